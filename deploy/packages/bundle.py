@@ -18,8 +18,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.metadata import OLDEST_KUBERNETES
 from leaderworkerset.install import objects
-from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.installsettings import PROMETHEUS_RULES, SERVICE_MONITORS
+from leaderworkerset.install.objects import Declared
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS

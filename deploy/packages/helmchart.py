@@ -32,7 +32,6 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.api import labels, metadata
 from leaderworkerset.core.gang import gate
 from leaderworkerset.install import rendering
-from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.installsettings import (
     CERTIFICATES,
     CONFIGURATION,
@@ -43,7 +42,7 @@ from leaderworkerset.install.installsettings import (
     Certificates,
     InstallSettings,
 )
-from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.objects import Declared, build_all
 from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
 PREFIX: Final = "lws-"

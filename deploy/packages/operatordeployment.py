@@ -27,9 +27,8 @@ from kuberuntime.objects.resources import (
 from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.install import installsettings
-from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.install.objects import POD_SECURITY_LABEL, build_all
+from leaderworkerset.install.objects import POD_SECURITY_LABEL, Declared, build_all
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator.openshift import CLUSTER, INFRASTRUCTURES

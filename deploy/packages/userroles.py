@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CLUSTER_ROLES, Resource
 from leaderworkerset.api import metadata
-from leaderworkerset.install.declared import Declared
+from leaderworkerset.install.objects import Declared
 
 AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
 READ: Final = ("get", "list", "watch")

@@ -4,31 +4,19 @@ Every event regards the LeaderWorkerSet; those about a group name its leader pod
 """
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Event, OneOfMany
+from kuberuntime.plan import Event, EventType, OneOfMany
 from leaderworkerset.api import groupname
 from leaderworkerset.api.groupname import GroupEnd
 
-CREATING_REVISION: Final = "CreatingRevision"
 GROUPS_PROGRESSING: Final = "GroupsProgressing"
 GROUPS_UPDATING: Final = "GroupsUpdating"
-RECREATE_GROUP: Final = "RecreateGroup"
 MOVING_GROUP: Final = "MovingGroup"
-BACK_OFF: Final = "BackOff"
-RESTARTS_EXHAUSTED: Final = "ReplicaRestartBudgetExceeded"
-ALL_RESTARTED: Final = "RestartedInPlace"
 LOST_POD: Final = "LostPod"
-REPLACEMENT_DEFERRED: Final = "GroupReplacementDeferred"
-REPLACEMENT_ADMITTED: Final = "GroupReplacementAdmitted"
-UNEXPECTED_OWNER: Final = "UnexpectedPodGroupOwner"
-MAY_BE_EVICTED: Final = "GroupMayBeEvicted"
-IGNORED_OBJECT: Final = "IgnoredObject"
-FAILED_CREATE: Final = "FailedCreate"
-FAILED_UPDATE: Final = "FailedUpdate"
 
 NODES_NAMED: Final = 5
 
@@ -40,15 +28,62 @@ def reference(obj: JSONObject) -> JSONObject:
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | fields
 
 
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """What the events of one kind have in common: type, reason, action. A call makes one."""
+
+    type: EventType
+    reason: str
+    action: str
+
+    def __call__(self, obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
+        """Return the event with this note about a LeaderWorkerSet, and about a pod or a revision of it."""
+        return Event(self.type, self.reason, self.action, note, reference(obj), related and reference(related))
+
+
+created: Final = EventKind("Normal", GROUPS_PROGRESSING, "Create")
+"""An object of a group, or of all groups, was created."""
+
+creating_revision: Final = EventKind("Normal", "CreatingRevision", "Create")
+
+deleting_surge: Final = EventKind("Normal", GROUPS_PROGRESSING, "Delete")
+"""Surplus groups are deleted (R-ROLL-3)."""
+
+updating: Final = EventKind("Normal", GROUPS_UPDATING, "Update")
+"""The groups that are rolled now (R-LSTS-7), or are updated in place."""
+
+failed_create: Final = EventKind("Warning", "FailedCreate", "Create")
+
+failed_update: Final = EventKind("Warning", "FailedUpdate", "Update")
+
+recreating_group: Final = EventKind("Normal", "RecreateGroup", "Delete")
+"""A group is recreated (R-POD-5)."""
+
+backing_off: Final = EventKind("Warning", "BackOff", "Delete")
+"""A group failed again, and waits to be recreated."""
+
+restarts_exhausted: Final = EventKind("Warning", "ReplicaRestartBudgetExceeded", "Delete")
+"""A group used up its restarts, and is not recreated any more (N-RB-4)."""
+
+restarted_in_place: Final = EventKind("Normal", "RestartedInPlace", "Restart")
+"""A pod restarted all its containers in place (docs/adr/0027)."""
+
+deferring_replacement: Final = EventKind("Normal", "GroupReplacementDeferred", "Update")
+
+expired: Final = EventKind("Normal", "TTLAfterFinished", "Delete")
+"""A LeaderWorkerSet ended, and was deleted after its time to live."""
+
+releasing_lost_pod: Final = EventKind("Warning", LOST_POD, "Delete")
+"""A pod on a lost node was deleted by force."""
+
+waiting_for_lost_pod: Final = EventKind("Warning", LOST_POD, "Hold")
+"""A pod on a lost node blocks its group."""
+
+
 def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
     """Return the event of an object that is ignored; it regards its LeaderWorkerSet, or itself if none is known."""
     note = f"{obj['kind']} {meta.name(obj)} {why} and counts as absent: correct or delete it"
-    return Event("Warning", IGNORED_OBJECT, "Read", note, reference(lws or obj), reference(obj) if lws else None)
-
-
-def created(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
-    """Return the event of an object of a group, or of all groups, that was created."""
-    return Event("Normal", GROUPS_PROGRESSING, "Create", note, reference(obj), related and reference(related))
+    return Event("Warning", "IgnoredObject", "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
 
 def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
@@ -57,21 +92,6 @@ def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
     return _of_group(
         event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))
     )
-
-
-def creating_revision(obj: JSONObject, revision: JSONObject, note: str) -> Event:
-    """Return the event of a revision that was recorded."""
-    return Event("Normal", CREATING_REVISION, "Create", note, reference(obj), reference(revision))
-
-
-def deleting_surge(obj: JSONObject, note: str) -> Event:
-    """Return the event of surplus groups that are deleted (R-ROLL-3)."""
-    return Event("Normal", GROUPS_PROGRESSING, "Delete", note, reference(obj))
-
-
-def updating(obj: JSONObject, note: str) -> Event:
-    """Return the event that names the groups that are rolled now (R-LSTS-7)."""
-    return Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
 
 
 def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
@@ -84,8 +104,7 @@ def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
 def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
     """Return the event of a group whose pods stay and get what is new (docs/adr/0024-update-in-place.md)."""
     note = f"Updating the group of leader pod {leader} in place"
-    event = Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
-    return _of_group(event, "Updating groups {numbers} in place", group)
+    return _of_group(updating(obj, note), "Updating groups {numbers} in place", group)
 
 
 def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
@@ -97,8 +116,7 @@ def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
 
 def resize_failed(obj: JSONObject, pod: JSONObject) -> Event:
     """Return the event of a pod whose CPU and memory the API server does not let change."""
-    note = f"Cannot resize pod {meta.name(pod)}: {{error}}"
-    return Event("Warning", FAILED_UPDATE, "Update", note, reference(obj), reference(pod))
+    return failed_update(obj, f"Cannot resize pod {meta.name(pod)}: {{error}}", pod)
 
 
 def resize_refused(obj: JSONObject, pod: JSONObject, why: str, *, is_held: bool) -> Event:
@@ -128,53 +146,28 @@ def _of_group(event: Event, note: str, group: int | None) -> Event:
     return event if group is None else replace(event, of_many=OneOfMany(note, group))
 
 
-def failed_create(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
-    """Return the event of an object that could not be created."""
-    return Event("Warning", FAILED_CREATE, "Create", note, reference(obj), related and reference(related))
-
-
-def failed_update(obj: JSONObject, note: str) -> Event:
-    """Return the event of a leader StatefulSet that could not be changed."""
-    return Event("Warning", FAILED_UPDATE, "Update", note, reference(obj))
-
-
 def condition_changed(obj: JSONObject, reason: str, note: str) -> Event:
     """Return the event of changed conditions (R-STAT-10)."""
     return Event("Normal", reason, "Update", note, reference(obj))
 
 
-def recreating_group(obj: JSONObject, leader: JSONObject, note: str) -> Event:
-    """Return the event of a group that is recreated (R-POD-5)."""
-    return Event("Normal", RECREATE_GROUP, "Delete", note, reference(obj), reference(leader))
-
-
-def backing_off(obj: JSONObject, leader: JSONObject, note: str) -> Event:
-    """Return the event of a group that failed again and waits to be recreated."""
-    return Event("Warning", BACK_OFF, "Delete", note, reference(obj), reference(leader))
-
-
-def restarted_in_place(obj: JSONObject, pod: JSONObject, note: str) -> Event:
-    """Return the event of a pod that restarted all its containers in place (docs/adr/0027)."""
-    return Event("Normal", ALL_RESTARTED, "Restart", note, reference(obj), reference(pod))
-
-
 def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Event:
     """Return the event of a leader that waits for the end of groups (N-GATE-2)."""
     note = f"Leader pod {meta.name(leader)} waits for {ending} terminating group(s) to be removed before scheduling"
-    return Event("Normal", REPLACEMENT_DEFERRED, "Update", note, reference(obj), reference(leader))
+    return deferring_replacement(obj, note, leader)
 
 
 def predecessor_awaited(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event of a leader with an index that waits for the end of the group before it (N-GATE-10)."""
     group = groupname.label(leader)
     note = f"Leader pod {meta.name(leader)} waits for previous group {group} pods to be removed before scheduling"
-    return Event("Normal", REPLACEMENT_DEFERRED, "Update", note, reference(obj), reference(leader))
+    return deferring_replacement(obj, note, leader)
 
 
 def replacement_admitted(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event of a leader that may be scheduled (N-GATE-3)."""
     note = f"Leader pod {meta.name(leader)} admitted for scheduling"
-    return Event("Normal", REPLACEMENT_ADMITTED, "Update", note, reference(obj), reference(leader))
+    return Event("Normal", "GroupReplacementAdmitted", "Update", note, reference(obj), reference(leader))
 
 
 def scheduling_failed(obj: JSONObject, reason: str, note: str, related: JSONObject | None = None) -> Event:
@@ -185,12 +178,7 @@ def scheduling_failed(obj: JSONObject, reason: str, note: str, related: JSONObje
 def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
     """Return the event of a PodGroup that another object controls (N-K8S-14)."""
     note = f"PodGroup {pod_group} exists and is not controlled by the LeaderWorkerSet of this pod: delete or rename it"
-    return Event("Warning", UNEXPECTED_OWNER, "Create", note, reference(leader))
-
-
-def restarts_exhausted(obj: JSONObject, leader: JSONObject, note: str) -> Event:
-    """Return the event of a group that used up its restarts and is not recreated any more (N-RB-4)."""
-    return Event("Warning", RESTARTS_EXHAUSTED, "Delete", note, reference(obj), reference(leader))
+    return Event("Warning", "UnexpectedPodGroupOwner", "Create", note, reference(leader))
 
 
 def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
@@ -205,22 +193,7 @@ def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -
     )
 
 
-def expired(obj: JSONObject, note: str) -> Event:
-    """Return the event of a LeaderWorkerSet that ended and was deleted after its time to live."""
-    return Event("Normal", "TTLAfterFinished", "Delete", note, reference(obj))
-
-
-def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
-    """Return the event of a pod on a lost node that was deleted by force."""
-    return Event("Warning", LOST_POD, "Delete", note, reference(obj), reference(pod))
-
-
-def waiting_for_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
-    """Return the event of a pod on a lost node that blocks its group."""
-    return Event("Warning", LOST_POD, "Hold", note, reference(obj), reference(pod))
-
-
 def may_be_evicted(obj: JSONObject, group: str) -> Event:
     """Return the event of a group whose disruption budget was opened, as one of its nodes is being emptied."""
     note = f"Group {group} may be evicted: a node of it accepts no pods any more"
-    return Event("Normal", MAY_BE_EVICTED, "Update", note, reference(obj))
+    return Event("Normal", "GroupMayBeEvicted", "Update", note, reference(obj))

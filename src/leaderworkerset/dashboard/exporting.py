@@ -1,5 +1,9 @@
 """One page as one file that works without a server: what it showed at one moment, without scripts and links."""
 
+from functools import cache
+from importlib import resources
+from typing import Final
+
 from leaderworkerset.dashboard.address import Address, PageForm, PageKind
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.markup import Safe
@@ -7,7 +11,24 @@ from leaderworkerset.dashboard.pages import cells, htmldocument, setpage
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import region
-from leaderworkerset.dashboard.staticfiles import files
+
+TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+@cache
+def files() -> dict[str, str]:
+    """Return the text of each file by its name."""
+    folder = resources.files("leaderworkerset.dashboard") / "static"
+    return {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if kind_of(one.name)}
+
+
+def kind_of(name: str) -> str:
+    """Return the media type of a file, empty for one that is not served.
+
+    >>> kind_of("main.js"), kind_of("main.py")
+    ('text/javascript', '')
+    """
+    return TYPES.get(name.rpartition(".")[2], "")
 
 
 def exported(picture: Picture, address: Address, facts: PageFacts) -> str:

@@ -22,7 +22,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address as BindAddress
 from kuberuntime.serving.listening import bounds
 from kuberuntime.serving.serving import Listener
-from leaderworkerset.dashboard import actions, address, exporting, logstream, sidepane, staticfiles
+from leaderworkerset.dashboard import actions, address, exporting, logstream, sidepane
 from leaderworkerset.dashboard.actions import ActionError, Runner
 from leaderworkerset.dashboard.address import PageForm
 from leaderworkerset.dashboard.channel import HEARTBEAT, Channel
@@ -321,7 +321,7 @@ def _busy() -> web.Response:
 
 
 def _static(name: str) -> web.Response:
-    text = staticfiles.files().get(name)
+    text = exporting.files().get(name)
     if text is None:
         return _missing()
-    return web.Response(text=text, content_type=staticfiles.kind_of(name))
+    return web.Response(text=text, content_type=exporting.kind_of(name))

@@ -63,6 +63,13 @@ class Cause:
     verdict: Verdict = Verdict.STUCK
 
 
+def cause(
+    *, code: str, title: str, meaning: str, remedy: str, verdict: Verdict = Verdict.STUCK
+) -> Callable[[Find], Cause]:
+    """Make the decorated function an entry of the catalogue: its row stands above what finds it."""
+    return lambda find: Cause(code=code, title=title, meaning=meaning, remedy=remedy, find=find, verdict=verdict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that may not be read.

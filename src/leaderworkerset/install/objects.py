@@ -5,7 +5,7 @@ the manager.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from kuberuntime.objects import resources
 from kuberuntime.objects.field import FieldError, not_supported
@@ -15,13 +15,29 @@ from kuberuntime.policyrules import Permission, policy_rules
 from leaderworkerset.api import metadata
 from leaderworkerset.api.metadata import LEASE, METRICS_SERVICE, SELECTOR, build
 from leaderworkerset.install import certmanager, rbac, workload
-from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.installsettings import SERVICE_MONITORS, Certificates, InstallSettings
 from leaderworkerset.install.rbac import METRICS_READER
 from leaderworkerset.install.workload import CERTIFICATES_PATH, METRICS_PORT, PROBE_PORT, WEBHOOK_PORT
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.webhooks import configurations
 from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME
+from leaderworkerset.webhooks.spec import WebhookSpec
+
+
+class Declared(Protocol):
+    """The declarations of kinds, as values."""
+
+    @property
+    def permissions(self) -> Sequence[Permission]:
+        """Return the permissions of the controllers."""
+
+    @property
+    def webhooks(self) -> Sequence[WebhookSpec]:
+        """Return the webhooks."""
+
+    def definitions(self) -> Sequence[JSONObject]:
+        """Build the definitions, without descriptions."""
+
 
 POD_SECURITY_LABEL: Final = "pod-security.kubernetes.io/enforce"
 

@@ -13,9 +13,8 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import metadata
 from leaderworkerset.install import certmanager
-from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS, InstallSettings
-from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.objects import Declared, build_all
 from leaderworkerset.operator import operandconfig, restoration
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operatornames import OWNED_BY, OWNED_LABEL

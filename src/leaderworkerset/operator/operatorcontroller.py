@@ -28,7 +28,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.core.restarts import retention
-from leaderworkerset.install.declared import Declared
+from leaderworkerset.install.objects import Declared
 from leaderworkerset.operator import operand, sync
 from leaderworkerset.operator.desired import operator_verbosity
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES

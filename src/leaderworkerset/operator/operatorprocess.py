@@ -46,7 +46,7 @@ from kuberuntime.serving.serving import Listener
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import KindMetrics, Meter
-from leaderworkerset.install.declared import Declared
+from leaderworkerset.install.objects import Declared
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.kinds.registry import Registry

@@ -23,8 +23,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action, Apply, Event, EventType, Finally, Patch, Plan, Put, PutStatus, guarded_delete
 from leaderworkerset.api import metadata
-from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.objects import Declared
 from leaderworkerset.operator import desired, openshift, operand, operatorstatus
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operand import Objects, OperatorPlace, Surroundings

@@ -9,9 +9,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import labels
+from leaderworkerset.cli.commands.rollout.emptynodes import Drain
+from leaderworkerset.cli.commands.rollout.movegroup import GroupMove
 from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.cli.rollouts.draining import Drain
-from leaderworkerset.cli.rollouts.moving import GroupMove
 from leaderworkerset.views.selection import Selection
 
 ON = {labels.MOVE_OFF_CLOSED_NODES: "on"}

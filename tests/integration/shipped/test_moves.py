@@ -22,9 +22,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.cli.commands.rollout.emptynodes import Drain
+from leaderworkerset.cli.commands.rollout.movegroup import GroupMove
 from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.cli.rollouts.draining import Drain
-from leaderworkerset.cli.rollouts.moving import GroupMove
 from leaderworkerset.views.selection import Selection
 
 pytestmark = pytest.mark.slow

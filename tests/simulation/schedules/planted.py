@@ -33,7 +33,7 @@ from leaderworkerset.core.leaderworkerset import (
     revisions,
     rollingupdate,
 )
-from leaderworkerset.core.pod import ordinalgate
+from leaderworkerset.core.pod import reconcile as of_groups
 from leaderworkerset.core.policies import failures, restartpolicy, termination
 from leaderworkerset.core.restarts import unseen
 from leaderworkerset.core.restarts.settings import RestartSettings
@@ -280,7 +280,7 @@ def _ends_all_together() -> Plant:
 
 def _leaves_gates_closed() -> Plant:
     """Never let a leader with an index learn its place."""
-    return patch.object(ordinalgate, "decide", lambda group: ())
+    return patch.object(of_groups, "gate_patches", lambda group: ())
 
 
 def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:

@@ -10,20 +10,20 @@ from unittest.mock import patch
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import GroupReplacementPolicy
-from leaderworkerset.core.leaderworkerset import deployments, gatedleaders, groupfacts, revisions
+from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts, hashleaders, revisions
 from leaderworkerset.core.policies import accelerators, identity
 
 
 def trusts_old_counts() -> Any:
     """Take the counts of a Deployment for those of its newest spec: the set is available before it is updated (N-AT-1)."""
-    real = deployments.assess
+    real = hashleaders.assess
 
     def assess(lws: Any, leaders: Any, now: Any) -> Any:
         groups = [replace(group, revision=leaders.key, is_deleting=False) for group in leaders.groups]
-        with patch.object(deployments, "is_current", lambda leaders: True):
+        with patch.object(hashleaders, "is_current", lambda leaders: True):
             return real(lws, replace(leaders, groups=groups), now)
 
-    return patch.object(deployments, "assess", assess)
+    return patch.object(hashleaders, "assess", assess)
 
 
 def names_tpu_hosts_after_pods() -> Any:
@@ -65,12 +65,12 @@ def reports_a_wait_again() -> Any:
 
 def never_ends_an_update() -> Any:
     """Report an update as long as there is a group that is not ready (N-AT-7)."""
-    real = deployments.assess
+    real = hashleaders.assess
 
     def assess(lws: Any, leaders: Any, now: Any) -> Any:
         return real(lws, replace(leaders, key="none", has_older=True), now)
 
-    return patch.object(deployments, "assess", assess)
+    return patch.object(hashleaders, "assess", assess)
 
 
 @contextmanager
@@ -88,4 +88,4 @@ def builds_by_the_live_size() -> Iterator[None]:
 
 def shrinks_between_two_steps() -> Any:
     """Scale the Deployment down whatever its rollout does, which may then stay where it is (docs/adr/0017)."""
-    return patch.object(deployments, "replicas", lambda lws, *_: lws.spec.replicas)
+    return patch.object(hashleaders, "replicas", lambda lws, *_: lws.spec.replicas)

@@ -1,9 +1,12 @@
 """Decides about leaders with random keys: a Deployment keeps them, and replaces them itself (section 5.2, docs/adr/0017).
 
-Once it is as it was applied, leaders that wait for the end of other groups are let go (`gatedleaders.py`).
+Once it is as it was applied, leaders that wait for the end of other groups are let go (`gatedleaders.py`). Pace and order
+of a rollout are the Deployment controller's: each revision is a ReplicaSet of its own, and a leader is Ready once its
+workers are (`group-ready`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from msgspec import structs
@@ -11,12 +14,126 @@ from msgspec import structs
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
-from leaderworkerset.core.leaderworkerset import budget, deployments, gatedleaders, leftovers, revisions
+from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
+from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
+from leaderworkerset.core.leaderworkerset import budget, gatedleaders, leftovers, revisions, statefulsets, status
 from leaderworkerset.core.leaderworkerset.edition import follow
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts, leaders_of, move
-from leaderworkerset.core.leaderworkerset.status import Assessment
+from leaderworkerset.core.leaderworkerset.revisions import key_of
+from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 from leaderworkerset.core.maintenance import moves
+
+
+@dataclass(frozen=True, slots=True)
+class Leaders:
+    """The leaders of a LeaderWorkerSet: their Deployment, their groups, the revision they shall have, if older ones exist."""
+
+    deployment: JSONObject
+    groups: Collection[GroupFacts]
+    key: str
+    has_older: bool
+
+
+def replicas(
+    lws: LeaderWorkerSet,
+    living: JSONObject | None,
+    groups: Collection[GroupFacts],
+    given: int | None,
+    created: str,
+) -> int:
+    """Return how many leaders the Deployment shall have: fewer only once its rollout, if any, has made its first leader.
+
+    Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets just its size then, it is taken
+    to be scaled for ever, and never rolls out (docs/adr/0017). A rollout that fails is not waited for; pods that could not
+    be created before its revision was `created` say nothing about it. `given` is the size that it was given last, if
+    known: another one is somebody else's, and is taken back before it is observed where nothing rolls out.
+    """
+    wanted = lws.spec.replicas
+    present = wanted if living is None else int(meta.spec(living).get("replicas", 1))
+    if living is None or wanted >= present:
+        return wanted
+    progress = meta.find_condition(living, "Progressing") or {}  # none before the Deployment controller has seen it
+    found = {group.revision for group in groups if not group.is_deleting}
+    begins = bool(found) and key_of(living) not in found
+    may_begin = begins or (given in (None, present) and not meta.is_observed(living))
+    failure = meta.find_condition(living, "ReplicaFailure") or {}
+    fails = failure.get("status") == "True" and str(failure.get("lastTransitionTime")) >= created
+    stands = fails or progress.get("status") == "False"
+    return present if may_begin and not stands else wanted
+
+
+def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, size: int) -> JSONObject:
+    """Build the leader Deployment of so many leaders; `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
+    rolling = lws.spec.rollout_strategy.rolling_update_configuration
+    return {
+        "apiVersion": DEPLOYMENTS.api_version,
+        "kind": DEPLOYMENTS.kind,
+        "metadata": statefulsets.build_metadata(obj, lws, key),
+        "spec": {
+            "replicas": size,
+            "selector": statefulsets.build_selector(lws),
+            "strategy": {
+                "type": lws.spec.rollout_strategy.type,
+                "rollingUpdate": {"maxUnavailable": rolling.max_unavailable, "maxSurge": rolling.max_surge},
+            },
+            "template": _build_template(lws, key),
+        },
+    }
+
+
+def _build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
+    template = statefulsets.build_template(lws, key)
+    metadata, spec = template["metadata"], template["spec"]
+    gates = [*(spec.get("readinessGates") or []), {"conditionType": labels.GROUP_READY}]
+    return template | {
+        "metadata": metadata
+        | {"annotations": metadata["annotations"] | {labels.GROUP_IDENTITY: GroupIdentity.HASH.value}},
+        "spec": spec | {"subdomain": lws.name} | ({"readinessGates": gates} if lws.size > 1 else {}),
+    }
+
+
+def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
+    """Build the status from the Deployment's counts (N-ST-2 to N-ST-6).
+
+    An update is in progress only while there is an older revision: other changes of the Deployment are no update. An
+    exhausted group is not ready, and the leader that would replace it waits: nothing progresses on its account.
+    """
+    found = meta.status(leaders.deployment)
+    of_revision = sum(group.revision == leaders.key and not group.is_deleting for group in leaders.groups)
+    sums = Sums(
+        replicas=found.get("replicas") or 0,
+        ready=found.get("readyReplicas") or 0,
+        updated=min(found.get("updatedReplicas") or 0, of_revision),
+    )
+    current, degraded = is_current(leaders), [group for group in leaders.groups if group.is_exhausted]
+    ready = max(sums.ready - sum(not group.is_deleting for group in degraded), 0)
+    is_whole = current and not degraded and set(sums) == {lws.spec.replicas}
+    is_updating = leaders.has_older and not (current and sums.updated >= sums.replicas)
+    is_still = bool(degraded) and ready + len(degraded) >= max(lws.spec.replicas, sums.replicas)
+    outcomes: tuple[ConditionOutcome, ...] = () if is_still else (PROGRESSING,)
+    if is_updating:
+        outcomes = (UPDATE_IN_PROGRESS, *outcomes)
+    elif is_whole:
+        outcomes = (AVAILABLE,)
+    new = status.compose(lws, sums, outcomes, now, is_degraded=bool(degraded))
+    outcome = DEGRADED if degraded else outcomes[0]
+    return Assessment(new, outcome, status.event_note(lws, new, outcome), is_whole)
+
+
+def is_current(leaders: Leaders) -> bool:
+    """Return whether the Deployment is of the revision, and all leaders that shall be have been created from it (N-ST-2).
+
+    Leaders of it that are being deleted count: they are replaced, but not rolled out.
+    """
+    deployment, groups, key = leaders.deployment, leaders.groups, leaders.key
+    if key_of(deployment) != key or not meta.is_observed(deployment):
+        return False
+    if any(group.revision != key for group in groups if not group.is_deleting):
+        return False
+    replicas = int(meta.spec(deployment).get("replicas", 1))
+    return not groups or sum(group.revision == key for group in groups) >= replicas
 
 
 def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
@@ -24,7 +141,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     revision = next((one for one in observed.revisions if revisions.key_of(one) == key), {})
     given = observed.applied.source.replicas if observed.applied else None
-    size = deployments.replicas(lws, facts.living, observed.groups, given, meta.created(revision))
+    size = replicas(lws, facts.living, observed.groups, given, meta.created(revision))
     source, applies = follow(obj, key, size, 0, facts.living, observed.applied)
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
@@ -38,7 +155,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
         actions=move(facts, moved) if moved else turn.actions,
         moves=bool(moved),
         waiting={leader: observed.leaving[leader] for leader in waiting},
-        applied=deployments.build(obj, lws, key=key, size=size) if applies else None,
+        applied=build(obj, lws, key=key, size=size) if applies else None,
         at_step=facts.living is not None,
         assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
         surplus=turn.surplus,
@@ -60,7 +177,7 @@ def _stays(group: GroupFacts) -> bool:
 def _moved(facts: SetFacts, living: JSONObject, waiting: Mapping[str, GroupFacts]) -> Sequence[GroupFacts]:
     """Return the groups to move off closed nodes now; none while the Deployment replaces leaders."""
     groups = facts.observed.groups
-    if not deployments.is_current(deployments.Leaders(living, groups, facts.revision.key, has_older=False)):
+    if not is_current(Leaders(living, groups, facts.revision.key, has_older=False)):
         return ()
     available = {group.leader for group in groups if _stays(group) and group.is_leader_ready}
     limits = budget.read(facts.lws.spec)
@@ -70,8 +187,8 @@ def _moved(facts: SetFacts, living: JSONObject, waiting: Mapping[str, GroupFacts
 def _assess(facts: SetFacts, deployment: JSONObject, now: datetime) -> Assessment:
     key = facts.revision.key
     has_older = bool(revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key))
-    leaders = deployments.Leaders(deployment, facts.observed.groups, key, has_older)
-    return deployments.assess(facts.lws, leaders, now)
+    leaders = Leaders(deployment, facts.observed.groups, key, has_older)
+    return assess(facts.lws, leaders, now)
 
 
 def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:

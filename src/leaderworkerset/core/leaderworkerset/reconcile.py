@@ -204,7 +204,7 @@ def _record_revision(facts: SetFacts) -> list[Action]:
             resource=CONTROLLER_REVISIONS,
             object=revision,
             body=facts.revision.body,
-            on_success=(decisionevents.creating_revision(facts.obj, revision, note),),
+            on_success=(decisionevents.creating_revision(facts.obj, note, revision),),
         )
     ]
 

@@ -16,8 +16,8 @@ from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Create, Emit, Patch, Plan
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
-from leaderworkerset.core.pod import inplacesteps, ordinalgate, statefulset
+from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts, revisions, services
+from leaderworkerset.core.pod import inplacesteps, statefulset
 from leaderworkerset.core.policies import (
     exclusive,
     failures,
@@ -139,7 +139,7 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
         raise ValueError("has no hostname or subdomain: admission did not name its group")
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
-    opened = () if scheduled.holds else ordinalgate.decide(group)
+    opened = () if scheduled.holds else gate_patches(group)
     actions = (*_make_service(group), *scheduled.actions, *opened, *inplacesteps.decide(group), *_report_ready(group))
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader)
     size = groupfacts.own_size(group.leader) or group.lws.size
@@ -150,6 +150,23 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
         return Plan(actions, requeue_after=AWAIT_REVISION)
     placed = exclusive.decide(group)
     return Plan(actions if placed.holds else (*actions, _make_workers(group, revision, placed)))
+
+
+def gate_patches(group: LiveGroup) -> tuple[Patch, ...]:
+    """Return the patch of a gated leader with an index: it goes ahead, or names the group that it waits for, once (N-GATE-10)."""
+    leader = group.leader
+    if groupname.is_hash(leader) or not replacement.is_gated(leader):
+        return ()
+    found = formernodes.of(group.obj, group.record)
+    if group.lws.spec.scheduling is None:
+        return (gatedleaders.open_gate(leader, found),)
+    named = meta.annotations(leader).get(labels.REPLACES, "")
+    if all(meta.uid(pod) == meta.uid(leader) for pod in group.pods):
+        return (gatedleaders.admit(group.obj, leader, named, found),)
+    if named:
+        return ()
+    event = decisionevents.predecessor_awaited(group.obj, leader)
+    return (gatedleaders.wait_for(leader, meta.name(leader), event),)
 
 
 def _find_revision(group: LiveGroup) -> JSONObject | None:

@@ -129,7 +129,7 @@ def _exhaust(group: LiveGroup) -> tuple[Action, ...]:
 
 def _terminate(group: LiveGroup) -> Delete:
     note = f"Restart budget exhausted; terminated group {_index(group)} and stopped automatic recovery"
-    return _delete_leader(group, decisionevents.restarts_exhausted(group.obj, group.leader, note))
+    return _delete_leader(group, decisionevents.restarts_exhausted(group.obj, note, group.leader))
 
 
 def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
@@ -193,7 +193,7 @@ def _delete(group: LiveGroup, due: Recreation) -> Delete:
 
 def recreate(group: LiveGroup, note: str) -> Delete:
     """Delete the leader, and with it the group; the note says why."""
-    return _delete_leader(group, decisionevents.recreating_group(group.obj, group.leader, note))
+    return _delete_leader(group, decisionevents.recreating_group(group.obj, note, group.leader))
 
 
 def _delete_leader(group: LiveGroup, event: Event) -> Delete:
@@ -222,7 +222,7 @@ def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
         failed = f"Pod {new.failure.pod} failed again{in_brackets(new.failure.what)}"
         wait = int((new.due - group.now).total_seconds())
         note = f"{failed}, group {_index(group)} is recreated in {wait} s (number {new.count} in a row)"
-        return (decisionevents.backing_off(group.obj, group.leader, note),)
+        return (decisionevents.backing_off(group.obj, note, group.leader),)
     return ()
 
 

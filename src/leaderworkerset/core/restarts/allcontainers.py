@@ -70,7 +70,7 @@ def _restarts(pod: JSONObject) -> int:
 def _news(obj: JSONObject, pod: JSONObject, note: RestartNote, deadline: timedelta) -> Event:
     limit = f"; it has {_seconds(deadline)} to be ready again" if note.since is not None else ""
     text = f"Pod {meta.name(pod)} restarted all its containers in place (number {note.restarts}){limit}"
-    return decisionevents.restarted_in_place(obj, pod, text)
+    return decisionevents.restarted_in_place(obj, text, pod)
 
 
 def _write(pod: JSONObject, note: RestartNote, news: tuple[Event, ...]) -> Patch:

@@ -79,7 +79,7 @@ def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_f
     if groupname.is_leader(pod) and not _is_down(node):
         note = f"{where}: a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}"
         if is_first:
-            yield Emit(events=(decisionevents.waiting_for_lost_pod(stuck.lws, pod, note),))
+            yield Emit(events=(decisionevents.waiting_for_lost_pod(stuck.lws, note, pod),))
         return
     index = groupname.label(pod)
     note = f"{where}: deleted it by force to release group {index}"
@@ -88,7 +88,7 @@ def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_f
         key=meta.key(pod),
         uid=meta.uid(pod),
         grace_period=0,
-        on_success=(decisionevents.releasing_lost_pod(stuck.lws, pod, note),),
+        on_success=(decisionevents.releasing_lost_pod(stuck.lws, note, pod),),
     )
 
 

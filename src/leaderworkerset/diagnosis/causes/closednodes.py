@@ -7,7 +7,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told
 from leaderworkerset.diagnosis.ranks import is_unscheduled
@@ -38,6 +38,12 @@ def has_labels(node: JSONObject, asked: dict[str, str]) -> bool:
     return asked.items() <= meta.labels(node).items()
 
 
+@cause(
+    code="LWS-E040",
+    title="no node has the required labels",
+    meaning="nodeSelector or node affinity of the pod template names labels that no (free) node has.",
+    remedy="Label nodes, add nodes with these labels, or correct the selector.",
+)
 def no_labels(observed: Observed) -> Finding | None:
     """Find pods whose required labels no node has; if a node has them, its taint or cordon is the cause."""
     for rank in observed.at(is_unscheduled):
@@ -64,6 +70,12 @@ NO_NODES_OPEN: Final = Told(
 )
 
 
+@cause(
+    code="LWS-E043",
+    title="nodes accept no pods",
+    meaning="There are no nodes, or the suitable ones are cordoned (unschedulable).",
+    remedy="Add nodes, or make them schedulable again: `kubectl uncordon NODE`.",
+)
 def cordoned(observed: Observed) -> Finding | None:
     """Find pods that no node accepts, and the cordoned nodes with the labels that the first pod requires."""
     found = NO_NODES_OPEN(observed)
@@ -83,6 +95,12 @@ def cordoned(observed: Observed) -> Finding | None:
     return replace(found, evidence=evidence, steps=(uncordon, f"{observed.commands.lws} nodes"))
 
 
+@cause(
+    code="LWS-E039",
+    title="taints repel the pods",
+    meaning="Nodes have taints that the pods do not tolerate.",
+    remedy="Add a toleration to the pod template, or remove the taint from the nodes intended for the pods.",
+)
 def tainted(observed: Observed) -> Finding | None:
     """Find pods that taints repel, and the taints of the nodes with the labels that the pod requires."""
     found = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
@@ -125,26 +143,3 @@ def taint_text(taint: JSONObject) -> str:
     """Return a taint as KEY=VALUE:EFFECT."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key')}{value}:{taint.get('effect')}"
-
-
-SELECTOR: Final = Cause(
-    code="LWS-E040",
-    title="no node has the required labels",
-    meaning="nodeSelector or node affinity of the pod template names labels that no (free) node has.",
-    remedy="Label nodes, add nodes with these labels, or correct the selector.",
-    find=no_labels,
-)
-TAINTS: Final = Cause(
-    code="LWS-E039",
-    title="taints repel the pods",
-    meaning="Nodes have taints that the pods do not tolerate.",
-    remedy="Add a toleration to the pod template, or remove the taint from the nodes intended for the pods.",
-    find=tainted,
-)
-CORDONED: Final = Cause(
-    code="LWS-E043",
-    title="nodes accept no pods",
-    meaning="There are no nodes, or the suitable ones are cordoned (unschedulable).",
-    remedy="Add nodes, or make them schedulable again: `kubectl uncordon NODE`.",
-    find=cordoned,
-)

@@ -15,7 +15,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, runsettings
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.starts import warming
-from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
+from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed
@@ -148,6 +148,12 @@ def _end(end: JSONObject) -> str:
     return f"exit code {end.get('exitCode')}{f' ({words})' if words else ''}"
 
 
+@cause(
+    code="LWS-E070",
+    title="a container runs out of memory",
+    meaning="A container used more memory than its limit, or than its node has, and was killed.",
+    remedy="Raise the memory limit, or let the program use less (batch size, context length, shared memory).",
+)
 def out_of_memory(observed: Observed) -> Finding | None:
     """Find a container that was killed because it exceeded its memory limit."""
     found = failed_runs(observed)
@@ -165,6 +171,12 @@ def _memory_limit(rank: Rank, container: str) -> str:
     return str(((own.get("resources") or {}).get("limits") or {}).get("memory") or "")
 
 
+@cause(
+    code="LWS-E068",
+    title="an init container fails",
+    meaning="An init container ends with an error, and the containers after it are not started.",
+    remedy="Read its log, and correct it.",
+)
 def init_fails(observed: Observed) -> Finding | None:
     """Find an init container that fails, so that no other container starts."""
     found = [one for one in failed_runs(observed) if one.is_init]
@@ -174,6 +186,12 @@ def init_fails(observed: Observed) -> Finding | None:
     return _tell(observed, found[0], found, text)
 
 
+@cause(
+    code="LWS-E071",
+    title="a container crashes",
+    meaning="A program ends with an error. Of several ranks the one that ended first is named: others often end because it did.",
+    remedy="Read its last lines and correct the program, its arguments or its environment.",
+)
 def crashes(observed: Observed) -> Finding | None:
     """Find the rank that crashed first."""
     found = failed_runs(observed)
@@ -185,6 +203,12 @@ def crashes(observed: Observed) -> Finding | None:
     return _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
 
 
+@cause(
+    code="LWS-E072",
+    title="a liveness or startup probe fails",
+    meaning="A probe fails so often that the container is killed and restarted.",
+    remedy="Find out why the program does not answer; give slow starts a startupProbe with enough time.",
+)
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that is restarted repeatedly because its liveness or startup probe fails."""
     recorded = [_place(observed, one)[1] for one in ended_runs(observed) if one.is_recorded]
@@ -204,6 +228,13 @@ def killed_by_probe(observed: Observed) -> Finding | None:
     return None
 
 
+@cause(
+    code="LWS-E075",
+    title="the program ends though it should run",
+    meaning="A program ended with exit code 0. Ranks are meant to run until they are stopped.",
+    remedy="Let the program continue to run. For work that ends, set the annotation "
+    f'`{labels.RUN_TO_COMPLETION}: "true"` of the LeaderWorkerSet, use a Job, or `lws run --until done`.',
+)
 def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers ended with exit code 0, although it should continue to run."""
     done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
@@ -252,6 +283,12 @@ def _is_done(rank: Rank) -> bool:
     return False
 
 
+@cause(
+    code="LWS-E074",
+    title="a readiness gate is closed",
+    meaning="The containers are ready, but a condition that the pod names as readiness gate is not True.",
+    remedy="Check the component that sets that condition, for example a load balancer's controller.",
+)
 def gate_is_closed(observed: Observed) -> Finding | None:
     """Find a readiness gate whose condition is not True."""
     for rank in observed.at(is_placed):
@@ -276,6 +313,12 @@ PROBE: Final = Told(
 )
 
 
+@cause(
+    code="LWS-E073",
+    title="a readiness probe fails",
+    meaning="The program runs, and its readiness probe says that it is not ready.",
+    remedy="Read the log of the rank; check path, port and times of the probe.",
+)
 def unready(observed: Observed) -> Finding | None:
     """Find a rank whose readiness probe fails; while it may still be loading, that is normal."""
     found = PROBE(observed)
@@ -296,58 +339,6 @@ def _refused_port(rank: Rank, message: str) -> str:
     return f": nothing listens on port {refused[1]}{others}{f'; {listens[1]}' if listens else ''}"
 
 
-OUT_OF_MEMORY: Final = Cause(
-    code="LWS-E070",
-    title="a container runs out of memory",
-    meaning="A container used more memory than its limit, or than its node has, and was killed.",
-    remedy="Raise the memory limit, or let the program use less (batch size, context length, shared memory).",
-    find=out_of_memory,
-)
-INIT_FAILS: Final = Cause(
-    code="LWS-E068",
-    title="an init container fails",
-    meaning="An init container ends with an error, and the containers after it are not started.",
-    remedy="Read its log, and correct it.",
-    find=init_fails,
-)
-PROBE_KILLS: Final = Cause(
-    code="LWS-E072",
-    title="a liveness or startup probe fails",
-    meaning="A probe fails so often that the container is killed and restarted.",
-    remedy="Find out why the program does not answer; give slow starts a startupProbe with enough time.",
-    find=killed_by_probe,
-)
-CRASHES: Final = Cause(
-    code="LWS-E071",
-    title="a container crashes",
-    meaning="A program ends with an error. Of several ranks the one that ended first is named: others often end because it did.",
-    remedy="Read its last lines and correct the program, its arguments or its environment.",
-    find=crashes,
-)
-UNREADY: Final = Cause(
-    code="LWS-E073",
-    title="a readiness probe fails",
-    meaning="The program runs, and its readiness probe says that it is not ready.",
-    remedy="Read the log of the rank; check path, port and times of the probe.",
-    find=unready,
-)
-GATE_CLOSED: Final = Cause(
-    code="LWS-E074",
-    title="a readiness gate is closed",
-    meaning="The containers are ready, but a condition that the pod names as readiness gate is not True.",
-    remedy="Check the component that sets that condition, for example a load balancer's controller.",
-    find=gate_is_closed,
-)
-ENDED: Final = Cause(
-    code="LWS-E075",
-    title="the program ends though it should run",
-    meaning="A program ended with exit code 0. Ranks are meant to run until they are stopped.",
-    remedy=(
-        "Let the program continue to run. For work that ends, set the annotation "
-        f'`{labels.RUN_TO_COMPLETION}: "true"` of the LeaderWorkerSet, use a Job, or `lws run --until done`.'
-    ),
-    find=has_ended,
-)
 NO_SANDBOX: Final = Cause(
     code="LWS-E069",
     title="the pod's network cannot be set up",

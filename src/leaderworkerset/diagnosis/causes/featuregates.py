@@ -18,7 +18,7 @@ from leaderworkerset.core.gang.native import NAME, NATIVE
 from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.unattended import own
-from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 
 API_SERVER: Final = "kube-apiserver"
@@ -77,6 +77,16 @@ def _is_past(moment: str | None, now: datetime) -> bool:
     return bool(moment) and now - datetime.fromisoformat(str(moment)) >= PROMPT
 
 
+@cause(
+    code="LWS-E055",
+    title="a component of Kubernetes lacks the feature gate of groups",
+    meaning=(
+        "Native gang scheduling needs a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. Without the "
+        "first there are no PodGroups; without the second, pods are placed one by one; without the third, PodGroups "
+        "that are deleted stay."
+    ),
+    remedy="Start that component with the gate, or choose another gang scheduler.",
+)
 def lacks_gate(observed: Observed) -> Finding | None:
     """Find a group that does not start, or in part, because a component does not know groups."""
     groups = [group for kind in NATIVE.group_objects for group in observed.get(kind)]
@@ -101,17 +111,6 @@ def _names(pod: JSONObject) -> Iterator[str]:
     yield from (meta.annotations(pod).get(key, "") for key in (labels.GANG_GROUP, labels.WORKLOAD_NAME))
 
 
-NO_GATE: Final = Cause(
-    code="LWS-E055",
-    title="a component of Kubernetes lacks the feature gate of groups",
-    meaning="Native gang scheduling needs a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. Without the "
-    "first there are no PodGroups; without the second, pods are placed one by one; without the third, PodGroups "
-    "that are deleted stay.",
-    remedy="Start that component with the gate, or choose another gang scheduler.",
-    find=lacks_gate,
-)
-
-
 PREREQUISITE_STEPS: Final = {
     "APINotAvailable": REMEDIES[API_SERVER],
     "UnsupportedProviderCapability": "set gangSchedulingManagement.schedulerProvider to kubernetes in the manager's configuration",
@@ -122,6 +121,16 @@ PREREQUISITE_STEPS: Final = {
 OTHER_STEP: Final = "correct or delete the object that is named: the manager tries again by itself"
 
 
+@cause(
+    code="LWS-E018",
+    title="what spec.scheduling needs cannot be made",
+    meaning=(
+        "A LeaderWorkerSet with spec.scheduling needs a Workload, and for the whole a PodGroup, before its leaders. "
+        "Until they exist and are as they shall be, the manager changes no leader."
+    ),
+    remedy="The condition WorkloadSchedulingCreated says what is in the way: an API that is not served, an object of another owner, "
+    "a Workload that was changed.",
+)
 def lacks_prerequisite(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose scheduling objects cannot be made, so that its leaders are not changed."""
     told = meta.find_condition(observed.view.object, WORKLOAD_SCHEDULING_CREATED.type) or {}
@@ -134,14 +143,3 @@ def lacks_prerequisite(observed: Observed) -> Finding | None:
         evidence=(f"condition {WORKLOAD_SCHEDULING_CREATED.type}: False, {reason}",),
         steps=(PREREQUISITE_STEPS.get(reason, OTHER_STEP), observed.lws(f"events {observed.view.name} --warnings")),
     )
-
-
-NOT_CREATED: Final = Cause(
-    code="LWS-E018",
-    title="what spec.scheduling needs cannot be made",
-    meaning="A LeaderWorkerSet with spec.scheduling needs a Workload, and for the whole a PodGroup, before its leaders. "
-    "Until they exist and are as they shall be, the manager changes no leader.",
-    remedy="The condition WorkloadSchedulingCreated says what is in the way: an API that is not served, an object of another owner, "
-    "a Workload that was changed.",
-    find=lacks_prerequisite,
-)

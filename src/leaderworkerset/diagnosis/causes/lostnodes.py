@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import labels
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import duration
@@ -32,6 +32,12 @@ EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTA
 """The finalizers of the garbage collector, and of groups that used up their restarts, which is a cause of its own."""
 
 
+@cause(
+    code="LWS-E050",
+    title="the node does not exist",
+    meaning="Pods are bound to a node that does not exist any more.",
+    remedy="They are removed after a while by the cluster; `kubectl delete pod --force` does it at once.",
+)
 def node_is_gone(observed: Observed) -> Finding | None:
     """Find pods on a node that does not exist any more."""
     if not observed.knows(NODES):
@@ -51,6 +57,12 @@ def node_is_gone(observed: Observed) -> Finding | None:
     )
 
 
+@cause(
+    code="LWS-E051",
+    title="the node is not ready",
+    meaning="The kubelet of a node does not report, or reports that it cannot run pods.",
+    remedy="Repair or restart the node; delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups recover on other nodes by themselves.",
+)
 def node_is_not_ready(observed: Observed) -> Finding | None:
     """Find pods on a node whose kubelet does not report, or reports that it is not ready."""
     sick = [(rank, why) for _, rank in observed.unready if (why := _sickness(observed.nodes.get(rank.node)))]
@@ -78,6 +90,12 @@ def _sickness(node: JSONObject | None) -> str:
     return f"Ready is {ready.get('status')}: {ranks.quote(said)}"
 
 
+@cause(
+    code="LWS-E052",
+    title="a finalizer blocks a pod",
+    meaning="A pod is terminating, and a finalizer blocks that. Its successor cannot be created.",
+    remedy="Find out which component removes that finalizer, and why it does not.",
+)
 def held_by_finalizer(observed: Observed) -> Finding | None:
     """Find a pod whose deletion a finalizer blocks."""
     for rank in observed.at(ranks.is_terminating):
@@ -94,6 +112,12 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     return None
 
 
+@cause(
+    code="LWS-E053",
+    title="a pod does not end",
+    meaning="The grace period of a pod is over, and its node does not report the end of its processes.",
+    remedy="Repair the node. Force the deletion only if the processes certainly do not run any more.",
+)
 def does_not_end(observed: Observed) -> Finding | None:
     """Find a pod that still exists long after its grace period."""
     for rank in observed.at(ranks.is_terminating):
@@ -120,6 +144,12 @@ def _overdue(observed: Observed, rank: Rank) -> timedelta | None:
     return late if late is not None and late > timedelta() else None
 
 
+@cause(
+    code="LWS-E054",
+    title="a pod was evicted or preempted",
+    meaning="The kubelet or the scheduler ended a pod: lack of memory or disk on its node, a shutdown, or a pod of higher priority.",
+    remedy="Request what the program needs, give it a priority class, or check the node.",
+)
 def was_evicted(observed: Observed) -> Finding | None:
     """Find a pod that its node or the scheduler ended."""
     for rank in observed.at(ranks.is_placed):
@@ -133,40 +163,3 @@ def was_evicted(observed: Observed) -> Finding | None:
                 steps=(f"{observed.commands.lws} nodes {rank.node}",),
             )
     return None
-
-
-GONE: Final = Cause(
-    code="LWS-E050",
-    title="the node does not exist",
-    meaning="Pods are bound to a node that does not exist any more.",
-    remedy="They are removed after a while by the cluster; `kubectl delete pod --force` does it at once.",
-    find=node_is_gone,
-)
-NOT_READY: Final = Cause(
-    code="LWS-E051",
-    title="the node is not ready",
-    meaning="The kubelet of a node does not report, or reports that it cannot run pods.",
-    remedy="Repair or restart the node; delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups recover on other nodes by themselves.",
-    find=node_is_not_ready,
-)
-FINALIZER: Final = Cause(
-    code="LWS-E052",
-    title="a finalizer blocks a pod",
-    meaning="A pod is terminating, and a finalizer blocks that. Its successor cannot be created.",
-    remedy="Find out which component removes that finalizer, and why it does not.",
-    find=held_by_finalizer,
-)
-ENDLESS: Final = Cause(
-    code="LWS-E053",
-    title="a pod does not end",
-    meaning="The grace period of a pod is over, and its node does not report the end of its processes.",
-    remedy="Repair the node. Force the deletion only if the processes certainly do not run any more.",
-    find=does_not_end,
-)
-EVICTED: Final = Cause(
-    code="LWS-E054",
-    title="a pod was evicted or preempted",
-    meaning="The kubelet or the scheduler ended a pod: lack of memory or disk on its node, a shutdown, or a pod of higher priority.",
-    remedy="Request what the program needs, give it a priority class, or check the node.",
-    find=was_evicted,
-)

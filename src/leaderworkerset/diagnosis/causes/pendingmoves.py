@@ -8,7 +8,7 @@ from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
-from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
+from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Group, View, groups_named
 from leaderworkerset.views.wording import counted, listed
@@ -16,6 +16,12 @@ from leaderworkerset.views.wording import counted, listed
 NAMED: Final = 5
 
 
+@cause(
+    code="LWS-E095",
+    title="groups that have to leave nodes may not be away",
+    meaning="Groups with random keys are to leave nodes, and maxUnavailable is 0. Extra groups are created by updates only, so no group is ever moved.",
+    remedy="Allow one group to be unavailable, or restart the groups one by one.",
+)
 def is_never_moved(observed: Observed) -> Finding | None:
     """Find groups that have to leave nodes, and of which none may be away."""
     view, why = observed.view, departures.obstacle(observed.view.object)
@@ -33,6 +39,13 @@ def is_never_moved(observed: Observed) -> Finding | None:
     )
 
 
+@cause(
+    code="LWS-E094",
+    title="groups wait to be moved",
+    meaning="Groups have to leave nodes that are closed for maintenance. They are moved as a whole, no more at once than a rollout may take away.",
+    remedy="Wait; if a group is away for another reason, find out why. `kubectl uncordon` cancels what has not begun.",
+    verdict=Verdict.PROGRESSING,
+)
 def waits_for_move(observed: Observed) -> Finding | None:
     """Find groups that have to leave nodes, and what they wait for."""
     view = observed.view
@@ -78,20 +91,3 @@ def _what(observed: Observed, waiting: list[Group], one: str, many: str) -> str:
 def _reported(view: View) -> str:
     condition = meta.find_condition(view.object, MOVE_IN_PROGRESS.type) or {}
     return f"condition {MOVE_IN_PROGRESS.type}: {condition.get('message', '')}"
-
-
-NEVER: Final = Cause(
-    code="LWS-E095",
-    title="groups that have to leave nodes may not be away",
-    meaning="Groups with random keys are to leave nodes, and maxUnavailable is 0. Extra groups are created by updates only, so no group is ever moved.",
-    remedy="Allow one group to be unavailable, or restart the groups one by one.",
-    find=is_never_moved,
-)
-WAITS: Final = Cause(
-    code="LWS-E094",
-    title="groups wait to be moved",
-    meaning="Groups have to leave nodes that are closed for maintenance. They are moved as a whole, no more at once than a rollout may take away.",
-    remedy="Wait; if a group is away for another reason, find out why. `kubectl uncordon` cancels what has not begun.",
-    find=waits_for_move,
-    verdict=Verdict.PROGRESSING,
-)

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.finding import Cause, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_missing
@@ -111,6 +111,12 @@ OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/
 """The refusal of a pod beyond --max-pods by the embedded cluster, which has no ResourceQuota to describe."""
 
 
+@cause(
+    code="LWS-E020",
+    title="a ResourceQuota is exhausted",
+    meaning="The pods would exceed a ResourceQuota of the namespace.",
+    remedy="Raise the quota, remove other pods of the namespace, or request less.",
+)
 def quota_is_exhausted(observed: Observed) -> Finding | None:
     """Find pods that exceed a quota, or the limit of an embedded cluster."""
     found = NO_QUOTA_LEFT(observed)
@@ -122,14 +128,6 @@ def quota_is_exhausted(observed: Observed) -> Finding | None:
     )
     return replace(found, steps=steps)
 
-
-QUOTA: Final = Cause(
-    code="LWS-E020",
-    title="a ResourceQuota is exhausted",
-    meaning="The pods would exceed a ResourceQuota of the namespace.",
-    remedy="Raise the quota, remove other pods of the namespace, or request less.",
-    find=quota_is_exhausted,
-)
 
 QUOTA_INCOMPLETE: Final = Cause(
     code="LWS-E021",

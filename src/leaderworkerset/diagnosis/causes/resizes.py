@@ -8,13 +8,19 @@ from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.policies import inplaceresources
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Rank
 
 CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
 
 
+@cause(
+    code="LWS-E097",
+    title="a pod is not resized",
+    meaning="CPU and memory change in place, and the API server refuses it, or the node of a pod has no room for it now (Deferred), can never have it (Infeasible), or failed.",
+    remedy="Make room on the node, apply other amounts, or let the groups be recreated.",
+)
 def not_resized(observed: Observed) -> Finding | None:
     """Find pods of an update in place whose resize the API server refuses, or their kubelet puts off, refuses, or fails at."""
     members = [rank for group in observed.view.groups for rank in group.ranks]
@@ -54,12 +60,3 @@ def _refused(observed: Observed, leader: Rank) -> str:
         one.message for one in sorted(told, key=lambda one: one.last) if one.message.startswith("Cannot resize pod")
     ]
     return words[-1] if words else "its resize was refused"
-
-
-NOT_RESIZED: Final = Cause(
-    code="LWS-E097",
-    title="a pod is not resized",
-    meaning="CPU and memory change in place, and the API server refuses it, or the node of a pod has no room for it now (Deferred), can never have it (Infeasible), or failed.",
-    remedy="Make room on the node, apply other amounts, or let the groups be recreated.",
-    find=not_resized,
-)

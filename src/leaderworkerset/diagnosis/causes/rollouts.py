@@ -11,7 +11,7 @@ from leaderworkerset.core.leaderworkerset import inplace
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.revisions import find, key_of, owned
 from leaderworkerset.diagnosis.causes.unattended import last_change, own
-from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
+from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
@@ -26,6 +26,13 @@ def configuration(view: View) -> JSONObject:
     return strategy.get("rollingUpdateConfiguration") or {}
 
 
+@cause(
+    code="LWS-E085",
+    title="the partition holds the rollout",
+    meaning="Groups below the partition keep the older revision, as the rollout strategy sets it.",
+    remedy="Lower the partition to continue the rollout.",
+    verdict=Verdict.PROGRESSING,
+)
 def held_by_partition(observed: Observed) -> Finding | None:
     """Find a rollout that the partition holds back."""
     view = observed.view
@@ -46,6 +53,13 @@ def held_by_partition(observed: Observed) -> Finding | None:
     )
 
 
+@cause(
+    code="LWS-E086",
+    title="the rollout waits for groups that are not ready",
+    meaning="The maximum of groups is unavailable, so no further group is replaced.",
+    remedy="Find out why these groups are not ready, or raise maxUnavailable or maxSurge.",
+    verdict=Verdict.PROGRESSING,
+)
 def blocked_by_group(observed: Observed) -> Finding | None:
     """Find a rollout that waits for groups that are not ready, since no more groups may be unavailable."""
     view = observed.view
@@ -63,6 +77,12 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     )
 
 
+@cause(
+    code="LWS-E088",
+    title="the leaders make no progress",
+    meaning="Leaders with random keys are created by a Deployment, and its deadline has passed without any progress.",
+    remedy="Find out why its new pods are not created or not ready, or take the change back.",
+)
 def makes_no_progress(observed: Observed) -> Finding | None:
     """Find a leader Deployment whose rollout makes no progress within its deadline."""
     condition = meta.find_condition(observed.leader_deployment or {}, "Progressing") or {}
@@ -80,6 +100,12 @@ def makes_no_progress(observed: Observed) -> Finding | None:
     )
 
 
+@cause(
+    code="LWS-E089",
+    title="a rollout was taken for a change of the size",
+    meaning="The Deployment of leaders with random keys got the size of its only ReplicaSet with pods between two steps of a rollout. The Deployment controller of Kubernetes then waits for ever to have scaled it.",
+    remedy="Scale it up and down again by one.",
+)
 def stays_between_two_steps(observed: Observed) -> Finding | None:
     """Find a rollout that the Deployment controller takes for a change of its size (docs/adr/0017)."""
     deployment, view = observed.leader_deployment, observed.view
@@ -100,6 +126,13 @@ def stays_between_two_steps(observed: Observed) -> Finding | None:
     )
 
 
+@cause(
+    code="LWS-E092",
+    title="a rollout is under way",
+    meaning="Groups are replaced or added one after the other, and nothing blocks that.",
+    remedy="Wait.",
+    verdict=Verdict.PROGRESSING,
+)
 def goes_on(observed: Observed) -> Finding | None:
     """Find a rollout, or a change of the number of groups, that is in progress."""
     view = observed.view
@@ -114,6 +147,13 @@ def goes_on(observed: Observed) -> Finding | None:
     return Finding(subject=own(observed), sentence=text, steps=(observed.lws(f"wait {view.name}"),))
 
 
+@cause(
+    code="LWS-E090",
+    title="it is being deleted",
+    meaning="The LeaderWorkerSet is being deleted, and its pods are terminating; or the DisaggregatedSet is, and its parts are.",
+    remedy="Wait.",
+    verdict=Verdict.PROGRESSING,
+)
 def is_deleting(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet that is being deleted."""
     if not meta.is_deleting(observed.view.object):
@@ -129,6 +169,12 @@ def is_deleting(observed: Observed) -> Finding | None:
     )
 
 
+@cause(
+    code="LWS-E096",
+    title="groups may be updated in place only",
+    meaning="The annotation `in-place` is `Only`, and a field differs that is not the image of a container. Such groups keep the older revision.",
+    remedy="Take the change back, or set the annotation to `IfPossible`: then these groups are recreated.",
+)
 def is_not_in_place(observed: Observed) -> Finding | None:
     """Find a rollout that is held, as groups may be updated in place only, and another field than an image differs."""
     view = observed.view
@@ -151,58 +197,3 @@ def is_not_in_place(observed: Observed) -> Finding | None:
                 ),
             )
     return None
-
-
-PARTITION: Final = Cause(
-    code="LWS-E085",
-    title="the partition holds the rollout",
-    meaning="Groups below the partition keep the older revision, as the rollout strategy sets it.",
-    remedy="Lower the partition to continue the rollout.",
-    find=held_by_partition,
-    verdict=Verdict.PROGRESSING,
-)
-BLOCKED: Final = Cause(
-    code="LWS-E086",
-    title="the rollout waits for groups that are not ready",
-    meaning="The maximum of groups is unavailable, so no further group is replaced.",
-    remedy="Find out why these groups are not ready, or raise maxUnavailable or maxSurge.",
-    find=blocked_by_group,
-    verdict=Verdict.PROGRESSING,
-)
-STANDS: Final = Cause(
-    code="LWS-E088",
-    title="the leaders make no progress",
-    meaning="Leaders with random keys are created by a Deployment, and its deadline has passed without any progress.",
-    remedy="Find out why its new pods are not created or not ready, or take the change back.",
-    find=makes_no_progress,
-)
-BETWEEN_STEPS: Final = Cause(
-    code="LWS-E089",
-    title="a rollout was taken for a change of the size",
-    meaning="The Deployment of leaders with random keys got the size of its only ReplicaSet with pods between two steps of a rollout. The Deployment controller of Kubernetes then waits for ever to have scaled it.",
-    remedy="Scale it up and down again by one.",
-    find=stays_between_two_steps,
-)
-ROLLING: Final = Cause(
-    code="LWS-E092",
-    title="a rollout is under way",
-    meaning="Groups are replaced or added one after the other, and nothing blocks that.",
-    remedy="Wait.",
-    find=goes_on,
-    verdict=Verdict.PROGRESSING,
-)
-ONLY_IN_PLACE: Final = Cause(
-    code="LWS-E096",
-    title="groups may be updated in place only",
-    meaning="The annotation `in-place` is `Only`, and a field differs that is not the image of a container. Such groups keep the older revision.",
-    remedy="Take the change back, or set the annotation to `IfPossible`: then these groups are recreated.",
-    find=is_not_in_place,
-)
-DELETING: Final = Cause(
-    code="LWS-E090",
-    title="it is being deleted",
-    meaning="The LeaderWorkerSet is being deleted, and its pods are terminating; or the DisaggregatedSet is, and its parts are.",
-    remedy="Wait.",
-    find=is_deleting,
-    verdict=Verdict.PROGRESSING,
-)

@@ -16,7 +16,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.core.gang import demand
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.closednodes import taint_text, untolerated
-from leaderworkerset.diagnosis.finding import Cause, Find, Finding
+from leaderworkerset.diagnosis.finding import Cause, Find, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told
 from leaderworkerset.diagnosis.ranks import is_unscheduled
@@ -129,6 +129,12 @@ def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str
     return free
 
 
+@cause(
+    code="LWS-E041",
+    title="no topology domain is free",
+    meaning="Each group has a topology domain of its own, such as a rack, and other groups occupy all of them.",
+    remedy="Add nodes in another domain, or reduce the number of groups.",
+)
 def domain_is_held(observed: Observed) -> Finding | None:
     """Find groups without a free topology domain, and the groups that occupy the domains."""
     key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
@@ -164,6 +170,12 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
     return found
 
 
+@cause(
+    code="LWS-E087",
+    title="there is no room for the surge of a rollout",
+    meaning="With maxUnavailable 0 a rollout first creates an additional group. There is no room for one.",
+    remedy="Make room for one more group, or allow one to be unavailable.",
+)
 def no_surge_room(observed: Observed) -> Finding | None:
     """Find a rollout with maxUnavailable 0 whose additional groups fit on no node."""
     strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
@@ -187,20 +199,6 @@ def no_surge_room(observed: Observed) -> Finding | None:
     )
 
 
-NO_SURGE_ROOM: Final = Cause(
-    code="LWS-E087",
-    title="there is no room for the surge of a rollout",
-    meaning="With maxUnavailable 0 a rollout first creates an additional group. There is no room for one.",
-    remedy="Make room for one more group, or allow one to be unavailable.",
-    find=no_surge_room,
-)
-EXCLUSIVE: Final = Cause(
-    code="LWS-E041",
-    title="no topology domain is free",
-    meaning="Each group has a topology domain of its own, such as a rack, and other groups occupy all of them.",
-    remedy="Add nodes in another domain, or reduce the number of groups.",
-    find=domain_is_held,
-)
 ACCELERATORS: Final = Cause(
     code="LWS-E035",
     title="too few accelerators",

@@ -10,7 +10,7 @@ from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER, scheduler_name
 from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE, Observed
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import duration
@@ -33,6 +33,12 @@ def gates(rank: Rank) -> list[str]:
     return [str(gate.get("name")) for gate in meta.spec(rank.object or {}).get("schedulingGates") or []]
 
 
+@cause(
+    code="LWS-E030",
+    title="Kueue has not admitted the group",
+    meaning="Kueue holds the pods of a group until its queue has quota for the whole group.",
+    remedy="Wait for quota, raise it, or read the Workload, which says what does not fit.",
+)
 def awaits_queue(observed: Observed) -> Finding | None:
     """Find pods that Kueue holds back, and the state of their Workloads."""
     gated = [
@@ -71,6 +77,12 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
     return f"Workload {meta.name(workload)}: {ranks.quote(str(text))}"
 
 
+@cause(
+    code="LWS-E031",
+    title="a scheduling gate holds the pods",
+    meaning="The pods have scheduling gates. No scheduler places them before all gates are removed.",
+    remedy="Find out which component removes the gate. A gate in the pod template has to be removed there.",
+)
 def is_gated(observed: Observed) -> Finding | None:
     """Find pods with scheduling gates that another component has to remove."""
     gated = [rank for rank in observed.at(ranks.is_unscheduled) if gates(rank) and not _takes_its_turn(observed, rank)]
@@ -105,6 +117,12 @@ def _unreadable(gated: list[Rank]) -> list[str]:
     ]
 
 
+@cause(
+    code="LWS-E032",
+    title="there is no room for the whole group",
+    meaning="A gang scheduler starts a group only if all required pods fit at once.",
+    remedy="Make room for the whole group, or make the group smaller.",
+)
 def gang_is_incomplete(observed: Observed) -> Finding | None:
     """Find a group that its gang scheduler does not start, and the state of its PodGroup."""
     for rank in observed.at(ranks.is_unscheduled):
@@ -164,6 +182,12 @@ def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
     return found
 
 
+@cause(
+    code="LWS-E033",
+    title="the named scheduler does not act",
+    meaning="The pod template names a scheduler, and no scheduler of that name acts on this cluster.",
+    remedy="Start that scheduler, or correct schedulerName.",
+)
 def unknown_scheduler(observed: Observed) -> Finding | None:
     """Find pods whose scheduler does not act."""
     found = [(rank, age, _scheduler(rank)) for rank, age in ignored(observed) if _scheduler(rank) != DEFAULT_SCHEDULER]
@@ -178,6 +202,12 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
     )
 
 
+@cause(
+    code="LWS-E034",
+    title="the scheduler does not act",
+    meaning="Pods wait for a node, and the scheduler of the cluster has not tried to place them.",
+    remedy="Check that kube-scheduler runs and leads.",
+)
 def no_scheduler(observed: Observed) -> Finding | None:
     """Find pods that the default scheduler does not act on."""
     found = [(rank, age) for rank, age in ignored(observed) if age >= IDLE]
@@ -197,40 +227,3 @@ def no_scheduler(observed: Observed) -> Finding | None:
 
 def _scheduler(rank: Rank) -> str:
     return scheduler_name(meta.spec(rank.object or {}))
-
-
-QUEUED: Final = Cause(
-    code="LWS-E030",
-    title="Kueue has not admitted the group",
-    meaning="Kueue holds the pods of a group until its queue has quota for the whole group.",
-    remedy="Wait for quota, raise it, or read the Workload, which says what does not fit.",
-    find=awaits_queue,
-)
-GATED: Final = Cause(
-    code="LWS-E031",
-    title="a scheduling gate holds the pods",
-    meaning="The pods have scheduling gates. No scheduler places them before all gates are removed.",
-    remedy="Find out which component removes the gate. A gate in the pod template has to be removed there.",
-    find=is_gated,
-)
-INCOMPLETE: Final = Cause(
-    code="LWS-E032",
-    title="there is no room for the whole group",
-    meaning="A gang scheduler starts a group only if all required pods fit at once.",
-    remedy="Make room for the whole group, or make the group smaller.",
-    find=gang_is_incomplete,
-)
-UNKNOWN_SCHEDULER: Final = Cause(
-    code="LWS-E033",
-    title="the named scheduler does not act",
-    meaning="The pod template names a scheduler, and no scheduler of that name acts on this cluster.",
-    remedy="Start that scheduler, or correct schedulerName.",
-    find=unknown_scheduler,
-)
-NO_SCHEDULER: Final = Cause(
-    code="LWS-E034",
-    title="the scheduler does not act",
-    meaning="Pods wait for a node, and the scheduler of the cluster has not tried to place them.",
-    remedy="Check that kube-scheduler runs and leads.",
-    find=no_scheduler,
-)

@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import ScalingMode
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.diagnosis.causes.unattended import own
-from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
+from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import quote
 from leaderworkerset.views.disaggregation import SetView
@@ -20,6 +20,15 @@ REFUSED: Final = re.compile(r"Failed to create (\S+) (\S+): (.*)", re.DOTALL)
 """The controller's message about a LeaderWorkerSet or a scaler that the API server refused."""
 
 
+@cause(
+    code="LWS-E016",
+    title="a role's scaler belongs to another owner",
+    meaning=(
+        "A role with scaling mode External gets its number of groups from a DisaggregatedSetRoleScaler named after set "
+        "and role. An object of that name exists that the set does not own, so the role keeps its groups."
+    ),
+    remedy="Delete that object if it is not needed: the set then creates its own. Otherwise rename the role.",
+)
 def scaler_is_taken(observed: Observed) -> Finding | None:
     """Find a role whose scaler name another object uses that the set does not own (R-DS-74)."""
     chosen = observed.of_set
@@ -45,6 +54,12 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
     return None
 
 
+@cause(
+    code="LWS-E017",
+    title="a part of a DisaggregatedSet cannot be created",
+    meaning="The API server refuses a LeaderWorkerSet or a scaler that the DisaggregatedSet needs; the message is that of the API server.",
+    remedy="Remove the reason: a quota, an admission webhook, or a value that is invalid for LeaderWorkerSets.",
+)
 def part_is_refused(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet or a scaler of the set that the API server refuses to create."""
     chosen = observed.of_set
@@ -67,6 +82,13 @@ def part_is_refused(observed: Observed) -> Finding | None:
     return None
 
 
+@cause(
+    code="LWS-E093",
+    title="a DisaggregatedSet is in progress",
+    meaning="Its LeaderWorkerSets are healthy, but the set is not complete: a rollout is in progress, or roles lack groups.",
+    remedy="Wait.",
+    verdict=Verdict.PROGRESSING,
+)
 def set_goes_on(observed: Observed) -> Finding | None:
     """Find a set whose status does not report the desired state yet."""
     chosen = observed.of_set
@@ -107,27 +129,3 @@ def _told(obj: JSONObject) -> Iterator[str]:
 
 
 COUNTS: Final = (("replicas", "groups"), ("readyReplicas", "ready"), ("updatedReplicas", "updated"))
-
-SCALER_TAKEN: Final = Cause(
-    code="LWS-E016",
-    title="a role's scaler belongs to another owner",
-    meaning="A role with scaling mode External gets its number of groups from a DisaggregatedSetRoleScaler named after set "
-    "and role. An object of that name exists that the set does not own, so the role keeps its groups.",
-    remedy="Delete that object if it is not needed: the set then creates its own. Otherwise rename the role.",
-    find=scaler_is_taken,
-)
-PART_REFUSED: Final = Cause(
-    code="LWS-E017",
-    title="a part of a DisaggregatedSet cannot be created",
-    meaning="The API server refuses a LeaderWorkerSet or a scaler that the DisaggregatedSet needs; the message is that of the API server.",
-    remedy="Remove the reason: a quota, an admission webhook, or a value that is invalid for LeaderWorkerSets.",
-    find=part_is_refused,
-)
-SET_ROLLING: Final = Cause(
-    code="LWS-E093",
-    title="a DisaggregatedSet is in progress",
-    meaning="Its LeaderWorkerSets are healthy, but the set is not complete: a rollout is in progress, or roles lack groups.",
-    remedy="Wait.",
-    find=set_goes_on,
-    verdict=Verdict.PROGRESSING,
-)

@@ -11,7 +11,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.unattended import last_change
-from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
+from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import MISSING, Group, Rank, Recreations
@@ -39,6 +39,12 @@ def warming(observed: Observed, rank: Rank) -> Verdict:
     return Verdict.PROGRESSING if age is not None and age < WARM_UP else Verdict.STUCK
 
 
+@cause(
+    code="LWS-E083",
+    title="ranks cannot find each other by name",
+    meaning="The headless service of a LeaderWorkerSet or group is missing, or does not publish ranks before they are ready.",
+    remedy="Delete an incorrect service, so that the manager recreates it; check that its name is not used otherwise.",
+)
 def names_do_not_resolve(observed: Observed) -> Finding | None:
     """Find a headless service that is missing, or that does not publish ranks before they are ready."""
     if not observed.knows(SERVICES):
@@ -77,6 +83,12 @@ def _is_just_made(observed: Observed, rank: Rank) -> bool:
     return age is not None and age < SETTLING
 
 
+@cause(
+    code="LWS-E082",
+    title="the leader is not ready, though its workers are",
+    meaning="All workers are ready, and the leader runs without becoming ready: often it waits for ranks that never connect.",
+    remedy="Read the leader's log. Check the group's size, address, ports and network policies.",
+)
 def rendezvous(observed: Observed) -> Finding | None:
     """Find a leader that runs and is not ready, while all its workers are."""
     for group in observed.view.groups:
@@ -98,6 +110,12 @@ def rendezvous(observed: Observed) -> Finding | None:
     return None
 
 
+@cause(
+    code="LWS-E084",
+    title="workers wait for their leader to be ready",
+    meaning="With startupPolicy LeaderReady workers are created only after their leader is ready.",
+    remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
+)
 def awaits_leader(observed: Observed) -> Finding | None:
     """Find workers that are held back until their leader is ready."""
     for group in observed.view.groups:
@@ -126,6 +144,13 @@ def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject
             yield group, told, Subject(kind="Pod", name=told.failed_pod, group=group.name)
 
 
+@cause(
+    code="LWS-E080",
+    title="a group waits before it is recreated",
+    meaning="A group failed again soon after it was recreated, and waits: longer each time, up to five minutes.",
+    remedy="Read the log of the pod that failed. A corrected template is rolled out at once.",
+    verdict=Verdict.PROGRESSING,
+)
 def backs_off(observed: Observed) -> Finding | None:
     """Find a group that failed again and waits to be recreated."""
     for group, told, subject in _recreated(observed):
@@ -144,6 +169,12 @@ def backs_off(observed: Observed) -> Finding | None:
     return None
 
 
+@cause(
+    code="LWS-E079",
+    title="the maximum of restarts is reached",
+    meaning="A group failed more often than maxGroupRestarts allows: it was terminated, and its pods are kept for diagnosis.",
+    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`.",
+)
 def budget_is_spent(observed: Observed) -> Finding | None:
     """Find a group that used up its restarts, and whose pods are kept for diagnosis."""
     for group in observed.view.groups:
@@ -166,6 +197,13 @@ def budget_is_spent(observed: Observed) -> Finding | None:
     return None
 
 
+@cause(
+    code="LWS-E081",
+    title="a group was recreated after a failure",
+    meaning="A pod of the group failed; the group was recreated and is starting.",
+    remedy="Wait. If it fails again, its cause is shown as long as the failed pod is there.",
+    verdict=Verdict.PROGRESSING,
+)
 def was_recreated(observed: Observed) -> Finding | None:
     """Find a group that starts after a failure whose pod does not exist any more."""
     for group, told, subject in _recreated(observed):
@@ -179,6 +217,13 @@ def was_recreated(observed: Observed) -> Finding | None:
     return None
 
 
+@cause(
+    code="LWS-E091",
+    title="ranks are starting",
+    meaning="Pods are being created and started, and there is no error.",
+    remedy="Wait.",
+    verdict=Verdict.PROGRESSING,
+)
 def is_starting(observed: Observed) -> Finding | None:
     """Find ranks that are starting, within their usual time."""
     waiting = [rank for _, rank in observed.unready]
@@ -209,57 +254,3 @@ def _awaited_since(observed: Observed) -> str:
     """Return when somebody last made a pod of the set, or changed how many there are to be: hundreds take minutes."""
     written = [last_change(one) for one in (observed.view.object, observed.leader_statefulset) if one is not None]
     return max([*written, *(rank.created for group in observed.view.groups for rank in group.ranks)])
-
-
-NO_NAMES: Final = Cause(
-    code="LWS-E083",
-    title="ranks cannot find each other by name",
-    meaning="The headless service of a LeaderWorkerSet or group is missing, or does not publish ranks before they are ready.",
-    remedy="Delete an incorrect service, so that the manager recreates it; check that its name is not used otherwise.",
-    find=names_do_not_resolve,
-)
-RENDEZVOUS: Final = Cause(
-    code="LWS-E082",
-    title="the leader is not ready, though its workers are",
-    meaning="All workers are ready, and the leader runs without becoming ready: often it waits for ranks that never connect.",
-    remedy="Read the leader's log. Check the group's size, address, ports and network policies.",
-    find=rendezvous,
-)
-AWAITS: Final = Cause(
-    code="LWS-E084",
-    title="workers wait for their leader to be ready",
-    meaning="With startupPolicy LeaderReady workers are created only after their leader is ready.",
-    remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
-    find=awaits_leader,
-)
-BACK_OFF: Final = Cause(
-    code="LWS-E080",
-    title="a group waits before it is recreated",
-    meaning="A group failed again soon after it was recreated, and waits: longer each time, up to five minutes.",
-    remedy="Read the log of the pod that failed. A corrected template is rolled out at once.",
-    find=backs_off,
-    verdict=Verdict.PROGRESSING,
-)
-BUDGET: Final = Cause(
-    code="LWS-E079",
-    title="the maximum of restarts is reached",
-    meaning="A group failed more often than maxGroupRestarts allows: it was terminated, and its pods are kept for diagnosis.",
-    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`.",
-    find=budget_is_spent,
-)
-RECREATED: Final = Cause(
-    code="LWS-E081",
-    title="a group was recreated after a failure",
-    meaning="A pod of the group failed; the group was recreated and is starting.",
-    remedy="Wait. If it fails again, its cause is shown as long as the failed pod is there.",
-    find=was_recreated,
-    verdict=Verdict.PROGRESSING,
-)
-STARTS: Final = Cause(
-    code="LWS-E091",
-    title="ranks are starting",
-    meaning="Pods are being created and started, and there is no error.",
-    remedy="Wait.",
-    find=is_starting,
-    verdict=Verdict.PROGRESSING,
-)

@@ -10,7 +10,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import revisions
-from leaderworkerset.diagnosis.finding import Cause, Finding, Subject
+from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import NOT_CREATED
 from leaderworkerset.views.wording import duration
@@ -33,6 +33,12 @@ def own(observed: Observed) -> Subject:
     return Subject(kind="DisaggregatedSet" if observed.of_set else "LeaderWorkerSet", name=observed.view.name)
 
 
+@cause(
+    code="LWS-E001",
+    title="a finalizer blocks the deletion",
+    meaning="The LeaderWorkerSet is being deleted, and a finalizer of another component blocks that.",
+    remedy="Find out which component removes that finalizer, and why it does not. Remove the finalizer yourself only if that component was removed permanently.",
+)
 def held_by_finalizer(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose deletion only a finalizer of another component blocks."""
     obj = observed.view.object
@@ -119,6 +125,12 @@ def _silent(observed: Observed, undone: Undone, why: str, evidence: tuple[str, .
     )
 
 
+@cause(
+    code="LWS-E003",
+    title="the manager does not run",
+    meaning="The Deployment of the manager has no ready replica, so nothing happens to LeaderWorkerSets.",
+    remedy="Check the pods of the manager: why they do not start, or why they are not ready.",
+)
 def manager_is_down(observed: Observed) -> Finding | None:
     """Find a manager whose Deployment has no ready replica."""
     undone = unacted(observed) or unmade(observed)
@@ -144,6 +156,12 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
     return ""
 
 
+@cause(
+    code="LWS-E004",
+    title="no manager is the leader",
+    meaning="Replicas elect the one that acts by a Lease, and the Lease has no holder.",
+    remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
+)
 def nobody_leads(observed: Observed) -> Finding | None:
     """Find a lease without a holder, so that no replica of the manager acts."""
     undone = unacted(observed) or unmade(observed)
@@ -154,6 +172,12 @@ def nobody_leads(observed: Observed) -> Finding | None:
     return _silent(observed, undone, "no manager is the leader", tuple(states))
 
 
+@cause(
+    code="LWS-E005",
+    title="no manager acts on the newest spec",
+    meaning="The spec was changed a while ago, and nothing observed the change.",
+    remedy="Check that a manager runs and leads, and read its logs. Without one, install it: `lws install`.",
+)
 def manager_is_silent(observed: Observed) -> Finding | None:
     """Find a change that no controller acts on, whatever the reason."""
     undone = unacted(observed)
@@ -165,6 +189,12 @@ def manager_is_silent(observed: Observed) -> Finding | None:
     return _silent(observed, undone, "no manager acts", found)
 
 
+@cause(
+    code="LWS-E006",
+    title="the installed definition is older than lws",
+    meaning="The CustomResourceDefinition on the server lacks fields that this version has; the server drops them.",
+    remedy="Install the manager and its definitions in the version of this command: `lws install`.",
+)
 def outdated_definition(observed: Observed) -> Finding | None:
     """Find a definition on the server that lacks fields of this version, so that applied fields are dropped."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
@@ -197,6 +227,12 @@ def _properties(schema: JSONObject) -> JSONObject:
     return schema.get("properties") or {}
 
 
+@cause(
+    code="LWS-E014",
+    title="no controller acts on a StatefulSet",
+    meaning="A StatefulSet was written, and the StatefulSet controller of the cluster did not observe it.",
+    remedy="Check kube-controller-manager. After many failed syncs it retries late, without a lasting error.",
+)
 def statefulset_without_controller(observed: Observed) -> Finding | None:
     """Find a StatefulSet whose newest spec its controller has not observed; a deletion, too, raises the generation."""
     for one in observed.get(resources.STATEFULSETS):
@@ -217,6 +253,12 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
     return None
 
 
+@cause(
+    code="LWS-E015",
+    title="the revision of a group is missing",
+    meaning="Workers are created from the ControllerRevision of their leader, and it was deleted.",
+    remedy="Delete the leader pod: the group is recreated from a revision that exists.",
+)
 def revision_is_missing(observed: Observed) -> Finding | None:
     """Find a leader whose revision was deleted, so that its workers cannot be created."""
     if not observed.knows(resources.CONTROLLER_REVISIONS):
@@ -237,54 +279,3 @@ def revision_is_missing(observed: Observed) -> Finding | None:
             steps=(observed.lws(f"restart {observed.view.name}/{group.name}"),),
         )
     return None
-
-
-HELD: Final = Cause(
-    code="LWS-E001",
-    title="a finalizer blocks the deletion",
-    meaning="The LeaderWorkerSet is being deleted, and a finalizer of another component blocks that.",
-    remedy="Find out which component removes that finalizer, and why it does not. Remove the finalizer yourself only if that component was removed permanently.",
-    find=held_by_finalizer,
-)
-DOWN: Final = Cause(
-    code="LWS-E003",
-    title="the manager does not run",
-    meaning="The Deployment of the manager has no ready replica, so nothing happens to LeaderWorkerSets.",
-    remedy="Check the pods of the manager: why they do not start, or why they are not ready.",
-    find=manager_is_down,
-)
-LEADERLESS: Final = Cause(
-    code="LWS-E004",
-    title="no manager is the leader",
-    meaning="Replicas elect the one that acts by a Lease, and the Lease has no holder.",
-    remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
-    find=nobody_leads,
-)
-SILENT: Final = Cause(
-    code="LWS-E005",
-    title="no manager acts on the newest spec",
-    meaning="The spec was changed a while ago, and nothing observed the change.",
-    remedy="Check that a manager runs and leads, and read its logs. Without one, install it: `lws install`.",
-    find=manager_is_silent,
-)
-OUTDATED: Final = Cause(
-    code="LWS-E006",
-    title="the installed definition is older than lws",
-    meaning="The CustomResourceDefinition on the server lacks fields that this version has; the server drops them.",
-    remedy="Install the manager and its definitions in the version of this command: `lws install`.",
-    find=outdated_definition,
-)
-UNCONTROLLED: Final = Cause(
-    code="LWS-E014",
-    title="no controller acts on a StatefulSet",
-    meaning="A StatefulSet was written, and the StatefulSet controller of the cluster did not observe it.",
-    remedy="Check kube-controller-manager. After many failed syncs it retries late, without a lasting error.",
-    find=statefulset_without_controller,
-)
-NO_REVISION: Final = Cause(
-    code="LWS-E015",
-    title="the revision of a group is missing",
-    meaning="Workers are created from the ControllerRevision of their leader, and it was deleted.",
-    remedy="Delete the leader pod: the group is recreated from a revision that exists.",
-    find=revision_is_missing,
-)

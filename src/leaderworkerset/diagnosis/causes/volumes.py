@@ -8,7 +8,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
+from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed, is_unscheduled
@@ -23,6 +23,12 @@ PATIENCE: Final = timedelta(minutes=2)
 """How long the creation of a volume may take."""
 
 
+@cause(
+    code="LWS-E044",
+    title="a volume claim is not bound",
+    meaning="A pod waits for a PersistentVolumeClaim without a bound volume.",
+    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim.",
+)
 def claim_is_pending(observed: Observed) -> Finding | None:
     """Find a claim without a bound volume, and the reason."""
     waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
@@ -70,13 +76,6 @@ def _why_pending(observed: Observed, name: str) -> str:
     return f"StorageClass {wanted} has not created a volume" if wanted else ""
 
 
-UNBOUND: Final = Cause(
-    code="LWS-E044",
-    title="a volume claim is not bound",
-    meaning="A pod waits for a PersistentVolumeClaim without a bound volume.",
-    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim.",
-    find=claim_is_pending,
-)
 VOLUME_ELSEWHERE: Final = Cause(
     code="LWS-E045",
     title="the volume is on another node",
@@ -114,6 +113,12 @@ CANNOT_MOUNT: Final = Told(
 )
 
 
+@cause(
+    code="LWS-E064",
+    title="a volume cannot be mounted",
+    meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage driver fails.",
+    remedy="Create the missing object, or check the storage driver.",
+)
 def cannot_mount(observed: Observed) -> Finding | None:
     """Find a volume that cannot be mounted; if its Secret or ConfigMap is missing, the step is to create that."""
     found = CANNOT_MOUNT(observed)
@@ -122,12 +127,3 @@ def cannot_mount(observed: Observed) -> Finding | None:
         return found
     step = f"create {absent[1]} in namespace {observed.view.namespace}, or correct the volume in the template of {observed.view.name}"
     return replace(found, steps=(step,))
-
-
-NOT_MOUNTED: Final = Cause(
-    code="LWS-E064",
-    title="a volume cannot be mounted",
-    meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage driver fails.",
-    remedy="Create the missing object, or check the storage driver.",
-    find=cannot_mount,
-)

@@ -17,7 +17,7 @@ from kuberuntime.errors import ConflictError
 from leaderworkerset import client
 from leaderworkerset.api import labels
 from leaderworkerset.client import AsyncClient, Client, Container, LogError, LogLine, LogOptions, Manifest
-from leaderworkerset.client.passing import Waiting, passed
+from leaderworkerset.client.asyncclient import Waiting, passed
 
 
 def test_a_manifest_has_what_was_given_and_nothing_else() -> None:

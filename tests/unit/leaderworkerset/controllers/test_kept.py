@@ -19,7 +19,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept as declared
 from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.gang.volcano import GROUP_NAME
-from leaderworkerset.core.leaderworkerset import deployments
+from leaderworkerset.core.leaderworkerset import hashleaders
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.pod import reconcile as of_pod
@@ -102,7 +102,7 @@ def decide_the_rest() -> None:
     leader = builders.leader_pod(lws, annotations={labels.RESTARTED_IN_PLACE: "1"})
     checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=leader, obj=tolerant, pods=(leader,)))
     small = builders.hash_object(replicas=1)
-    built = deployments.build(small, leaderworkerset.decode(small), key=builders.key_of(small), size=3)
+    built = hashleaders.build(small, leaderworkerset.decode(small), key=builders.key_of(small), size=3)
     failure = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z"}
     conditions = [{"type": "Progressing", "status": "True"}, failure]
     deployment = builders.as_applied(built, status={"conditions": conditions})

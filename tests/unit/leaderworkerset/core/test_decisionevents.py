@@ -34,22 +34,22 @@ def test_a_reference_names_its_object() -> None:
     [
         (decisionevents.created(LWS, "n"), ("Normal", "GroupsProgressing", "Create"), None),
         (decisionevents.created(LWS, "n", LEADER), ("Normal", "GroupsProgressing", "Create"), LEADER),
-        (decisionevents.creating_revision(LWS, LEADER, "n"), ("Normal", "CreatingRevision", "Create"), LEADER),
+        (decisionevents.creating_revision(LWS, "n", LEADER), ("Normal", "CreatingRevision", "Create"), LEADER),
         (decisionevents.deleting_surge(LWS, "n"), ("Normal", "GroupsProgressing", "Delete"), None),
         (decisionevents.updating(LWS, "n"), ("Normal", "GroupsUpdating", "Update"), None),
         (decisionevents.failed_create(LWS, "n"), ("Warning", "FailedCreate", "Create"), None),
         (decisionevents.failed_create(LWS, "n", LEADER), ("Warning", "FailedCreate", "Create"), LEADER),
         (decisionevents.failed_update(LWS, "n"), ("Warning", "FailedUpdate", "Update"), None),
         (decisionevents.condition_changed(LWS, "AllGroupsReady", "n"), ("Normal", "AllGroupsReady", "Update"), None),
-        (decisionevents.recreating_group(LWS, LEADER, "n"), ("Normal", "RecreateGroup", "Delete"), LEADER),
-        (decisionevents.backing_off(LWS, LEADER, "n"), ("Warning", "BackOff", "Delete"), LEADER),
+        (decisionevents.recreating_group(LWS, "n", LEADER), ("Normal", "RecreateGroup", "Delete"), LEADER),
+        (decisionevents.backing_off(LWS, "n", LEADER), ("Warning", "BackOff", "Delete"), LEADER),
         (
-            decisionevents.restarts_exhausted(LWS, LEADER, "n"),
+            decisionevents.restarts_exhausted(LWS, "n", LEADER),
             ("Warning", "ReplicaRestartBudgetExceeded", "Delete"),
             LEADER,
         ),
-        (decisionevents.releasing_lost_pod(LWS, LEADER, "n"), ("Warning", "LostPod", "Delete"), LEADER),
-        (decisionevents.waiting_for_lost_pod(LWS, LEADER, "n"), ("Warning", "LostPod", "Hold"), LEADER),
+        (decisionevents.releasing_lost_pod(LWS, "n", LEADER), ("Warning", "LostPod", "Delete"), LEADER),
+        (decisionevents.waiting_for_lost_pod(LWS, "n", LEADER), ("Warning", "LostPod", "Hold"), LEADER),
     ],
 )
 def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any, Any, Any], related: Any) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.dashboard import actions, address, markup, pieces, staticfiles
+from leaderworkerset.dashboard import actions, address, exporting, markup, pieces
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pieces import Piece, Rendering, difference
 
@@ -77,7 +77,7 @@ def test_no_text_becomes_html(text: str) -> None:
     assert "'" not in html
 
 
-@pytest.mark.parametrize("module", [actions, address, markup, pieces, staticfiles])
+@pytest.mark.parametrize("module", [actions, address, markup, pieces, exporting])
 def test_what_docstrings_say_is_so(module: object) -> None:
     result = doctest.testmod(module)  # type: ignore[arg-type]
     assert result.attempted

@@ -15,9 +15,9 @@ from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, NAMESPACES, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.dashboard.exporting import files
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
 from leaderworkerset.dashboard.hub import BETWEEN_READINGS
-from leaderworkerset.dashboard.staticfiles import files
 from leaderworkerset.dashboard.webserver import MOST_STREAMS
 from leaderworkerset.recording.episode import Episode
 

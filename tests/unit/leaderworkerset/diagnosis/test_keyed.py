@@ -60,12 +60,12 @@ def test_an_old_refusal_explains_nothing(observed: Observed) -> None:
 def test_a_rollout_that_goes_on_is_no_cause(key: str, told: dict[str, Any], replicas: int) -> None:
     seen = of_keys([keyed(0), keyed(1)], told, key=key, replicas=replicas, updating=True)
 
-    assert rollouts.stays_between_two_steps(seen) is None
+    assert rollouts.stays_between_two_steps.find(seen) is None
 
 
 def test_sets_without_a_deployment_know_neither_cause() -> None:
-    assert rollouts.stays_between_two_steps(observed()) is None
-    assert rollouts.makes_no_progress(observed()) is None
+    assert rollouts.stays_between_two_steps.find(observed()) is None
+    assert rollouts.makes_no_progress.find(observed()) is None
 
 
 def test_why_a_leader_is_not_ready_comes_first() -> None:

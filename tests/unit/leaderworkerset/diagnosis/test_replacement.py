@@ -20,6 +20,6 @@ from leaderworkerset.diagnosis.causes import schedulinggates
 )
 def test_a_closed_replacement_gate_is_a_cause_only_where_nobody_is_waited_for(fields: Any, is_cause: bool) -> None:
     gate = {"schedulingGates": [{"name": labels.REPLACEMENT_GATE}]}
-    found = schedulinggates.is_gated(observed([pod(spec=gate, **fields)]))
+    found = schedulinggates.is_gated.find(observed([pod(spec=gate, **fields)]))
     assert (found is not None) is is_cause
     assert found is None or found.steps[0].endswith("lws doctor")

@@ -1,12 +1,219 @@
 """`lws drain`: close nodes, and wait until the manager has moved their groups elsewhere."""
 
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final, TypeAlias
+
 import click
 
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.requests import Selection
+from kuberuntime.objects import meta, placement
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.rollouts.draining import Drain
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.rollouts import changing, nodewrites
 from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
+from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.core.maintenance import closing
+from leaderworkerset.core.maintenance.maintenancesettings import ON
+from leaderworkerset.diagnosis import departures
+from leaderworkerset.steering import nodeoutlook
+from leaderworkerset.views.groups import GroupName, View, groups_named, place_of
+from leaderworkerset.views.wording import counted, duration
+
+PATIENCE: Final = 10.0
+"""Seconds in which a manager with maintenance enabled reports that groups of a LeaderWorkerSet have to leave nodes."""
+
+Held: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
+"""Groups with pods on the nodes, which are ending or would not be placed there now, by their LeaderWorkerSets."""
+
+
+@dataclass(slots=True)
+class Drain:
+    """The nodes to empty, and how far that is."""
+
+    session: Session
+    nodes: Sequence[JSONObject]
+    _progress: ProgressLine = field(default_factory=lambda: ProgressLine(between=BETWEEN_LINES))
+    _idle: dict[ObjectKey, float] = field(default_factory=dict)
+    _seen: set[tuple[ObjectKey, GroupName]] = field(default_factory=set)
+
+    @classmethod
+    async def of(cls, session: Session, names: Iterable[str]) -> "Drain":
+        """Read the nodes."""
+        keys = dict.fromkeys(ObjectKey("", name.removeprefix("node/")) for name in names)
+        return cls(session, [await session.client.get(NODES, key) for key in keys])
+
+    async def preview(self) -> str:
+        """Return what would move, in which order, and what would stay."""
+        listings = [await self.session.client.list(PODS, field_selector=_on(node)) for node in self.nodes]
+        pods = [pod for listing in listings for pod in listing.items]
+        held = _held(pods)
+        sets = [
+            nodeoutlook.leaving(
+                view, [one for one in view.groups if one.name in held[_key(view)]], _refusal(view.object)
+            )
+            for view in await self._views(held)
+        ]
+        moving = {(one.place, group) for one in sets if not one.why_not for group in one.groups}
+        others = [pod for pod in pods if (str(_set_of(pod)), _group_of(pod)) not in moving]
+        count = sum(len(one.groups) for one in sets)
+        lines = [f"{self._named}: {counted(count, 'group')} of {counted(len(sets), 'LeaderWorkerSet')}"]
+        lines += nodeoutlook.lines(sets)
+        lines += [f"what stays: {left}"] if (left := nodeoutlook.staying(others)) else []
+        return "\n".join([*lines, changing.DRY])
+
+    async def cancel(self) -> str:
+        """Open the nodes again; return what that means."""
+        opened = [meta.name(node) for node in self.nodes if await nodewrites.close(self.session, node, is_closed=False)]
+        if not opened:
+            return f"{self._named}: not cordoned, nothing was changed"
+        return f"{', '.join(opened)} uncordoned: groups that are still there stay, and those that moved do not return"
+
+    async def run(self, timeout: float) -> str:
+        """Close the nodes; return when no group is there any more, and fail when only groups are that nobody moves."""
+        async with asyncio.TaskGroup() as tasks:  # at once: a group that came to the second one would move again
+            for node in self.nodes:
+                tasks.create_task(self._close(node))
+        client, loop = self.session.client, asyncio.get_running_loop()
+        pods = [
+            Informer(client, Selection(PODS, label_selector=labels.NAME, field_selector=_on(one))) for one in self.nodes
+        ]
+        sets = Informer(client, Selection(LEADERWORKERSETS))
+        began = loop.time()
+        try:
+            async with timeouts.within(timeout), following(*pods, sets, self.session.lifeline) as objects:
+                held = await objects.until(lambda: self._step(_pods(pods), sets, loop.time()), every=1.0)
+        except TimeoutError as error:
+            left = _told(_held(_pods(pods)))
+            raise TimedOutError(f"{self._named} not empty after {timeout:g} s: {left} there; {self._state}") from error
+        except asyncio.CancelledError:
+            self._progress.clear()
+            say(f"{self._named} not empty yet; {self._state}", err=True)
+            raise
+        finally:
+            self._progress.clear()
+        if held:
+            raise CommandError("\n".join([f"{self._named} not empty; {self._state}", *await self._reasons(held)]))
+        took = duration(timedelta(seconds=loop.time() - began))
+        rest = (
+            f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` ends what else runs there"
+        )
+        return f"{self._named}: no group is there any more, {counted(len(self._seen), 'group')} moved in {took}; {rest}"
+
+    async def _close(self, node: JSONObject) -> None:
+        if await nodewrites.close(self.session, node, is_closed=True):
+            say(f"{meta.name(node)} cordoned")
+
+    def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> Held | None:
+        """Return the groups that stay, none if all are gone; None while groups move, or may be about to."""
+        held = _held(pods)
+        self._seen.update((key, group) for key, groups in held.items() for group in groups)
+        ending = {_set_of(pod) for pod in pods if meta.is_deleting(pod)}
+        idle = {key for key in held.keys() - ending if not _is_moving(sets.store.get(key))}
+        self._idle = {key: self._idle.get(key, now) for key in idle}
+        if all(now - self._idle.get(key, now) >= PATIENCE for key in held):
+            return held
+        self._progress.show(f"{self._named}: {_told(held)} there")
+        return None
+
+    async def _views(self, held: Held) -> list[View]:
+        """Return the LeaderWorkerSets of groups that are on the nodes."""
+        read = [await self.session.client.find(LEADERWORKERSETS, key) for key in sorted(held)]
+        found = [obj for obj in read if obj is not None]
+        return await targets.views_of(self.session, found) if found else []
+
+    async def _reasons(self, held: Held) -> list[str]:
+        """Return a line for each LeaderWorkerSet about its groups that stay."""
+        return [f"  {_told({_key(view): held[_key(view)]})}: {_why(view, held)}" for view in await self._views(held)]
+
+    @property
+    def _named(self) -> str:
+        return ", ".join(map(meta.name, self.nodes))
+
+    @property
+    def _words(self) -> str:
+        return " ".join(map(meta.name, self.nodes))
+
+    @property
+    def _state(self) -> str:
+        lws = self.session.lws
+        return f"cordoned as before: `{lws} drain {self._words}` goes on, `{lws} drain {self._words} --cancel` opens"
+
+
+def _on(node: JSONObject) -> str:
+    return f"spec.nodeName={meta.name(node)}"
+
+
+def _pods(informers: Iterable[Informer]) -> list[JSONObject]:
+    return [pod for informer in informers for pod in informer.store.list()]
+
+
+def _set_of(pod: JSONObject) -> ObjectKey:
+    return ObjectKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""))
+
+
+def _group_of(pod: JSONObject) -> GroupName | None:
+    place = place_of(pod)
+    return place[0] if place else None
+
+
+def _key(view: View) -> ObjectKey:
+    return ObjectKey(view.namespace, view.name)
+
+
+def _held(pods: Iterable[JSONObject]) -> Held:
+    found: dict[ObjectKey, set[GroupName]] = {}
+    for pod in pods:
+        group, key = _group_of(pod), _set_of(pod)
+        if key.name and group is not None and (meta.is_deleting(pod) or closing.must_leave(pod, (placement.CORDONED,))):
+            found.setdefault(key, set()).add(group)
+    return {key: frozenset(groups) for key, groups in found.items()}
+
+
+def _is_moving(lws: JSONObject | None) -> bool:
+    """Return whether the manager reports that it moves groups, and may do so."""
+    return lws is not None and meta.is_condition_true(lws, MOVE_IN_PROGRESS.type) and not departures.refusal(lws)
+
+
+def _told(held: Held) -> str:
+    return ", ".join(f"{groups_named(sorted(groups, key=str))} of {key}" for key, groups in sorted(held.items()))
+
+
+def _refusal(lws: JSONObject) -> str:
+    asked = meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES)
+    unless = (
+        ""
+        if asked == ON
+        else f"unless the manager moves by default: set its annotation {labels.MOVE_OFF_CLOSED_NODES} to {ON}"
+    )
+    return departures.refusal(lws) or unless
+
+
+def _why(view: View, held: Held) -> str:
+    """Return why groups of a LeaderWorkerSet stay."""
+    over = [one.name for one in view.groups if one.is_over and one.name in held[_key(view)]]
+    if over:
+        return f"{groups_named(over)} used up the restarts, or ended: kept until recovered or deleted"
+    if why := departures.refusal(view.object):
+        return why
+    if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == ON:
+        return "the manager does not move groups: `maintenance: {enable: true}` is missing in its configuration, or it is down"
+    return (
+        f"the manager does not move them: set annotation {labels.MOVE_OFF_CLOSED_NODES}={ON}, and"
+        " `maintenance: {enable: true}` in its configuration"
+    )
 
 
 @click.command("drain")

@@ -1,14 +1,171 @@
-"""`lws move`: move one group off its nodes, or off one of them."""
+"""`lws move`: move one group off its nodes, or off one of them.
+
+Its leader is marked, and its nodes take no new pods until the group has others.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
 
 import click
 
+from kuberuntime import timeouts
+from kuberuntime.errors import ConflictError, InvalidError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.rollouts.moving import GroupMove
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.rollouts import changing, nodewrites, subjects
 from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
 from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.core.maintenance import closing
+from leaderworkerset.diagnosis import departures
+from leaderworkerset.observation.following import SetInformers
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.reasons import reasons
+from leaderworkerset.views.selection import Selection
+
+PATIENCE: Final = 10.0
+"""Seconds in which a manager with maintenance enabled reports that the group has to leave its nodes."""
+
+
+@dataclass(slots=True)
+class GroupMove:
+    """The group to move: its leader, and the nodes that it leaves."""
+
+    session: Session
+    chosen: Selection
+    leader: Rank
+    nodes: frozenset[str]
+    off: str = ""
+    """The only node to leave, if one was named."""
+    _progress: ProgressLine = field(default_factory=ProgressLine)
+
+    @classmethod
+    async def of(cls, session: Session, chosen: Selection, node: str) -> "GroupMove":
+        """Find the group, and the nodes that it leaves; refuse one that is never moved, or could be placed there again."""
+        view = await subjects.view_of(session, await subjects.read(session, chosen.name))
+        targets.refuse_missing(view, chosen)
+        group = next(one for one in view.groups if one.name == chosen.group)
+        leader = group.ranks[0]
+        if leader.object is None or leader.index or group.is_over:
+            raise CommandError(f"{chosen} has no leader that could be replaced: nothing was moved")
+        if why := departures.obstacle(view.object):
+            raise CommandError(f"{chosen} cannot be moved: {why}; `{session.lws} restart {chosen}` recreates it")
+        nodes = frozenset(rank.node for rank in group.ranks if rank.node and node in ("", rank.node))
+        for rank in _tolerant(group, nodes):
+            raise CommandError(
+                f"pod {rank.pod} tolerates the taint {labels.MOVING}, so it could be placed on {rank.node} again: nothing was"
+                " moved; remove the toleration from the template"
+            )
+        return cls(session, chosen, leader, nodes, node)
+
+    @property
+    def _elsewhere(self) -> str:
+        where = f"pod on {self.off}" if self.off else "node yet"
+        return f"{self.chosen} has no {where}: nothing was moved"
+
+    def preview(self) -> str:
+        """Return which nodes the group would leave."""
+        if not self.nodes:
+            return self._elsewhere
+        return f"{self.chosen}: pod {self.leader.pod} and its workers would leave {self._named}\n{changing.DRY}"
+
+    async def run(self, timeout: float) -> str:
+        """Mark the leader; return when its successor's group is ready."""
+        if not self.nodes:
+            return self._elsewhere
+        informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.chosen.name))
+        try:
+            async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
+                async with nodewrites.repelled(self.session, self.nodes), self._marked():
+                    latest = asyncio.get_running_loop().time() + PATIENCE
+                    is_placed = await objects.until(lambda: self._is_placed(_view(informers), latest), every=1.0)
+                if is_placed:
+                    await objects.until(lambda: self._is_ready(_view(informers)))
+        except TimeoutError as error:
+            view = informers.view()
+            raise TimedOutError(
+                f"{self.chosen} not moved and ready after {timeout:g} s{reasons(view) if view else ''}; no taint and no mark is left"
+            ) from error
+        finally:
+            self._progress.clear()
+        if not is_placed:
+            raise CommandError(
+                f"the manager does not move {self.chosen}: enable `maintenance` in its configuration;"
+                f" `{self.session.lws} restart {self.chosen}` recreates it where the scheduler places it"
+            )
+        return f"{self.chosen} moved off {self._named}"
+
+    @asynccontextmanager
+    async def _marked(self) -> AsyncIterator[None]:
+        """Mark the leader; in the end it has no mark, if it is still there."""
+        await self._mark("true")
+        try:
+            yield
+        finally:
+            with suppress(
+                NotFoundError, ConflictError, InvalidError
+            ):  # it was moved, and another one may have its name
+                await self._mark(None)
+
+    async def _mark(self, value: str | None) -> None:
+        patch = {"metadata": {"uid": self.leader.uid, "annotations": {labels.MOVE_GROUP: value}}}
+        key = ObjectKey(self.session.namespace, self.leader.pod)
+        await self.session.client.patch(PODS, key, patch, kind="merge", manager=subjects.MANAGER)
+
+    def _is_placed(self, view: View, latest: float) -> bool | None:
+        """Return that the group has nodes again, or that the manager does not begin; None while it is to be waited for."""
+        old = next((one for one in _leaders(view) if one.uid == self.leader.uid), None)
+        if old is not None:
+            is_going = meta.is_deleting(old.object or {})
+            if not is_going and not departures.is_moving(view) and asyncio.get_running_loop().time() > latest:
+                return False
+            self._progress.show(f"{self.chosen}: {'ends' if is_going else 'waits for its turn'}{reasons(view)}")
+            return None
+        self._progress.show(f"{self.chosen}: waits for nodes{reasons(view)}")
+        groups = list(self._successors(view))
+        return True if groups and not view.more and all(rank.node for group in groups for rank in group.ranks) else None
+
+    def _is_ready(self, view: View) -> bool | None:
+        self._progress.show(f"{self.chosen}: starts{reasons(view)}")
+        return all(group.is_ready for group in self._successors(view)) or None
+
+    def _successors(self, view: View) -> Iterator[Group]:
+        """Yield the group with the same index; of groups with random keys all, as nobody knows which one follows."""
+        for group in view.groups:
+            if group.index < view.desired and (group.key or group.name == self.chosen.group):
+                yield group
+
+    @property
+    def _named(self) -> str:
+        return ", ".join(sorted(self.nodes))
+
+
+def _view(informers: SetInformers) -> View:
+    view = informers.view()
+    if view is None:
+        raise CommandError(f"{informers.key.name} is gone")
+    return view
+
+
+def _leaders(view: View) -> Iterator[Rank]:
+    return (rank for group in view.groups for rank in group.ranks[:1] if rank.object is not None)
+
+
+def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
+    for rank in group.ranks:
+        is_there = rank.object is not None and rank.node in nodes and not meta.is_deleting(rank.object)
+        if is_there and not closing.must_leave(rank.object or {}, (nodewrites.TAINT,)):
+            yield rank
 
 
 @click.command("move")

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Create, Finally, Plan, PutStatus
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.gang.gangs import SCHEDULING
-from leaderworkerset.core.leaderworkerset import deployments
+from leaderworkerset.core.leaderworkerset import hashleaders
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.pod import reconcile as of_group
@@ -116,7 +116,7 @@ def test_without_the_owners_workload_leaders_are_not_changed(found: Parent, mess
 
 def test_once_everything_exists_the_owners_workload_is_not_read_again() -> None:
     obj = delegated(WHOLE, spec={"groupIdentity": "Hash"})
-    living = builders.as_applied(deployments.build(obj, leaderworkerset.decode(obj), key=builders.key_of(obj), size=3))
+    living = builders.as_applied(hashleaders.build(obj, leaderworkerset.decode(obj), key=builders.key_of(obj), size=3))
     (made,) = created(plan_for(obj, parent()))
     plan = plan_for(obj, parent(), scheduled.stored(made), leader_deployment=living)
     (write,) = (one for one in plan.actions if isinstance(one, PutStatus))

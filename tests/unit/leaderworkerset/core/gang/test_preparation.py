@@ -13,7 +13,7 @@ from kuberuntime.plan import Apply, Create, Delete, Finally, Patch, Plan, PutSta
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.gang.gangs import SCHEDULING, Gangs
 from leaderworkerset.core.gang.native import POD_GROUPS, WORKLOADS
-from leaderworkerset.core.leaderworkerset import deployments, groupfacts
+from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.reconcile import reconcile
@@ -374,7 +374,7 @@ def test_several_levels_that_were_stored_are_reported() -> None:
 def with_leaders(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG) -> JSONObject | None:
     """Return the condition that is written once the leaders' object is observed."""
     decoded = leaderworkerset.decode(obj)
-    living = builders.as_applied(deployments.build(obj, decoded, key=builders.key_of(obj), size=3))
+    living = builders.as_applied(hashleaders.build(obj, decoded, key=builders.key_of(obj), size=3))
     return condition(plan_for(obj, *objects, gang=gang, leader_deployment=living))
 
 

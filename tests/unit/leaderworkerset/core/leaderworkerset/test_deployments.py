@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS
 from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, Together, flat
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import deployments, groupfacts, revisions
+from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders, revisions
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
@@ -23,7 +23,7 @@ EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation":
 
 def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -> JSONObject:
     """Return the live Deployment of a LeaderWorkerSet; by default all leaders are ready and updated."""
-    desired = deployments.build(
+    desired = hashleaders.build(
         lws, leaderworkerset.decode(lws), key=builders.key_of(lws), size=meta.spec(lws)["replicas"]
     )
     replicas = meta.spec(lws)["replicas"]
@@ -60,7 +60,7 @@ def test_the_deployment_of_leaders() -> None:
     """Section 5.2: surge and unavailability verbatim, a readiness gate for groups with workers."""
     lws = builders.hash_object(replicas=3, size=2, rollout={"maxSurge": "50%", "maxUnavailable": 0})
 
-    built = deployments.build(lws, leaderworkerset.decode(lws), key="k", size=3)
+    built = hashleaders.build(lws, leaderworkerset.decode(lws), key="k", size=3)
 
     own = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "k"}
     assert built["metadata"] == {
@@ -85,7 +85,7 @@ def test_the_deployment_of_leaders() -> None:
 def test_leaders_without_workers_have_no_readiness_gate() -> None:
     alone = builders.hash_object(size=1)
 
-    built = deployments.build(alone, leaderworkerset.decode(alone), key="k", size=1)
+    built = hashleaders.build(alone, leaderworkerset.decode(alone), key="k", size=1)
 
     assert "readinessGates" not in built["spec"]["template"]["spec"]
 
@@ -180,9 +180,9 @@ def test_a_live_leader_of_another_revision_is_an_update() -> None:
     old = groupfacts.describe(builders.hash_leader(LWS, "d", key="old"), None)
     groups = [*observed.groups, old]
 
-    leaders = deployments.Leaders(deployment(), groups, builders.key_of(LWS), has_older=True)
+    leaders = hashleaders.Leaders(deployment(), groups, builders.key_of(LWS), has_older=True)
 
-    assert not deployments.is_current(leaders)
+    assert not hashleaders.is_current(leaders)
 
 
 def test_gated_leaders_go_ahead_once_the_deployment_is_as_it_shall_be() -> None:
@@ -256,8 +256,8 @@ def test_a_rollout_makes_its_first_leader_before_there_are_fewer(
     groups = [groupfacts.describe(leader, None) for leader in leaders]
     lws = leaderworkerset.decode(builders.hash_object(replicas=wanted))
 
-    assert deployments.replicas(lws, live, groups, 3, CREATED) == expected
-    assert deployments.replicas(lws, live, groups, None, CREATED) == expected
+    assert hashleaders.replicas(lws, live, groups, 3, CREATED) == expected
+    assert hashleaders.replicas(lws, live, groups, None, CREATED) == expected
 
 
 def test_a_deployment_that_keeps_its_size_for_a_while_is_applied_with_it() -> None:

@@ -12,7 +12,7 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Delete, Patch, Plan, PutStatus, Together, flat
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import deployments, groupfacts, leftovers, revisions
+from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders, leftovers, revisions
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
@@ -323,7 +323,7 @@ def test_a_leader_goes_ahead_once_it_has_its_count() -> None:
 
     def observed(found: JSONObject) -> ObservedLeaderWorkerSet:
         living = builders.as_applied(
-            deployments.build(found, leaderworkerset.decode(found), key=builders.key_of(HASH), size=3)
+            hashleaders.build(found, leaderworkerset.decode(found), key=builders.key_of(HASH), size=3)
         )
         source = Source(Identity.of(found), builders.key_of(HASH), 3, 0)
         return ObservedLeaderWorkerSet(
