@@ -94,6 +94,13 @@ ALERTS: Final = (
         "warning",
         "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} have not been ready for half an hour.",
     ),
+    Alert(
+        "LWSGroupMoveStalled",
+        f"lws_groups_to_move{{{JOB}}} > 0 and changes(lws_groups_to_move{{{JOB}}}[5m]) == 0",
+        30,
+        "warning",
+        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} wait to be moved off nodes; none was for half an hour.",
+    ),
 )
 
 OPERATOR_JOB: Final = 'job="openshift-lws-operator-metrics"'

@@ -88,6 +88,7 @@ ROWS: Final = (
                 "Groups moved off nodes in a quarter of an hour",
                 (Query(f"sum(increase(lws_group_moves_total{{{JOB}}}[15m]))", "moved"),),
             ),
+            Panel("Groups that wait to be moved", (Query(f"lws_groups_to_move{{{OF_SETS}}}", SET),)),
             Panel("Recreations of a group in a row", (Query(f"lws_group_recreations_in_a_row{{{OF_SETS}}}", SET),)),
             Panel(
                 "Time to ready",

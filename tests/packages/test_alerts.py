@@ -33,6 +33,7 @@ ENDS: Final = 'lws_certificate_expiry_timestamp_seconds,server="webhooks"'
 RECREATED: Final = 'lws_group_recreations_total,cause="pod-deleted"'
 DESIRED: Final = 'lws_groups,namespace="serving",leaderworkerset="web",state="desired"'
 GIVEN_UP: Final = 'lws_groups_failing,namespace="serving",leaderworkerset="web",state="exhausted"'
+TO_MOVE: Final = 'lws_groups_to_move,namespace="serving",leaderworkerset="web"'
 READY: Final = 'lws_groups,namespace="serving",leaderworkerset="web",state="ready"'
 
 DAY: Final = 86_400
@@ -49,6 +50,7 @@ HEALTHY: Final[dict[str, str]] = {
     DESIRED: "3",
     READY: "3",
     GIVEN_UP: "0",
+    TO_MOVE: "0",
 }
 """A manager at work: metric and labels to its first value, and by how much it grows in a minute."""
 
@@ -71,6 +73,7 @@ CASES: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
         OF_SET | TARGET | {"state": "exhausted"},
     ),
     "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET | TARGET),
+    "LWSGroupMoveStalled": (HEALTHY | {TO_MOVE: "2"}, OF_SET | TARGET),
 }
 """By alert: the series in which it fires, and the labels that it then has of them."""
 
@@ -79,8 +82,9 @@ NEARLY: Final[Mapping[str, str]] = HEALTHY | {
     FAILED: "0+10",
     ENDS: str(8 * DAY),
     RECREATED: "0+0.5",
+    TO_MOVE: f"{LENGTH}-1",
 }
-"""Below every bound: 3 of 63 requests, 10 of 60 reconciliations, 8 days, 7.5 groups in a quarter of an hour."""
+"""Below every bound: 3 of 63 requests, 10 of 60 reconciliations, 8 days, 7.5 groups in a quarter of an hour, one move in each."""
 
 IN_TIME: Final = 20
 """Minutes that rates look back at most, and a reading."""
@@ -101,7 +105,7 @@ def series(found: Mapping[str, str]) -> list[dict[str, str]]:
     for name, course in found.items():
         metric, _, labels = name.partition(",")
         pairs = ",".join(f'{key}="{text}"' for key, text in stored(dict(re.findall(r'(\w+)="(.*?)"', labels))).items())
-        step = course if "+" in course else f"{course}+0"
+        step = course if re.search("[+-]", course) else f"{course}+0"
         listed.append({"series": f"{metric}{{{pairs}}}", "values": f"{step}x{LENGTH}"})
     return listed
 

@@ -94,8 +94,10 @@ async def run_manager(
 
 
 @asynccontextmanager
-async def controllers(client: Client, clock: Clock, instruments: Instruments = NO_INSTRUMENTS) -> AsyncIterator[None]:
+async def controllers(
+    client: Client, clock: Clock, instruments: Instruments = NO_INSTRUMENTS, kinds: Registry = MANAGED
+) -> AsyncIterator[None]:
     """Run the controllers in the body, from the moment that their caches are filled."""
-    running = Controllers(MANAGED, client, clock=clock, instance="test", instruments=instruments)
+    running = Controllers(kinds, client, clock=clock, instance="test", instruments=instruments)
     async with running.running():
         yield

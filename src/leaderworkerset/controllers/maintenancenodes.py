@@ -20,8 +20,9 @@ MARKED: Final = "marked to move"
 
 
 def marked_values(pod: JSONObject) -> Iterable[str]:
-    """Index a leader whose group shall move by its LeaderWorkerSet."""
-    return indexes.leader_values(pod) if labels.MOVE_GROUP in meta.annotations(pod) else ()
+    """Index a leader whose group shall move by its LeaderWorkerSet, until the move begins."""
+    is_marked = labels.MOVE_GROUP in meta.annotations(pod) and not meta.is_deleting(pod)
+    return indexes.leader_values(pod) if is_marked else ()
 
 
 POD_CACHE: Final = Cache(

@@ -8,6 +8,7 @@ lws_groups{namespace, leaderworkerset, state}            groups: desired, create
 lws_rollout_progress{namespace, leaderworkerset}         updated groups / desired groups, 0 to 1
 lws_groups_failing{namespace, leaderworkerset, state}    groups that failed: waiting for recreation, exhausted
 lws_group_recreations_in_a_row{namespace, leaderworkerset}  the most that one of its groups has
+lws_groups_to_move{namespace, leaderworkerset}           groups that wait to be moved off nodes, where maintenance is enabled
 ```
 
 The others are counted when something happens, at the edges of the controllers: from events and changes of the cache.
@@ -36,11 +37,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS
+from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS, MOVE_IN_PROGRESS
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import Meter
+from leaderworkerset.controllers.maintenancenodes import MaintenanceNodes
 from leaderworkerset.core import decisionevents
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.failures import has_failed
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, Recreation, RecreationState
@@ -54,8 +57,8 @@ DELETED: Final = "pod-deleted"
 class LeaderWorkerSetMetrics:
     """Counts what the controllers of LeaderWorkerSets do (see `instruments.KindMetrics`)."""
 
-    def __init__(self, metrics: Meter) -> None:
-        self._metrics = metrics
+    def __init__(self, metrics: Meter, maintenance: MaintenanceSettings | None = None) -> None:
+        self._metrics, self._maintenance = metrics, maintenance
         registry = CollectorRegistry()
         self._recreations = Counter(
             "lws_group_recreations_total", "Groups recreated, by cause.", ("cause",), registry=registry
@@ -83,11 +86,14 @@ class LeaderWorkerSetMetrics:
     def following(self, caches: Caches) -> Iterator[None]:
         """Show what these caches hold, and count what changes in them."""
         informers = indexes.informers_of(caches)
-        collectors = (
+        collectors: tuple[Collector, ...] = (
             StatusCollector(informers.leaderworkersets.store),
             RecreationCollector(informers),
             IgnoredCollector(caches.all()),
         )
+        if self._maintenance is not None:
+            nodes = MaintenanceNodes(caches, self._maintenance)
+            collectors += (MoveCollector(informers.leaderworkersets.store, nodes),)
         self._pods = informers.pods.store
         informers.leaderworkersets.subscribe(self._changed)
         for collector in collectors:
@@ -191,6 +197,23 @@ class RecreationCollector(Collector):
         if meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") != found.revision:
             return None
         return found if meta.uid(leader) == found.leader else replace(found, state=RecreationState.RECREATED)
+
+
+class MoveCollector(Collector):
+    """Builds the metric of groups that wait to be moved, on collection; a LeaderWorkerSet without such groups has none."""
+
+    def __init__(self, store: Store, nodes: MaintenanceNodes) -> None:
+        self._store, self._nodes = store, nodes
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the current metric."""
+        waiting = GaugeMetricFamily(
+            "lws_groups_to_move", "Groups that wait to be moved off nodes.", labels=("namespace", "leaderworkerset")
+        )
+        for lws in self._store.list():
+            if meta.is_condition_true(lws, MOVE_IN_PROGRESS.type):
+                waiting.add_metric(meta.key(lws), len(self._nodes.leaving(lws)))
+        return (waiting,)
 
 
 def count_groups(lws: JSONObject) -> dict[str, int]:

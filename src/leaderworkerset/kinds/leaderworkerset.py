@@ -18,18 +18,17 @@ def describe(document: JSONObject) -> JSONObject:
     return descriptions.described(leaderworkerset_crd(), document)
 
 
-def build_metrics(meter: Meter) -> KindMetrics:
-    """Register the metrics of LeaderWorkerSets; only a process that serves metrics imports them."""
-    from leaderworkerset.controllers.metrics import LeaderWorkerSetMetrics
-
-    return LeaderWorkerSetMetrics(meter)
-
-
 def leaderworkerset(gang: Gang, ask: Ask, maintenance: MaintenanceSettings | None = None) -> Kind:
     """Return the kind, with the gang schedulers of the configuration, and those that admission may use now.
 
     With `maintenance` groups are moved off nodes that are closed.
     """
+
+    def build_metrics(meter: Meter) -> KindMetrics:
+        from leaderworkerset.controllers.metrics import LeaderWorkerSetMetrics  # only where metrics are served
+
+        return LeaderWorkerSetMetrics(meter, maintenance)
+
     return Kind(
         resource=LEADERWORKERSETS,
         definition=Definition(leaderworkerset_crd, describe),

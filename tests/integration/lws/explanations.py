@@ -1,6 +1,8 @@
 """What `lws explain` says on a cluster, and the situations that are waited for."""
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -29,6 +31,18 @@ async def diagnosis(space: Space, target: str = "web") -> Diagnosis:
     """Return what `lws explain` says."""
     (told,) = await explain(session_of(space), parse(target))
     return told
+
+
+async def typed(space: Space, *words: str, code: int = 0) -> str:
+    """Run a command of `lws` as a person types it, until it ends with this code; return what it prints."""
+    environment = os.environ | {"KUBECONFIG": str(space.cluster.kubeconfig)}
+    pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "leaderworkerset.cli", *words, env=environment, stdout=pipe, stderr=both
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == code, output.decode()
+    return output.decode()
 
 
 async def named(space: Space, code: str, target: str = "web", *, seconds: float = NAMED_WITHIN) -> Diagnosis:

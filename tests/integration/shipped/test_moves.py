@@ -12,7 +12,7 @@ from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LIMIT, Space, space_of
 from tests.integration.clusters.state import State
-from tests.integration.lws.explanations import named
+from tests.integration.lws.explanations import named, typed
 from tests.integration.lws.test_commands import session_of
 from tests.integration.manager.deployed import deployed
 from tests.integration.manager.replicas import Replica
@@ -22,6 +22,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.cli.commands.rollout.emptynodes import Drain
 from leaderworkerset.cli.commands.rollout.movegroup import GroupMove
 from leaderworkerset.cli.errors import CommandError
@@ -89,6 +90,7 @@ async def live(cluster: Cluster, directory: Path) -> None:
             state.pods["web-1"]
         )
         await one_is_never_moved(space)
+        await one_waits(space)
     await client.close()
     assert "Traceback" not in replica.log.read_text()
     assert "forbidden" not in replica.log.read_text()
@@ -111,6 +113,48 @@ async def one_is_never_moved(space: Space) -> None:
         assert f"on closed node {node} is never moved" in told.sentence
     finally:
         await space.cordon(node, unschedulable=False)
+
+
+async def one_waits(space: Space) -> None:
+    """A group waits for another one, a drain ends early, is cancelled, and empties the node once that one is ready."""
+    asks = {labels.MOVE_OFF_CLOSED_NODES: "on"}
+    await space.create(lws("held", replicas=2, size=1, gated=True, annotations=asks))
+    await space.until(lambda state: _run(state, "held-0", "held-1"))
+    await space.release("held-1")
+    node, before = (await nodes_of(space))["held-1"], await space.get(PODS, "held-1")
+    try:
+        assert "held: group 1 would move, at most 1 at a time" in await typed(space, "drain", node, "--dry-run")
+        assert await is_open(space, node)
+        told = await typed(space, "drain", node, "--timeout", "3s", code=124)
+        assert f"{node} not empty after 3 s: group 1 of {space.namespace}/held there; cordoned as before" in told
+        explained = await typed(space, "explain", "held/1", "-n", space.namespace, code=3)
+        assert "LWS-E094" in explained
+        waits = f"group 1 of held on closed node {node} waits to be moved (waiting for another group to be ready)"
+        assert waits in " ".join(explained.split())
+        assert f"{node} uncordoned: groups that are still there stay" in await typed(space, "drain", node, "--cancel")
+        await space.until(lambda state: _rests(state, "held"))
+        await space.release("held-0")
+        await space.until(lambda state: _is_ready(state, "held-0"))
+        assert meta.uid(await space.get(PODS, "held-1")) == meta.uid(before)
+        assert "no group is there any more, 1 group moved" in await typed(space, "drain", node, "--timeout", "60s")
+        assert meta.uid(await space.get(PODS, "held-1")) != meta.uid(before)
+    finally:
+        await space.cordon(node, unschedulable=False)
+
+
+def _run(state: State, *pods: str) -> None:
+    assert all(meta.status(state.pods[name]).get("phase") == "Running" for name in pods)
+
+
+def _is_ready(state: State, pod: str) -> None:
+    assert meta.is_condition_true(state.pods[pod], "Ready")
+
+
+def _rests(state: State, name: str) -> None:
+    """Expect that no group has to leave a node."""
+    condition = meta.find_condition(state.leaderworkersets[name], MOVE_IN_PROGRESS.type)
+    assert condition is not None
+    assert condition["status"] == "False"
 
 
 async def test_groups_leave_a_closed_node_one_after_the_other_on_the_embedded_cluster(

@@ -1,7 +1,6 @@
 """The manager as it ships, with the recorder and the rights that it is installed with: what is kept of a group that failed."""
 
 import asyncio
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +13,7 @@ from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LIMIT, Space, space_of
 from tests.integration.clusters.state import State
+from tests.integration.lws.explanations import typed
 from tests.integration.manager.deployed import deployed
 from tests.integration.manager.replicas import Replica
 
@@ -81,7 +81,7 @@ async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[J
         if isinstance(cluster, KubernetesCluster):
             async with logs_on(client, first.pods["web-0"]["spec"]["nodeName"], {"main": "", "progress": PROGRESS}):
                 await space.until(says_its_progress)
-            assert "recorder.enable" in await history(cluster, space.namespace)
+            assert "recorder.enable" in await typed(space, "history", "-n", space.namespace)
         else:
             await space.until(says_its_progress)
         await fail(space, "web-0-1")
@@ -95,7 +95,11 @@ async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[J
         await space.delete("web")
         found = await until(space, lambda found: len(found) == 2)
         kept = (await client.list(CONFIG_MAPS, namespace=space.namespace)).items
-        shown = await history(cluster, space.namespace) if isinstance(cluster, KubernetesCluster) else "web/0/1"
+        shown = (
+            await typed(space, "history", "-n", space.namespace)
+            if isinstance(cluster, KubernetesCluster)
+            else "web/0/1"
+        )
         assert "web/0/1" in shown
     await client.close()
     assert "Traceback" not in replica.log.read_text()
@@ -106,16 +110,6 @@ async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[J
 def _is_new(before: Any, now: Any) -> None:
     assert before.keys() == now.keys()
     assert {meta.uid(pod) for pod in before.values()}.isdisjoint({meta.uid(pod) for pod in now.values()})
-
-
-async def history(cluster: Cluster, namespace: str) -> str:
-    """Return what `lws history` prints."""
-    words = ("-m", "leaderworkerset.cli", "history", f"--kubeconfig={cluster.kubeconfig}", "-n", namespace)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    output, _ = await process.communicate()
-    return output.decode()
 
 
 async def test_the_last_lines_of_all_ranks_are_kept_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:

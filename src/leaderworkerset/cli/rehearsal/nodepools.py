@@ -3,6 +3,9 @@
 Pods that require the same labels and tolerate the same taints share a pool. A pod that requests GPUs, or must be apart
 from others, gets a node of its own; the others share one. Groups with a topology domain of their own get as many
 domains as there are groups, all of one size, so that any group fits into any of them.
+
+A pod that requires less than another one may be placed on a node that was meant for that one, and take its GPUs: no score
+of kube-scheduler prevents it. So a pool has as many nodes more as such pods of other pools could take.
 """
 
 from collections.abc import Iterable, Sequence
@@ -50,18 +53,28 @@ def pools(demands: Iterable[Demand]) -> list[Pool]:
         return (demand.labels, demand.taints, tuple(sorted(domain.key for domain in demand.domains)))
 
     found: list[Pool] = []
-    for _, members in groupby(sorted(demands, key=sort), key=sort):
-        found.append(_pool(list(members), first=sum(pool.count for pool in found)))
+    listed = sorted(demands, key=sort)
+    for _, group in groupby(listed, key=sort):
+        members = list(group)
+        others = sum(one.pods for one in listed if one not in members and _may_take(one, members))
+        found.append(_pool(members, first=sum(pool.count for pool in found), others=others))
     return found
 
 
-def _pool(members: Sequence[Demand], first: int) -> Pool:
-    pods = sum(demand.pods for demand in members if demand.spread) or 1
+def _may_take(demand: Demand, members: Sequence[Demand]) -> bool:
+    """Return whether pods of another pool could be placed on nodes of this one, and take resources that it needs."""
+    labels, taints = members[0].labels, members[0].taints
+    is_placed = set(demand.labels) <= set(labels) and set(demand.taints) >= set(taints) and not demand.domains
+    return is_placed and bool(demand.resources.keys() & largest(members).keys())
+
+
+def _pool(members: Sequence[Demand], first: int, others: int) -> Pool:
+    pods = others + (sum(demand.pods for demand in members if demand.spread) or 1)
     labels = [f"{key}={value}" for key, value in members[0].labels]
     count, unit = pods, 1
     keys = {domain.key for demand in members for domain in demand.domains}
     for size, number, key in sorted((*_domains(members, key), key) for key in keys):
-        unit *= -(-size // unit)  # a domain of several smaller ones contains all nodes of each
+        unit *= -(-(size + others) // unit)  # a domain of several smaller ones contains all nodes of each
         offset = f"(i-{first})" if first else "i"
         labels.append(f"{key}=domain-{{{offset}//{unit}}}" if unit > 1 else f"{key}=domain-{{{offset}}}")
         count = max(count, number * unit)

@@ -56,9 +56,11 @@ def waits_for_move(observed: Observed) -> Finding | None:
     allowed = max(intstr.scale_down(configuration(view).get("maxUnavailable", 1), view.desired), 0)
     if view.is_updating:
         waits = "waiting for the end of the rollout"
-    elif away and len(away) >= allowed:
-        waits = f"waiting for {groups_named([group.name for group in away[:NAMED]])} to be ready"
-        steps.insert(0, observed.lws(f"explain {view.name}/{away[0].name}"))
+    elif (missing := max(len(away), view.desired - view.ready)) and missing >= allowed:
+        # where one group is explained, the view has no others
+        others = groups_named([group.name for group in away[:NAMED]]) if away else "another group"
+        waits = f"waiting for {others} to be ready"
+        steps.insert(0, observed.lws(f"explain {view.name}{f'/{away[0].name}' if away else ''}"))
     else:
         waits = f"{counted(allowed, 'group')} at a time" if allowed else "after extra groups are ready"
     return Finding(

@@ -10,6 +10,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import inplace
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.revisions import find, key_of, owned
+from leaderworkerset.diagnosis import departures
 from leaderworkerset.diagnosis.causes.unattended import last_change, own
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -140,7 +141,7 @@ def goes_on(observed: Observed) -> Finding | None:
         return None
     if view.is_updating:
         text = f"a rollout is under way: {view.up_to_date} of {counted(view.desired, 'group')} updated"
-    elif not observed.unready:
+    elif not observed.unready and not departures.is_moving(view):
         text = f"{view.ready} of {counted(view.desired, 'group')} ready by the status, and all pods are"
     else:
         return None

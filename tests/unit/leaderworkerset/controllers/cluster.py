@@ -81,6 +81,7 @@ class Cluster:
         self.client = Client(InProcessTransport(self.server, "tester"))
         self.transport = CountingTransport(self.server, "manager")
         self.instruments: Instruments = NO_INSTRUMENTS
+        self.kinds = MANAGED
         self.ready_pods: Callable[[JSONObject], bool] = lambda _: True
 
     @asynccontextmanager
@@ -97,7 +98,7 @@ class Cluster:
     @asynccontextmanager
     async def managed(self) -> AsyncIterator[None]:
         """Run our controllers."""
-        async with product.controllers(Client(self.transport), self.clock, self.instruments):
+        async with product.controllers(Client(self.transport), self.clock, self.instruments, self.kinds):
             yield
 
     async def settle(self, seconds: float = 30.0) -> None:

@@ -8,13 +8,16 @@ from tests.simulation.virtualtime import run
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.cache.informer import Change, Store
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import metrics as domain
 from leaderworkerset.core import decisionevents
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
@@ -133,6 +136,36 @@ def test_groups_that_fail_again_and_again_are_shown_while_there_are_some() -> No
             await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
             await cluster.settle()
             assert failing() == {}
+
+    run(scenario())
+
+
+def test_groups_that_wait_to_be_moved_are_shown_while_there_are_some() -> None:
+    """None that is moved counts; it shows whether moves stand still."""
+
+    async def scenario() -> None:
+        cluster, metrics = Cluster(), Metrics()
+        cluster.kinds = managed(opted=OptIns(maintenance=MaintenanceSettings()))
+        cluster.instruments = cluster.kinds.instruments(metrics)
+        waiting = f'lws_groups_to_move{{leaderworkerset="web",namespace="{NAMESPACE}"}}'
+        async with cluster.running(), cluster.managed():
+            cluster.ready_pods = lambda pod: not meta.name(pod).startswith("web-0")
+            await cluster.create(leaderworkerset_object(replicas=3, size=2))
+            await cluster.settle()
+            assert waiting not in samples(metrics)
+            for leader in ("web-1", "web-2"):
+                patch = {"metadata": {"annotations": {labels.MOVE_GROUP: "true"}}}
+                await cluster.client.patch(PODS, ObjectKey(NAMESPACE, leader), patch, kind="merge")
+            await cluster.settle()
+            assert samples(metrics)[waiting] == 2
+            cluster.ready_pods = lambda pod: not meta.name(pod).startswith("web-2")
+            await cluster.delete_pod("web-0")
+            await cluster.settle()
+            assert samples(metrics)[waiting] == 1
+            cluster.ready_pods = lambda _: True
+            await cluster.delete_pod("web-2")
+            await cluster.settle()
+            assert waiting not in samples(metrics)
 
     run(scenario())
 

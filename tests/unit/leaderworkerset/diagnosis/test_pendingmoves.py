@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.explanations.builders import conditions, lws, node, observed, ready
+from tests.explanations.builders import conditions, lws, node, observed, placed, ready
 from tests.explanations.scenarios import SCENARIOS
 
 from kuberuntime.objects.meta import JSONObject
@@ -14,7 +14,7 @@ from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.views.selection import Selection
 
-MOVING: Any = {"conditions": conditions(MoveInProgress="True")}
+MOVING: Any = {"readyReplicas": 3, "conditions": conditions(MoveInProgress="True")}
 UPDATING: Any = {"conditions": conditions(MoveInProgress="True", UpdateInProgress="True")}
 CLOSED: JSONObject = node("node-7") | {"spec": {"unschedulable": True}}
 ON_IT: tuple[JSONObject, ...] = (ready(0, node="node-8"), ready(1, node="node-7"), ready(2, node="node-7"))
@@ -54,6 +54,14 @@ def test_a_group_that_was_asked_to_move_waits_whatever_its_node() -> None:
 def test_a_group_that_tolerates_what_closes_its_node_does_not_wait() -> None:
     tolerant = ready(1, node="node-7", spec={"tolerations": [{"operator": "Exists"}]})
     assert waits(ON_IT[0], tolerant, ON_IT[0]) == ""
+
+
+def test_a_group_that_waits_for_another_one_says_so_where_it_alone_is_explained() -> None:
+    status = MOVING | {"readyReplicas": 2}
+    pods = (placed(0, node="node-8"), *ON_IT[1:])
+    told = diagnose(observed(pods, {NODES: (CLOSED,)}, of=lws(3, 1, status=status)), Selection("web", 1))
+    waits = "group 1 of web on closed node node-7 waits to be moved (waiting for another group to be ready)"
+    assert (told.code, told.sentence, told.steps[0]) == ("LWS-E094", waits, "lws -n prod explain web")
 
 
 def test_another_group_of_the_set_is_healthy() -> None:

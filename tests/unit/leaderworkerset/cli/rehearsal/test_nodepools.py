@@ -1,12 +1,18 @@
 """From manifests to nodes: every pod that a manifest asks for finds one that has all it demands."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.local.localcluster import nodes_in
 from leaderworkerset.cli.rehearsal.demands import demands_of
 from leaderworkerset.cli.rehearsal.nodepools import Pool, pools
+from localkube.controllers.nodes.nodes import build_node
+from localkube.controllers.scheduler.capacity import ClusterState
+from localkube.controllers.scheduler.decision import Placement, decide
+from localkube.controllers.scheduler.podinfo import read_pod
 
 GPUS = {"limits": {"nvidia.com/gpu": 8, "cpu": "4"}}
 
@@ -81,6 +87,40 @@ def test_tolerated_taints_are_there_but_for_those_of_unhealthy_nodes() -> None:
     assert found(lws(pod(tolerations=tolerations))) == [
         (1, (), ("nvidia.com/gpu:NoSchedule", "pool=a:NoSchedule"), ()),
     ]
+
+
+NEAR = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "block", "labelSelector": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("strict", "loose", "counts"),
+    [
+        (pod(GPUS, affinity={"podAffinity": NEAR}), pod(GPUS), (1, 5)),
+        (pod(GPUS, nodeSelector={"pool": "a"}), pod(GPUS, nodeSelector={"pool": "b"}), (4, 1)),
+        (pod(GPUS, nodeSelector={"pool": "a"}), pod(), (1, 4)),
+        (pod(GPUS), pod(GPUS, tolerations=[{"key": "gpu", "operator": "Exists"}]), (5, 1)),
+    ],
+    ids=["without affinity", "with another selector", "without GPUs", "with a toleration more"],
+)
+def test_pods_that_may_take_the_nodes_of_others_leave_enough(
+    strict: JSONObject, loose: JSONObject, counts: tuple[int, int]
+) -> None:
+    assert tuple(count for count, *_ in found(lws(strict, replicas=4), lws(loose))) == counts
+
+
+def test_wherever_a_pod_without_affinity_is_placed_the_others_find_nodes() -> None:
+    """As the embedded scheduler places them: it went to the emptiest node, which another pod could not do without."""
+    near, plain = pod(GPUS, affinity={"podAffinity": NEAR}), pod()
+    objects = [lws(near, replicas=4), lws(pod(GPUS)), lws(plain)]
+    settings = nodes_in(pools([demand for obj in objects for demand in demands_of(obj)])).parsed()
+    cluster = ClusterState()
+    for index in range(settings.total):
+        cluster.put_node(build_node(settings, index, datetime(2026, 1, 1, tzinfo=UTC)))
+    for index, one in enumerate([plain, pod(GPUS), *[near] * 4]):
+        info = read_pod(one | {"metadata": {"name": f"web-{index}", "namespace": "default", "uid": f"uid-{index}"}})
+        placed = decide(cluster, info)
+        assert isinstance(placed, Placement)
+        cluster.place(info, placed.node)
 
 
 def test_exclusive_groups_have_domains_of_one_size_across_pools() -> None:
