@@ -17,10 +17,10 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 RATE = 10
 LATENCY = 0.02
-BUSY = 60
-"""LeaderWorkerSets of the busy namespace, whose writes take the quota for half a minute."""
+BUSY = 40
+"""LeaderWorkerSets of the busy namespace, whose writes take the quota for a quarter of a minute."""
 
-EDITS = 6
+EDITS = 3
 
 
 def now() -> float:
