@@ -1,6 +1,5 @@
 """Events: one store, two groups, an hour to live."""
 
-import asyncio
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -100,34 +99,28 @@ def test_events_of_an_earlier_life_are_forgotten_too(tmp_path: Path) -> None:
     run(after, Store(tmp_path / "cluster.db"))
 
 
-def test_events_are_bounded_in_number() -> None:
-    async def scenario() -> None:
-        store = Store()
-        store.subscribe(Expiry(store, StoppedClock(), limit=10).observe)
-        await write_events(store, range(23))
-        await store.settle()
-        assert store.count(STORED_AS) == 10
-        assert store.get(StoreKey(STORED_AS, "default", "a-pod-of-some-group-22.18a2b3c4d5e6f708")) is not None
-        store.close()
-
-    asyncio.run(scenario())
+async def test_events_are_bounded_in_number() -> None:
+    store = Store()
+    store.subscribe(Expiry(store, StoppedClock(), limit=10).observe)
+    await write_events(store, range(23))
+    await store.settle()
+    assert store.count(STORED_AS) == 10
+    assert store.get(StoreKey(STORED_AS, "default", "a-pod-of-some-group-22.18a2b3c4d5e6f708")) is not None
+    store.close()
 
 
-def test_too_many_events_of_an_earlier_life_are_forgotten_at_the_start(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        store = Store(tmp_path / "cluster.db")
-        for number in range(20):
-            key = StoreKey(STORED_AS, "default", f"e-{number}")
-            metadata = {"name": key.name, "namespace": "default", "creationTimestamp": "2026-01-02T03:04:05Z"}
-            store.create(key, {"metadata": metadata})
-        await store.settle()
-        Expiry(store, StoppedClock(), limit=5).load()
-        await store.settle()
-        assert store.count(STORED_AS) == 5
-        assert store.get(StoreKey(STORED_AS, "default", "e-19")) is not None
-        store.close()
-
-    asyncio.run(scenario())
+async def test_too_many_events_of_an_earlier_life_are_forgotten_at_the_start(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cluster.db")
+    for number in range(20):
+        key = StoreKey(STORED_AS, "default", f"e-{number}")
+        metadata = {"name": key.name, "namespace": "default", "creationTimestamp": "2026-01-02T03:04:05Z"}
+        store.create(key, {"metadata": metadata})
+    await store.settle()
+    Expiry(store, StoppedClock(), limit=5).load()
+    await store.settle()
+    assert store.count(STORED_AS) == 5
+    assert store.get(StoreKey(STORED_AS, "default", "e-19")) is not None
+    store.close()
 
 
 async def write_events(store: Store, numbers: range) -> None:
@@ -138,37 +131,31 @@ async def write_events(store: Store, numbers: range) -> None:
         await store.settle()
 
 
-def test_an_event_takes_no_more_memory_than_its_age() -> None:
-    async def scenario() -> None:
-        store, clock = Store(), StoppedClock()
-        store.subscribe(Expiry(store, clock).observe)
-        await write_events(store, range(100))
-        tracemalloc.start()
-        try:
-            before, _ = tracemalloc.get_traced_memory()
-            await write_events(store, range(100, 2100))
-            after, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert store.count(STORED_AS) == 2100
-        assert (after - before) / 2000 < 40
-        store.close()
-
-    asyncio.run(scenario())
+async def test_an_event_takes_no_more_memory_than_its_age() -> None:
+    store, clock = Store(), StoppedClock()
+    store.subscribe(Expiry(store, clock).observe)
+    await write_events(store, range(100))
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        await write_events(store, range(100, 2100))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert store.count(STORED_AS) == 2100
+    assert (after - before) / 2000 < 40
+    store.close()
 
 
-def test_events_written_again_meanwhile_are_kept() -> None:
-    async def scenario() -> None:
-        store, clock = Store(), StoppedClock()
-        store.subscribe(Expiry(store, clock, limit=10).observe)
-        await write_events(store, range(10))
-        [first, *_] = [msgspec.json.decode(row) for row in store.list(STORED_AS)]
-        store.update(StoreKey(STORED_AS, "default", first["metadata"]["name"]), first, first)
-        await store.settle()
-        await write_events(store, range(10, 14))
-        await store.settle()
-        left = {msgspec.json.decode(row)["metadata"]["name"].split(".")[0][20:] for row in store.list(STORED_AS)}
-        assert left == {"0", *(str(number) for number in range(5, 14))}
-        store.close()
-
-    asyncio.run(scenario())
+async def test_events_written_again_meanwhile_are_kept() -> None:
+    store, clock = Store(), StoppedClock()
+    store.subscribe(Expiry(store, clock, limit=10).observe)
+    await write_events(store, range(10))
+    [first, *_] = [msgspec.json.decode(row) for row in store.list(STORED_AS)]
+    store.update(StoreKey(STORED_AS, "default", first["metadata"]["name"]), first, first)
+    await store.settle()
+    await write_events(store, range(10, 14))
+    await store.settle()
+    left = {msgspec.json.decode(row)["metadata"]["name"].split(".")[0][20:] for row in store.list(STORED_AS)}
+    assert left == {"0", *(str(number) for number in range(5, 14))}
+    store.close()

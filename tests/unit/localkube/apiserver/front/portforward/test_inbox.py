@@ -2,9 +2,12 @@
 
 import asyncio
 
+import pytest
 from tests.simulation.virtualtime import run
 
 from localkube.apiserver.front.portforward.portlink import INBOX_LIMIT, Inbox
+
+pytestmark = pytest.mark.virtual_time
 
 
 def test_bytes_come_out_in_order_and_then_the_end() -> None:
@@ -18,43 +21,34 @@ def test_bytes_come_out_in_order_and_then_the_end() -> None:
     assert run(scenario()) == [b"one", b"two", b"", b""]
 
 
-def test_whoever_gets_waits_for_bytes() -> None:
-    async def scenario() -> None:
-        inbox = Inbox()
-        getting = asyncio.create_task(inbox.get())
-        await asyncio.sleep(1)
-        assert not getting.done()
-        await inbox.put(b"late")
-        assert await getting == b"late"
-
-    run(scenario())
+async def test_whoever_gets_waits_for_bytes() -> None:
+    inbox = Inbox()
+    getting = asyncio.create_task(inbox.get())
+    await asyncio.sleep(1)
+    assert not getting.done()
+    await inbox.put(b"late")
+    assert await getting == b"late"
 
 
-def test_whoever_puts_waits_for_room() -> None:
-    async def scenario() -> None:
-        inbox = Inbox()
-        await inbox.put(bytes(INBOX_LIMIT))
-        assert inbox.is_full
-        putting = asyncio.create_task(inbox.put(b"more"))
-        await asyncio.sleep(1)
-        assert not putting.done()
-        await inbox.get()
-        await putting
-        assert await inbox.get() == b"more"
-
-    run(scenario())
+async def test_whoever_puts_waits_for_room() -> None:
+    inbox = Inbox()
+    await inbox.put(bytes(INBOX_LIMIT))
+    assert inbox.is_full
+    putting = asyncio.create_task(inbox.put(b"more"))
+    await asyncio.sleep(1)
+    assert not putting.done()
+    await inbox.get()
+    await putting
+    assert await inbox.get() == b"more"
 
 
-def test_a_closed_inbox_takes_everything_and_gives_nothing() -> None:
-    async def scenario() -> None:
-        inbox = Inbox()
-        await inbox.put(bytes(INBOX_LIMIT))
-        putting = asyncio.create_task(inbox.put(b"more"))
-        await asyncio.sleep(1)
-        inbox.close()
-        await putting
-        await inbox.put(bytes(2 * INBOX_LIMIT))
-        assert not inbox.is_full
-        assert await inbox.get() == b""
-
-    run(scenario())
+async def test_a_closed_inbox_takes_everything_and_gives_nothing() -> None:
+    inbox = Inbox()
+    await inbox.put(bytes(INBOX_LIMIT))
+    putting = asyncio.create_task(inbox.put(b"more"))
+    await asyncio.sleep(1)
+    inbox.close()
+    await putting
+    await inbox.put(bytes(2 * INBOX_LIMIT))
+    assert not inbox.is_full
+    assert await inbox.get() == b""
