@@ -30,60 +30,51 @@ def event(name: str) -> dict[str, Any]:
     }
 
 
-def test_an_event_of_one_group_is_seen_in_the_other() -> None:
-    async def scenario(api: Api) -> None:
-        async with api.watch(CORE, fieldSelector="involvedObject.name=demo") as watch:
-            created = await api.create(NEW, event("a"))
-            assert (created.code, created["apiVersion"], created["note"]) == (
-                201,
-                "events.k8s.io/v1",
-                "Created leader statefulset demo",
-            )
-            seen = await watch.next()
-            assert seen is not None
-            assert (seen["object"]["apiVersion"], seen["object"]["message"]) == ("v1", created["note"])
-        core = (await api.get(CORE, fieldSelector="involvedObject.name=demo,reason=GroupsProgressing"))["items"]
-        new = (await api.get(NEW))["items"]
-        assert (core[0]["message"], new[0]["note"]) == (created["note"], created["note"])
-        assert core[0]["metadata"]["uid"] == new[0]["metadata"]["uid"]
-        patched = await api.patch(f"{NEW}/a", SERIES)
-        assert (patched.code, patched["series"]["count"]) == (200, 2)
-
-    run(scenario)
+async def test_an_event_of_one_group_is_seen_in_the_other(api: Api) -> None:
+    async with api.watch(CORE, fieldSelector="involvedObject.name=demo") as watch:
+        created = await api.create(NEW, event("a"))
+        assert (created.code, created["apiVersion"], created["note"]) == (
+            201,
+            "events.k8s.io/v1",
+            "Created leader statefulset demo",
+        )
+        seen = await watch.next()
+        assert seen is not None
+        assert (seen["object"]["apiVersion"], seen["object"]["message"]) == ("v1", created["note"])
+    core = (await api.get(CORE, fieldSelector="involvedObject.name=demo,reason=GroupsProgressing"))["items"]
+    new = (await api.get(NEW))["items"]
+    assert (core[0]["message"], new[0]["note"]) == (created["note"], created["note"])
+    assert core[0]["metadata"]["uid"] == new[0]["metadata"]["uid"]
+    patched = await api.patch(f"{NEW}/a", SERIES)
+    assert (patched.code, patched["series"]["count"]) == (200, 2)
 
 
-def test_an_event_is_forgotten_an_hour_after_it_was_last_written() -> None:
-    async def scenario(api: Api) -> None:
-        async def left() -> list[str]:
-            return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
+async def test_an_event_is_forgotten_an_hour_after_it_was_last_written(api: Api) -> None:
+    async def left() -> list[str]:
+        return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
 
-        await api.create(NEW, event("a"))
-        await api.create(NEW, event("b"))
-        api.clock.move(1800)
-        assert (await api.patch(f"{NEW}/a", SERIES)).code == 200
-        api.clock.move(1801)
-        await api.create(NEW, event("c"))
-        assert await left() == ["a", "c"]
-
-    run(scenario)
+    await api.create(NEW, event("a"))
+    await api.create(NEW, event("b"))
+    api.clock.move(1800)
+    assert (await api.patch(f"{NEW}/a", SERIES)).code == 200
+    api.clock.move(1801)
+    await api.create(NEW, event("c"))
+    assert await left() == ["a", "c"]
 
 
 @pytest.mark.parametrize("days", [400, -400])
-def test_who_sets_the_wall_clock_deletes_no_event_and_keeps_none_for_ever(days: float) -> None:
-    async def scenario(api: Api) -> None:
-        async def left() -> list[str]:
-            return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
+async def test_who_sets_the_wall_clock_deletes_no_event_and_keeps_none_for_ever(api: Api, days: float) -> None:
+    async def left() -> list[str]:
+        return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
 
-        await api.create(NEW, event("a"))
-        api.clock.jump(days * 86400)
-        await api.create(NEW, event("b"))
-        assert await left() == ["a", "b"]
-        api.clock.jump(-days * 86400)
-        api.clock.move(3601)
-        await api.create(NEW, event("c"))
-        assert await left() == ["c"]
-
-    run(scenario)
+    await api.create(NEW, event("a"))
+    api.clock.jump(days * 86400)
+    await api.create(NEW, event("b"))
+    assert await left() == ["a", "b"]
+    api.clock.jump(-days * 86400)
+    api.clock.move(3601)
+    await api.create(NEW, event("c"))
+    assert await left() == ["c"]
 
 
 def test_events_of_an_earlier_life_are_forgotten_too(tmp_path: Path) -> None:
