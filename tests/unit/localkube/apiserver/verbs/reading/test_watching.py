@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from tests.simulation import virtualtime
 from tests.unit.localkube.apiserver.harness import (
     CONFIG_MAPS,
     NAMESPACES,
@@ -144,21 +143,19 @@ async def test_events_of_one_commit_reach_all_watchers_as_the_same_bytes(api: Ap
         assert await first == await second == [("ADDED", "a"), ("ADDED", "b")]
 
 
-def test_a_watch_ends_after_its_time_and_bookmarks_tell_how_far_it_came() -> None:
-    async def scenario() -> None:
-        server = ApiServer(Store(), served(), StoppedClock())
-        await server.start()
-        api = Api(server, StoppedClock())
-        query = {"timeoutSeconds": 150, "allowWatchBookmarks": "true", "resourceVersion": 1}
-        async with api.watch(CONFIG_MAPS, **query) as watch:
-            await api.create(PODS, pod("p"))
-            seen = []
-            while (event := await watch.next()) is not None:
-                seen.append((event["type"], event["object"]["metadata"]["resourceVersion"]))
-        assert seen == [("BOOKMARK", "5"), ("BOOKMARK", "5")]
-        await server.close()
-
-    virtualtime.run(scenario())
+@pytest.mark.virtual_time
+async def test_a_watch_ends_after_its_time_and_bookmarks_tell_how_far_it_came() -> None:
+    server = ApiServer(Store(), served(), StoppedClock())
+    await server.start()
+    api = Api(server, StoppedClock())
+    query = {"timeoutSeconds": 150, "allowWatchBookmarks": "true", "resourceVersion": 1}
+    async with api.watch(CONFIG_MAPS, **query) as watch:
+        await api.create(PODS, pod("p"))
+        seen = []
+        while (event := await watch.next()) is not None:
+            seen.append((event["type"], event["object"]["metadata"]["resourceVersion"]))
+    assert seen == [("BOOKMARK", "5"), ("BOOKMARK", "5")]
+    await server.close()
 
 
 async def test_watches_end_when_the_server_does(api: Api) -> None:
@@ -171,19 +168,16 @@ async def test_watches_end_when_the_server_does(api: Api) -> None:
         assert await late.next() is None
 
 
-def test_a_watcher_that_does_not_keep_up_is_ended_with_expired() -> None:
-    async def scenario() -> None:
-        watcher = Watcher()
-        watcher.push(b"x" * BUFFER)
-        watcher.push(b"y")
-        watcher.push(b"never")
-        last = await watcher.take()
-        assert last is not None
-        assert last.startswith(b'{"type":"ERROR"')
-        assert b'"code":410' in last
-        assert await watcher.take() is None
-
-    asyncio.run(scenario())
+async def test_a_watcher_that_does_not_keep_up_is_ended_with_expired() -> None:
+    watcher = Watcher()
+    watcher.push(b"x" * BUFFER)
+    watcher.push(b"y")
+    watcher.push(b"never")
+    last = await watcher.take()
+    assert last is not None
+    assert last.startswith(b'{"type":"ERROR"')
+    assert b'"code":410' in last
+    assert await watcher.take() is None
 
 
 def test_a_watcher_gets_what_was_pushed_in_pieces() -> None:
