@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -94,15 +95,13 @@ class FakeNode:
         return Measured(datetime(2026, 1, 1, tzinfo=UTC), 1.0, {})
 
 
-def run(scenario: Callable[[Door, FakeNode], Awaitable[None]]) -> None:
-    async def opened() -> None:
-        async with asyncio.timeout(10), door() as one:
-            node = FakeNode()
-            one.api.attach_node(node)
-            await Api(one.api, StoppedClock()).create(PODS, pod(nodeName="node-0"))
-            await scenario(one, node)
-
-    asyncio.run(opened())
+@asynccontextmanager
+async def opened() -> AsyncIterator[tuple[Door, FakeNode]]:
+    async with asyncio.timeout(10), door() as one:
+        node = FakeNode()
+        one.api.attach_node(node)
+        await Api(one.api, StoppedClock()).create(PODS, pod(nodeName="node-0"))
+        yield one, node
 
 
 def connect(door: Door, path: str, protocols: tuple[str, ...]) -> Any:
@@ -110,19 +109,17 @@ def connect(door: Door, path: str, protocols: tuple[str, ...]) -> Any:
     return door.session.ws_connect(url, protocols=protocols, headers={"authorization": f"Bearer {TOKEN}"})
 
 
-def test_a_log_is_streamed_with_its_options() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+async def test_a_log_is_streamed_with_its_options() -> None:
+    async with opened() as (door, node):
         api = Api(door.api, StoppedClock())
         answer = await api.get(f"{PODS}/web/log", follow="true", tailLines="5", limitBytes="100", timestamps="true")
         assert (answer.headers["content-type"], answer.body) == ("text/plain", b"one\ntwo\n")
         expected = LogOptions(container="main", follow=True, timestamps=True, tail_lines=5, limit_bytes=100)
         assert node.options == expected
 
-    run(scenario)
 
-
-def test_what_the_node_refuses_is_a_status() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+async def test_what_the_node_refuses_is_a_status() -> None:
+    async with opened() as (door, _):
         api = Api(door.api, StoppedClock())
         answer = await api.get(f"{PODS}/web/log", previous="true")
         text = 'previous terminated container "main" in pod "web" not found'
@@ -134,11 +131,9 @@ def test_what_the_node_refuses_is_a_status() -> None:
         code, body = await door.send("GET", f"{PODS}/web/exec?command=cat")
         assert (code, body["reason"]) == (400, "BadRequest")
 
-    run(scenario)
 
-
-def test_several_containers_must_be_told_apart() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+async def test_several_containers_must_be_told_apart() -> None:
+    async with opened() as (door, _):
         api = Api(door.api, StoppedClock())
         containers = [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]
         await api.create(PODS, pod("two", containers=containers, nodeName="node-0"))
@@ -147,67 +142,54 @@ def test_several_containers_must_be_told_apart() -> None:
         assert answer.refusal == (400, "BadRequest", text)
         assert (await api.get(f"{PODS}/two/log", container="b")).code == 200
 
-    run(scenario)
 
-
-def test_a_pod_without_a_node_has_no_log_yet() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+async def test_a_pod_without_a_node_has_no_log_yet() -> None:
+    async with opened() as (door, _):
         api = Api(door.api, StoppedClock())
         await api.create(PODS, pod("waiting"))
         assert (await api.get(f"{PODS}/waiting/log")).body == b""
 
-    run(scenario)
+
+async def test_a_command_talks_over_channels_and_reports_its_exit() -> None:
+    async with opened() as (door, node), connect(door, EXEC, V5) as socket:
+        assert socket.protocol == "v5.channel.k8s.io"
+        await socket.send_bytes(b"\x04" + json.dumps({"Width": 80, "Height": 24}).encode())
+        await socket.send_bytes(b"\x00hello")
+        assert await socket.receive_bytes() == b"\x01hello"
+        assert node.session.size == (80, 24)
+        await socket.send_bytes(b"\xff\x00")
+        assert await socket.receive_bytes() == b"\x02bye"
+        last = await socket.receive_bytes()
+        status = json.loads(last[1:])
+        assert (last[0], status["reason"]) == (3, "NonZeroExitCode")
+        assert status["details"]["causes"] == [{"reason": "ExitCode", "message": "3"}]
+        assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
 
 
-def test_a_command_talks_over_channels_and_reports_its_exit() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
-        async with connect(door, EXEC, V5) as socket:
-            assert socket.protocol == "v5.channel.k8s.io"
-            await socket.send_bytes(b"\x04" + json.dumps({"Width": 80, "Height": 24}).encode())
-            await socket.send_bytes(b"\x00hello")
-            assert await socket.receive_bytes() == b"\x01hello"
-            assert node.session.size == (80, 24)
-            await socket.send_bytes(b"\xff\x00")
-            assert await socket.receive_bytes() == b"\x02bye"
-            last = await socket.receive_bytes()
-            status = json.loads(last[1:])
-            assert (last[0], status["reason"]) == (3, "NonZeroExitCode")
-            assert status["details"]["causes"] == [{"reason": "ExitCode", "message": "3"}]
-            assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
-
-    run(scenario)
-
-
-def test_a_client_that_leaves_ends_the_command() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+async def test_a_client_that_leaves_ends_the_command() -> None:
+    async with opened() as (door, node):
         async with connect(door, EXEC, V4):
             pass
         await node.session.killed.wait()
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(("tty", "channels"), [("false", (1, 2)), ("true", (1, 1))])
-def test_whoever_attaches_sees_the_output_to_its_end(tty: str, channels: tuple[int, int]) -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
-        async with connect(door, f"{PODS}/web/attach?stdout=true&stderr=true&tty={tty}", V5) as socket:
-            assert await socket.receive_bytes() == bytes((channels[0],)) + b"out"
-            assert await socket.receive_bytes() == bytes((channels[1],)) + b"err"
-            await socket.send_bytes(b"\x04{}")
-            node.ending.set()
-            assert await socket.receive_bytes() == b'\x03{"metadata":{},"status":"Success"}'
-            assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
-
-    run(scenario)
+async def test_whoever_attaches_sees_the_output_to_its_end(tty: str, channels: tuple[int, int]) -> None:
+    url = f"{PODS}/web/attach?stdout=true&stderr=true&tty={tty}"
+    async with opened() as (door, node), connect(door, url, V5) as socket:
+        assert await socket.receive_bytes() == bytes((channels[0],)) + b"out"
+        assert await socket.receive_bytes() == bytes((channels[1],)) + b"err"
+        await socket.send_bytes(b"\x04{}")
+        node.ending.set()
+        assert await socket.receive_bytes() == b'\x03{"metadata":{},"status":"Success"}'
+        assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
 
 
-def test_whoever_attached_and_leaves_is_not_waited_for() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+async def test_whoever_attached_and_leaves_is_not_waited_for() -> None:
+    async with opened() as (door, node):
         async with connect(door, f"{PODS}/web/attach", V5) as socket:
             await socket.receive_bytes()
         await node.left.wait()
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -217,8 +199,8 @@ def test_whoever_attached_and_leaves_is_not_waited_for() -> None:
         (f"{PODS}/two/attach?container=side", 'container "side" in pod "web" is not running'),
     ],
 )
-def test_what_cannot_be_attached_to_is_told_on_the_error_channel(path: str, text: str) -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+async def test_what_cannot_be_attached_to_is_told_on_the_error_channel(path: str, text: str) -> None:
+    async with opened() as (door, _):
         containers = [{"name": "main", "image": "i"}, {"name": "side", "image": "i"}]
         await Api(door.api, StoppedClock()).create(PODS, pod("two", containers=containers, nodeName="node-0"))
         async with connect(door, path, V5) as socket:
@@ -226,31 +208,23 @@ def test_what_cannot_be_attached_to_is_told_on_the_error_channel(path: str, text
             assert told[0] == 3
             assert json.loads(told[1:])["message"].startswith(text)
 
-    run(scenario)
 
-
-def test_a_command_that_cannot_begin_is_told_on_the_error_channel() -> None:
+async def test_a_command_that_cannot_begin_is_told_on_the_error_channel() -> None:
     """kubectl would take a refusal of the upgrade for a server without WebSockets, and tell about SPDY instead."""
-
-    async def scenario(door: Door, node: FakeNode) -> None:
-        async with connect(door, f"{PODS}/web/exec?command=nothing", V5) as socket:
-            told = await socket.receive_bytes()
-            status = json.loads(told[1:])
-            assert (told[0], status["status"]) == (3, "Failure")
-            assert status["message"] == "nothing: not found in container main"
-            assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
-
-    run(scenario)
+    async with opened() as (door, _), connect(door, f"{PODS}/web/exec?command=nothing", V5) as socket:
+        told = await socket.receive_bytes()
+        status = json.loads(told[1:])
+        assert (told[0], status["status"]) == (3, "Failure")
+        assert status["message"] == "nothing: not found in container main"
+        assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
 
 
-def test_clients_that_speak_spdy_without_a_websocket_are_told_what_to_use() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+async def test_clients_that_speak_spdy_without_a_websocket_are_told_what_to_use() -> None:
+    async with opened() as (door, _):
         headers = {"upgrade": "SPDY/3.1", "connection": "Upgrade"}
         code, body = await door.send("POST", f"{PODS}/web/portforward", headers=headers)
         assert code == 400
         assert "speaks WebSockets, not SPDY: use kubectl 1.31 or newer" in body["message"]
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -265,18 +239,17 @@ def test_clients_that_speak_spdy_without_a_websocket_are_told_what_to_use() -> N
     ],
     ids=["container", "no command", "protocol", "no ports", "port", "not a stream"],
 )
-def test_what_cannot_be_upgraded_is_refused_beforehand(path: str, protocols: tuple[str, ...]) -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+async def test_what_cannot_be_upgraded_is_refused_beforehand(path: str, protocols: tuple[str, ...]) -> None:
+    async with opened() as (door, _):
         with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
             async with connect(door, path, protocols):
                 pass
         assert caught.value.status == 400
 
-    run(scenario)
 
+async def test_a_port_is_forwarded_both_ways() -> None:
+    async with opened() as (door, node):
 
-def test_a_port_is_forwarded_both_ways() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
         async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write((await reader.read(100)).upper())
             await writer.drain()
@@ -291,56 +264,46 @@ def test_a_port_is_forwarded_both_ways() -> None:
                 assert await socket.receive_bytes() == b"\x00HELLO"
                 assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
 
-    run(scenario)
 
-
-def test_a_port_nobody_listens_on_is_told_on_its_error_channel() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+async def test_a_port_nobody_listens_on_is_told_on_its_error_channel() -> None:
+    async with opened() as (door, node):
         node.port = 1
         async with connect(door, f"{PODS}/web/portforward?ports=8080", V4) as socket:
             frames = [await socket.receive_bytes() for _ in range(3)]
             assert frames[2].startswith(b"\x01error forwarding port 8080: ")
 
-    run(scenario)
 
-
-def test_a_port_is_forwarded_over_a_tunnel_whose_frames_are_spread_over_messages() -> None:
+async def test_a_port_is_forwarded_over_a_tunnel_whose_frames_are_spread_over_messages() -> None:
     async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((await reader.read()).upper())
         await writer.drain()
         writer.close()
 
-    async def scenario(door: Door, node: FakeNode) -> None:
-        async with await asyncio.start_server(shout, "127.0.0.1", 0) as server:
-            node.port = server.sockets[0].getsockname()[1]
-            async with connect(door, f"{PODS}/web/portforward", TUNNEL) as socket:
-                assert socket.protocol == TUNNEL[0]
-                headers = {"port": "8080", "requestid": "0"}
-                frames: list[Frame] = [
-                    SynStream(1, headers | {"streamtype": "error"}, fin=True),
-                    SynStream(3, headers | {"streamtype": "data"}),
-                    Data(3, b"hello", fin=True),
-                ]
-                writer = FrameWriter()
-                for byte in b"".join(writer.write(frame) for frame in frames):
-                    await socket.send_bytes(bytes((byte,)))
-                reader, heard = FrameReader(), list[Frame]()
-                while Data(1, b"", fin=True) not in heard:
-                    heard += reader.feed(await socket.receive_bytes())
-                assert heard == [
-                    *(SynReply(1), SynReply(3)),
-                    *(Data(3, b"HELLO"), Data(3, b"", fin=True), Data(1, b"", fin=True)),
-                ]
-
-    run(scenario)
-
-
-def test_a_tunnel_that_breaks_the_protocol_is_closed_with_the_reason() -> None:
-    async def scenario(door: Door, node: FakeNode) -> None:
+    async with opened() as (door, node), await asyncio.start_server(shout, "127.0.0.1", 0) as server:
+        node.port = server.sockets[0].getsockname()[1]
         async with connect(door, f"{PODS}/web/portforward", TUNNEL) as socket:
-            await socket.send_bytes(FrameWriter().write(SynStream(2)))
-            assert FrameReader().feed(await socket.receive_bytes()) == [GoAway(0, 1)]
-            end = await socket.receive()
-            assert (end.data, end.extra) == (1002, "stream 2 is opened after stream 0: take odd, rising numbers")
+            assert socket.protocol == TUNNEL[0]
+            headers = {"port": "8080", "requestid": "0"}
+            frames: list[Frame] = [
+                SynStream(1, headers | {"streamtype": "error"}, fin=True),
+                SynStream(3, headers | {"streamtype": "data"}),
+                Data(3, b"hello", fin=True),
+            ]
+            writer = FrameWriter()
+            for byte in b"".join(writer.write(frame) for frame in frames):
+                await socket.send_bytes(bytes((byte,)))
+            reader, heard = FrameReader(), list[Frame]()
+            while Data(1, b"", fin=True) not in heard:
+                heard += reader.feed(await socket.receive_bytes())
+            assert heard == [
+                *(SynReply(1), SynReply(3)),
+                *(Data(3, b"HELLO"), Data(3, b"", fin=True), Data(1, b"", fin=True)),
+            ]
 
-    run(scenario)
+
+async def test_a_tunnel_that_breaks_the_protocol_is_closed_with_the_reason() -> None:
+    async with opened() as (door, _), connect(door, f"{PODS}/web/portforward", TUNNEL) as socket:
+        await socket.send_bytes(FrameWriter().write(SynStream(2)))
+        assert FrameReader().feed(await socket.receive_bytes()) == [GoAway(0, 1)]
+        end = await socket.receive()
+        assert (end.data, end.extra) == (1002, "stream 2 is opened after stream 0: take odd, rising numbers")
