@@ -8,7 +8,6 @@ RUNS := $(VENV)/.runs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 VERSION := import platform; print(platform.python_version())
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
-ONE_FOR_EACH_CORE := $(SIDE_BY_SIDE) -n logical
 
 # Where the environment forbids it, tests and every `lws` they start are compiled anew each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -82,7 +81,10 @@ night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, mutants
 	@$(BIN)/python -m tests.night $(ARGS)
 
 unit: dev ## the fast tests
-	$(BIN)/pytest $(ONE_FOR_EACH_CORE) tests/unit
+	@echo "The product's here; at the same time those of kuberuntime, localkube and the repository, printed at the end:"
+	@$(BIN)/pytest -q tests/unit --ignore=tests/unit/leaderworkerset > $(VENV)/.unit 2>&1 & others=$$!; \
+	$(BIN)/pytest -q tests/unit/leaderworkerset; failed=$$?; \
+	wait $$others || failed=$$?; cat $(VENV)/.unit; exit $$failed
 
 unit-all: dev ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
 	$(BIN)/python -m tests.interpreters

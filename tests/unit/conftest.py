@@ -1,7 +1,13 @@
 """What holds for all unit tests."""
 
+import asyncio
+import inspect
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+
+import pytest
 import structlog
 from structlog.dev import ConsoleRenderer, plain_traceback
+from tests.simulation import virtualtime
 
 
 def pytest_configure() -> None:
@@ -15,3 +21,25 @@ def pytest_runtest_setup() -> None:
     A fixture would say the same and, thousands of times, take more than this.
     """
     structlog.reset_defaults()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine: in virtual time where it, or its module, is marked so.
+
+    A fixture that is an asynchronous context manager is entered there, and the test gets what it yields.
+    """
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+
+    async def entered() -> None:
+        async with AsyncExitStack() as stack:
+            given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+            for name, value in given.items():
+                if isinstance(value, AbstractAsyncContextManager):
+                    given[name] = await stack.enter_async_context(value)
+            await pyfuncitem.obj(**given)
+
+    run = virtualtime.run if pyfuncitem.get_closest_marker("virtual_time") else asyncio.run
+    run(entered())
+    return True

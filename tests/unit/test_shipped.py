@@ -1,6 +1,7 @@
 """Every setting has a row in the matrix, every row is accepted, and what tests replace is listed with what runs it."""
 
 import re
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 from typing import Final
@@ -115,10 +116,12 @@ MANAGER_OF_THE_CHART: Final = (
     replaced.TESTS.parent / "deploy" / "helm" / "lws" / "templates" / "deployment-controller-manager.yaml"
 )
 
-ROWS: Final = pairs.rows()
 
-TRIED: Final = {name: {row[name] for row in ROWS} for name in ROWS[0]}
-"""The values of each setting in the matrix."""
+@cache
+def tried() -> dict[str, set[Value]]:
+    """Return the values of each setting in the matrix, made when a test asks: not each process that collects tests runs these."""
+    rows = pairs.rows()
+    return {name: {row[name] for row in rows} for name in rows[0]}
 
 
 def test_every_setting_has_a_row() -> None:
@@ -129,7 +132,7 @@ def test_every_setting_has_a_row() -> None:
         for name, value in vars(labels).items()
         if name not in SET_BY_US and isinstance(value, str) and value.startswith(labels.PREFIX)
     ]
-    assert {*TRIED, *ALWAYS, *ELSEWHERE} == {*fields, *flags, *annotations, "ENABLE_WEBHOOKS"}
+    assert {*tried(), *ALWAYS, *ELSEWHERE} == {*fields, *flags, *annotations, "ENABLE_WEBHOOKS"}
 
 
 def test_what_is_tried_elsewhere_is_set_there() -> None:
@@ -141,13 +144,13 @@ def test_what_is_tried_elsewhere_is_set_there() -> None:
 def test_every_switch_is_tried_on_and_off() -> None:
     switches = {name for name, kind in factors.fields() if kind is bool}
     assert switches
-    assert {name for name in switches if not TRIED[name] >= {True, False}} == set()
+    assert {name for name in switches if not tried()[name] >= {True, False}} == set()
     flags = {f"--{flag.name}" for flag in managerflags.FLAGS if flag.is_boolean} - ELSEWHERE.keys()
-    assert {name for name in flags if not TRIED[name] >= {"true", "false"}} == set()
+    assert {name for name in flags if not tried()[name] >= {"true", "false"}} == set()
 
 
 def test_every_pair_of_values_of_two_fields_is_in_a_row() -> None:
-    seen = [{factor.names: tuple(row[name] for name in factor.names) for factor in FIELDS} for row in ROWS]
+    seen = [{factor.names: tuple(row[name] for name in factor.names) for factor in FIELDS} for row in pairs.rows()]
     missing = [
         (one.names, first, other.names, second)
         for one, other in combinations(FIELDS, 2)
@@ -156,15 +159,18 @@ def test_every_pair_of_values_of_two_fields_is_in_a_row() -> None:
     ]
     assert missing == []
     singly = [(factor.names, value) for factor in (*FLAGS, *ANNOTATIONS) for value in factor.values]
-    assert [one for one in singly if not any(tuple(row[name] for name in one[0]) == one[1] for row in ROWS)] == []
+    assert [
+        one for one in singly if not any(tuple(row[name] for name in one[0]) == one[1] for row in pairs.rows())
+    ] == []
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_every_row_is_accepted(row: factors.Row) -> None:
+def test_every_row_is_accepted() -> None:
     places = {"directory": "/tmp", "metrics": 1, "probes": 2}
-    document = {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND} | factors.document(row, **places)
-    given = goflags.parse(factors.flags(row, **places), managerflags.FLAGS)
-    configurationfile.check(managerflags.override(configuration.decode(document), given))
+    head = {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND}
+    for row in pairs.rows():
+        given = goflags.parse(factors.flags(row, **places), managerflags.FLAGS)
+        decoded = configuration.decode(head | factors.document(row, **places))
+        configurationfile.check(managerflags.override(decoded, given))
 
 
 @pytest.mark.parametrize("profile", ["Old", "Intermediate", "Modern"])
@@ -194,11 +200,11 @@ def test_what_the_chart_configures_is_tried() -> None:
     assert {*reaching, "enableCertManager"} == IN_THE_CONFIGURATION
     for section in reaching:
         for field, schema in schemas[section]["properties"].items():
-            assert TRIED[f"{section}.{field}"] >= set(schema.get("enum", ()))
+            assert tried()[f"{section}.{field}"] >= set(schema.get("enum", ()))
     arguments = re.findall(r"(--[\w-]+)=\{\{ \.Values\.(\S+)", MANAGER_OF_THE_CHART.read_text())
     assert arguments
     for flag, value in arguments:
-        assert TRIED[flag] >= set(schemas[value]["enum"])
+        assert tried()[flag] >= set(schemas[value]["enum"])
 
 
 def test_the_arguments_of_an_installation_are_tried() -> None:
@@ -209,7 +215,7 @@ def test_the_arguments_of_an_installation_are_tried() -> None:
 def assert_tried_arguments(arguments: list[str]) -> None:
     """Each is one of those that every process has, or a flag with a value of the matrix."""
     for name, _, value in (argument.partition("=") for argument in arguments):
-        assert name in ALWAYS or value in TRIED[name]
+        assert name in ALWAYS or value in tried()[name]
 
 
 def assert_tried_document(document: JSONObject) -> None:
@@ -217,9 +223,9 @@ def assert_tried_document(document: JSONObject) -> None:
     for section, content in document.items():
         for field, value in content.items() if isinstance(content, dict) else ():
             name = f"{section}.{field}"
-            assert name in TRIED
-            assert not isinstance(value, bool | str) or value in TRIED[name]
-            assert not isinstance(value, list) or set(value) <= _members(TRIED[name])
+            assert name in tried()
+            assert not isinstance(value, bool | str) or value in tried()[name]
+            assert not isinstance(value, list) or set(value) <= _members(tried()[name])
 
 
 def _members(values: set[Value]) -> set[JSON]:

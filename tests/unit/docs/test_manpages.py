@@ -27,15 +27,15 @@ def test_every_command_has_a_page() -> None:
     assert set(pages()) == set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_page_has_its_sections_and_only_known_macros(name: str) -> None:
-    lines = pages()[name].splitlines()
-    assert {line.split(" ")[0] for line in lines if line.startswith(".")} - {r".\""} <= MACROS
-    assert not [line for line in lines if line.startswith("'")]
-    sections = [line.removeprefix(".SH ") for line in lines if line.startswith(".SH")]
-    assert sections[:3] == ["NAME", "SYNOPSIS", "DESCRIPTION"]
-    assert lines[1].startswith(f'.TH "{name.removesuffix(".1").upper()}" "1"'.replace("-", r"\-"))
-    assert lines.count(".nf") == lines.count(".fi")
+def test_every_page_has_its_sections_and_only_known_macros() -> None:
+    for name in NAMES:
+        lines = pages()[name].splitlines()
+        assert {line.split(" ")[0] for line in lines if line.startswith(".")} - {r".\""} <= MACROS, name
+        assert not [line for line in lines if line.startswith("'")], name
+        sections = [line.removeprefix(".SH ") for line in lines if line.startswith(".SH")]
+        assert sections[:3] == ["NAME", "SYNOPSIS", "DESCRIPTION"], name
+        assert lines[1].startswith(f'.TH "{name.removesuffix(".1").upper()}" "1"'.replace("-", r"\-"))
+        assert lines.count(".nf") == lines.count(".fi"), name
 
 
 @pytest.mark.slow

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[3]
 LEFT_OUT = {".git", ".venv", ".venvs", "__pycache__", "build", "dist", "node_modules"}
@@ -17,11 +16,24 @@ def files(folder: Path) -> Iterator[Path]:
             yield from files(path) if path.is_dir() else [path]
 
 
-FILES = {str(path.relative_to(ROOT)) for path in files(ROOT)}
-PLACES = FILES | {str(parent) for name in FILES for parent in Path(name).parents}
-PAGES = sorted(name for name in FILES if name.endswith(".md"))
-OWN = [name for name in PAGES if "contract" not in name]
-"""The pages about this project; the contracts quote files of others."""
+@cache
+def names() -> frozenset[str]:
+    return frozenset(str(path.relative_to(ROOT)) for path in files(ROOT))
+
+
+@cache
+def places() -> frozenset[str]:
+    return names() | {str(parent) for name in names() for parent in Path(name).parents}
+
+
+def pages() -> list[str]:
+    return sorted(name for name in names() if name.endswith(".md"))
+
+
+def own() -> list[str]:
+    """Return the pages about this project; the contracts quote files of others."""
+    return [name for name in pages() if "contract" not in name]
+
 
 LINK = re.compile(r"(?<!\\)\]\((?!https?:)([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
@@ -38,6 +50,7 @@ def prose_of(page: str) -> str:
     return re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
 
 
+@cache
 def anchors(page: str) -> set[str]:
     """Return the names of a page's sections, as they are made from its headings."""
     headings = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
@@ -50,7 +63,7 @@ def broken_links(page: str, text: str) -> list[str]:
     for link in LINK.findall(CODE.sub("", text)):
         name, _, section = link.partition("#")
         target = str(((ROOT / page).parent / name).resolve().relative_to(ROOT)) if name else page
-        if target not in PLACES or (section and section not in anchors(target)):
+        if target not in places() or (section and section not in anchors(target)):
             found.append(link)
     return found
 
@@ -61,23 +74,21 @@ def missing_files(text: str) -> list[str]:
     return sorted(
         word
         for word in named
-        if not PLACEHOLDERS.search(word) and not any(one == word or one.endswith(f"/{word}") for one in FILES)
+        if not PLACEHOLDERS.search(word) and not any(one == word or one.endswith(f"/{word}") for one in names())
     )
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_link_leads_somewhere(page: str) -> None:
-    assert broken_links(page, prose_of(page)) == []
+def test_every_link_leads_somewhere() -> None:
+    assert {page: links for page in pages() if (links := broken_links(page, prose_of(page)))} == {}
 
 
-@pytest.mark.parametrize("page", OWN)
-def test_every_file_that_is_named_is_there(page: str) -> None:
-    assert missing_files(prose_of(page)) == []
+def test_every_file_that_is_named_is_there() -> None:
+    assert {page: named for page in own() if (named := missing_files(prose_of(page)))} == {}
 
 
 def test_every_test_that_is_named_is_there() -> None:
-    named = {word for page in OWN for word in re.findall(r"`(test_\w+)`", text_of(page))}
-    defined = {word for name in FILES if Path(name).name.startswith("test_") for word in definitions_of(name)}
+    named = {word for page in own() for word in re.findall(r"`(test_\w+)`", text_of(page))}
+    defined = {word for name in names() if Path(name).name.startswith("test_") for word in definitions_of(name)}
     assert named - defined == set()
 
 
@@ -88,7 +99,7 @@ def definitions_of(name: str) -> list[str]:
 def test_every_target_of_make_that_is_named_is_there() -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", text_of("Makefile"), re.MULTILINE))
     named = {
-        word for page in OWN for word in re.findall(r"(?:`|^|    )make ([a-z][a-z-]*)", text_of(page), re.MULTILINE)
+        word for page in own() for word in re.findall(r"(?:`|^|    )make ([a-z][a-z-]*)", text_of(page), re.MULTILINE)
     }
     assert {"demo", "test", "mutate"} <= named
     assert named - targets == set()
@@ -96,8 +107,10 @@ def test_every_target_of_make_that_is_named_is_there() -> None:
 
 def test_every_page_is_in_the_list_of_pages() -> None:
     listed = set(re.findall(r"\]\(([\w/.-]+\.md)\)", text_of("docs/README.md")))
-    pages = {name.removeprefix("docs/") for name in PAGES if name.startswith(("docs/how-to", "docs/expl", "docs/ref"))}
-    assert pages - listed == set()
+    found = {
+        name.removeprefix("docs/") for name in pages() if name.startswith(("docs/how-to", "docs/expl", "docs/ref"))
+    }
+    assert found - listed == set()
 
 
 def test_what_is_gone_would_be_found() -> None:

@@ -9,6 +9,8 @@ from tests.simulation.virtualtime import run
 
 from kuberuntime import timeouts
 
+pytestmark = pytest.mark.virtual_time
+
 
 async def never() -> None:
     await asyncio.Event().wait()
@@ -52,34 +54,25 @@ def test_a_limit_expires_in_a_task_that_is_being_cancelled_as_in_any_other() -> 
     assert run(in_a_task_that_is_being_cancelled(expire)) == "TimeoutError at 3 s"
 
 
-def test_an_inner_limit_expires_while_an_outer_one_lasts() -> None:
-    async def scenario() -> None:
-        async with timeouts.within(10):
-            assert await expire() == "TimeoutError at 3 s"
-            await asyncio.sleep(1)
-
-    run(scenario())
-
-
-def test_whoever_is_cancelled_from_outside_within_a_limit_is_cancelled() -> None:
-    async def scenario() -> None:
-        task = asyncio.create_task(expire())
+async def test_an_inner_limit_expires_while_an_outer_one_lasts() -> None:
+    async with timeouts.within(10):
+        assert await expire() == "TimeoutError at 3 s"
         await asyncio.sleep(1)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    run(scenario())
 
 
-def test_a_cancellation_at_the_moment_of_expiry_is_not_lost() -> None:
-    async def scenario() -> None:
-        task = asyncio.create_task(expire())
-        asyncio.get_running_loop().call_later(3, task.cancel)
-        with pytest.raises(asyncio.CancelledError):
-            await task
+async def test_whoever_is_cancelled_from_outside_within_a_limit_is_cancelled() -> None:
+    task = asyncio.create_task(expire())
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
-    run(scenario())
+
+async def test_a_cancellation_at_the_moment_of_expiry_is_not_lost() -> None:
+    task = asyncio.create_task(expire())
+    asyncio.get_running_loop().call_later(3, task.cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def test_no_limit_lasts_for_ever_and_can_be_moved() -> None:

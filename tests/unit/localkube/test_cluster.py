@@ -49,15 +49,12 @@ def test_words_on_nodes_become_nodes() -> None:
     asyncio.run(scenario())
 
 
-def test_an_api_server_alone_has_no_nodes_and_no_classes() -> None:
-    async def scenario() -> None:
-        async with testing.temporary() as server:
-            assert (await server.client().list(NODES)).items == []
-            assert (await server.client().list(STORAGE_CLASSES)).items == []
-            with pytest.raises(NotFoundError):
-                await server.client().get(NODES, ObjectKey("", "node-0"))
-
-    asyncio.run(scenario())
+async def test_an_api_server_alone_has_no_nodes_and_no_classes() -> None:
+    async with testing.temporary() as server:
+        assert (await server.client().list(NODES)).items == []
+        assert (await server.client().list(STORAGE_CLASSES)).items == []
+        with pytest.raises(NotFoundError):
+            await server.client().get(NODES, ObjectKey("", "node-0"))
 
 
 def test_nothing_of_a_temporary_cluster_is_left() -> None:

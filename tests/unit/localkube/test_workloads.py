@@ -1,6 +1,5 @@
 """Controllers and a kubelet on an API server: what waits for what at the start."""
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -49,11 +48,8 @@ def test_the_process_of_the_pods_starts_while_controllers_and_kubelet_are_import
     assert result.stdout.splitlines()[:2] == ["[]", "True"]
 
 
-def test_a_runner_that_cannot_start_is_reported_as_it_is(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with assembly.serving(Settings(directory=tmp_path), SystemClock()) as cluster:
-            with pytest.raises(StartError, match="cannot start the launcher"):
-                async with workloads.working(cluster, RefusedRunner()):
-                    pass
-
-    asyncio.run(scenario())
+async def test_a_runner_that_cannot_start_is_reported_as_it_is(tmp_path: Path) -> None:
+    async with assembly.serving(Settings(directory=tmp_path), SystemClock()) as cluster:
+        with pytest.raises(StartError, match="cannot start the launcher"):
+            async with workloads.working(cluster, RefusedRunner()):
+                pass

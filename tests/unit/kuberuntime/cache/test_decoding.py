@@ -100,10 +100,10 @@ def test_an_object_that_cannot_be_reduced_is_ignored() -> None:
     assert event.type == watch.UNUSABLE
 
 
-@pytest.mark.parametrize("end", range(1, 60))
-def test_a_line_that_ends_before_its_name_is_an_error_of_the_connection(end: int) -> None:
-    with pytest.raises(ConnectionFailedError):
-        DECODER.event(line("ADDED", {"metadata": {"namespace": "default", "name": "a"}})[:end])
+def test_a_line_that_ends_before_its_name_is_an_error_of_the_connection() -> None:
+    for end in range(1, 60):
+        with pytest.raises(ConnectionFailedError):
+            DECODER.event(line("ADDED", {"metadata": {"namespace": "default", "name": "a"}})[:end])
 
 
 def test_a_page_that_ends_early_is_an_error_of_the_server() -> None:

@@ -20,111 +20,92 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 
+pytestmark = pytest.mark.virtual_time
+
 A = ObjectKey("default", "a")
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streaming lists", "pages"])
-def test_the_store_fills_and_follows(streaming: bool) -> None:
-    async def scenario() -> None:
-        server = SmallServer(streaming_lists=streaming)
-        server.put("a")
+async def test_the_store_fills_and_follows(streaming: bool) -> None:
+    server = SmallServer(streaming_lists=streaming)
+    server.put("a")
+    server.put("b")
+    async with running(server) as informer:
+        assert names(informer) == {"a", "b"}
+        server.put("c")
+        server.remove("a")
+        await settle()
+        assert names(informer) == {"b", "c"}
+        assert informer.version == str(server.version)
+
+
+async def test_streaming_lists_are_asked_for_once_where_they_are_not_served() -> None:
+    server = SmallServer(streaming_lists=False)
+    async with running(server):
+        server.expire()
+        server.cut()
+        await settle()
+    streamed = [request for request in server.requests if ("sendInitialEvents", "true") in request.query]
+    assert len(streamed) == 1
+
+
+async def test_selectors_are_part_of_every_request() -> None:
+    server = SmallServer(streaming_lists=False)
+    async with running(server):
+        await settle()
+    assert len(server.requests) == 3
+    assert all(("labelSelector", "app=x") in request.query for request in server.requests)
+
+
+async def test_a_cut_stream_goes_on_where_it_ended() -> None:
+    server = SmallServer()
+    server.put("a")
+    async with running(server) as informer:
+        changes: list[Change] = []
+        informer.subscribe(changes.append)
+        server.cut()
         server.put("b")
-        async with running(server) as informer:
-            assert names(informer) == {"a", "b"}
-            server.put("c")
-            server.remove("a")
-            await settle()
-            assert names(informer) == {"b", "c"}
-            assert informer.version == str(server.version)
-
-    run(scenario())
+        await settle()
+        assert [(change.old, meta.name(change.object)) for change in changes] == [(None, "a"), (None, "b")]
 
 
-def test_streaming_lists_are_asked_for_once_where_they_are_not_served() -> None:
-    async def scenario() -> None:
-        server = SmallServer(streaming_lists=False)
-        async with running(server):
-            server.expire()
-            server.cut()
-            await settle()
-        streamed = [request for request in server.requests if ("sendInitialEvents", "true") in request.query]
-        assert len(streamed) == 1
-
-    run(scenario())
-
-
-def test_selectors_are_part_of_every_request() -> None:
-    async def scenario() -> None:
-        server = SmallServer(streaming_lists=False)
-        async with running(server):
-            await settle()
-        assert len(server.requests) == 3
-        assert all(("labelSelector", "app=x") in request.query for request in server.requests)
-
-    run(scenario())
+async def test_what_happened_during_an_outage_comes_as_changes_after_it() -> None:
+    server = SmallServer()
+    server.put("a")
+    server.put("b")
+    async with running(server) as informer:
+        changes: list[Change] = []
+        informer.subscribe(changes.append)
+        changes.clear()
+        server.down = True
+        server.cut()
+        server.remove("a")
+        server.put("b", spec={"changed": True})
+        server.expire()
+        await asyncio.sleep(120)
+        assert names(informer) == {"a", "b"}
+        server.down = False
+        await asyncio.sleep(31)
+        assert [(meta.name(change.object), change.new is None) for change in changes] == [("a", True), ("b", False)]
 
 
-def test_a_cut_stream_goes_on_where_it_ended() -> None:
-    async def scenario() -> None:
-        server = SmallServer()
-        server.put("a")
-        async with running(server) as informer:
-            changes: list[Change] = []
-            informer.subscribe(changes.append)
-            server.cut()
-            server.put("b")
-            await settle()
-            assert [(change.old, meta.name(change.object)) for change in changes] == [(None, "a"), (None, "b")]
-
-    run(scenario())
-
-
-def test_what_happened_during_an_outage_comes_as_changes_after_it() -> None:
-    async def scenario() -> None:
-        server = SmallServer()
-        server.put("a")
+async def test_a_stream_that_says_nothing_is_left_after_its_time() -> None:
+    server = SmallServer()
+    server.put("a")
+    async with running(server) as informer:
+        server.mute()
         server.put("b")
-        async with running(server) as informer:
-            changes: list[Change] = []
-            informer.subscribe(changes.append)
-            changes.clear()
-            server.down = True
-            server.cut()
-            server.remove("a")
-            server.put("b", spec={"changed": True})
-            server.expire()
-            await asyncio.sleep(120)
-            assert names(informer) == {"a", "b"}
-            server.down = False
-            await asyncio.sleep(31)
-            assert [(meta.name(change.object), change.new is None) for change in changes] == [("a", True), ("b", False)]
-
-    run(scenario())
+        await asyncio.sleep(TIMEOUT + GRACE - 1)
+        assert names(informer) == {"a"}
+        await asyncio.sleep(2)
+        assert names(informer) == {"a", "b"}
 
 
-def test_a_stream_that_says_nothing_is_left_after_its_time() -> None:
-    async def scenario() -> None:
-        server = SmallServer()
-        server.put("a")
-        async with running(server) as informer:
-            server.mute()
-            server.put("b")
-            await asyncio.sleep(TIMEOUT + GRACE - 1)
-            assert names(informer) == {"a"}
-            await asyncio.sleep(2)
-            assert names(informer) == {"a", "b"}
-
-    run(scenario())
-
-
-def test_an_idle_watch_costs_one_request_per_time_out() -> None:
-    async def scenario() -> None:
-        server = SmallServer()
-        async with running(server):
-            await asyncio.sleep(3600)
-        assert len(server.requests) <= 3600 / TIMEOUT + 1
-
-    run(scenario())
+async def test_an_idle_watch_costs_one_request_per_time_out() -> None:
+    server = SmallServer()
+    async with running(server):
+        await asyncio.sleep(3600)
+    assert len(server.requests) <= 3600 / TIMEOUT + 1
 
 
 def forbids(verb: str) -> Callable[[Request], Response | None]:
@@ -138,51 +119,41 @@ def forbids(verb: str) -> Callable[[Request], Response | None]:
 
 
 @pytest.mark.parametrize(("verb", "streaming"), [("list", False), ("watch", False), ("watch", True)])
-def test_whoever_may_not_watch_learns_it_at_once_where_that_is_wanted(verb: str, streaming: bool) -> None:
-    async def scenario() -> None:
-        server = SmallServer(streaming_lists=streaming)
-        server.refuse = forbids(verb)
-        informer = Informer(Client(server), Selection(PODS))
-        with pytest.raises(ForbiddenError, match=f"cannot {verb}"):
-            await informer.run(gives_up=True)
-
-    run(scenario())
+async def test_whoever_may_not_watch_learns_it_at_once_where_that_is_wanted(verb: str, streaming: bool) -> None:
+    server = SmallServer(streaming_lists=streaming)
+    server.refuse = forbids(verb)
+    informer = Informer(Client(server), Selection(PODS))
+    with pytest.raises(ForbiddenError, match=f"cannot {verb}"):
+        await informer.run(gives_up=True)
 
 
-def test_a_refusal_after_the_first_stream_is_waited_out() -> None:
+async def test_a_refusal_after_the_first_stream_is_waited_out() -> None:
     """An API server that starts may answer 403 before it has read its roles."""
-
-    async def scenario() -> None:
-        server = SmallServer()
-        informer = Informer(Client(server), Selection(PODS))
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(informer.run(gives_up=True))
-            await informer.wait_synced()
-            server.refuse = forbids("watch")
-            server.cut()
-            await settle()
-            server.refuse = lambda _: None
-            server.put("late")
-            await asyncio.sleep(60)
-            assert names(informer) == {"late"}
-            task.cancel()
-
-    run(scenario())
+    server = SmallServer()
+    informer = Informer(Client(server), Selection(PODS))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(informer.run(gives_up=True))
+        await informer.wait_synced()
+        server.refuse = forbids("watch")
+        server.cut()
+        await settle()
+        server.refuse = lambda _: None
+        server.put("late")
+        await asyncio.sleep(60)
+        assert names(informer) == {"late"}
+        task.cancel()
 
 
 @pytest.mark.parametrize(("code", "reason"), [(410, "Expired"), (403, "Forbidden"), (500, "InternalError")])
-def test_a_server_that_refuses_every_request_is_not_asked_in_a_hot_loop(code: int, reason: str) -> None:
-    async def scenario() -> None:
-        server = SmallServer()
-        server.refuse = lambda _: failure(code, reason)
-        informer = Informer(Client(server), PODS)
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(informer.run())
-            await asyncio.sleep(600)
-            task.cancel()
-        assert 15 < len(server.requests) < 80
-
-    run(scenario())
+async def test_a_server_that_refuses_every_request_is_not_asked_in_a_hot_loop(code: int, reason: str) -> None:
+    server = SmallServer()
+    server.refuse = lambda _: failure(code, reason)
+    informer = Informer(Client(server), PODS)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(informer.run())
+        await asyncio.sleep(600)
+        task.cancel()
+    assert 15 < len(server.requests) < 80
 
 
 def test_versions_that_expire_at_once_are_not_asked_for_in_a_hot_loop() -> None:
@@ -199,64 +170,52 @@ def test_versions_that_expire_at_once_are_not_asked_for_in_a_hot_loop() -> None:
     run(scenario())
 
 
-def test_a_relist_brings_what_a_mute_stream_kept() -> None:
-    async def scenario() -> None:
-        server = SmallServer()
-        async with running(server) as informer:
-            done = asyncio.Event()
-            busy = [informer.is_relisting]
-            server.mute()
-            server.put("b")
-            informer.relist(done.set)
-            busy.append(informer.is_relisting)
-            await asyncio.wait_for(done.wait(), 1)
-            busy.append(informer.is_relisting)
-            assert busy == [False, True, False]
-            assert names(informer) == {"b"}
-            server.put("c")
-            await settle()
-            assert names(informer) == {"b", "c"}
-
-    run(scenario())
+async def test_a_relist_brings_what_a_mute_stream_kept() -> None:
+    server = SmallServer()
+    async with running(server) as informer:
+        done = asyncio.Event()
+        busy = [informer.is_relisting]
+        server.mute()
+        server.put("b")
+        informer.relist(done.set)
+        busy.append(informer.is_relisting)
+        await asyncio.wait_for(done.wait(), 1)
+        busy.append(informer.is_relisting)
+        assert busy == [False, True, False]
+        assert names(informer) == {"b"}
+        server.put("c")
+        await settle()
+        assert names(informer) == {"b", "c"}
 
 
-def test_two_relists_at_once_are_both_answered() -> None:
-    async def scenario() -> None:
-        server = SmallServer()
-        async with running(server) as informer:
-            answered: list[int] = []
-            informer.relist(lambda: answered.append(1))
-            informer.relist(lambda: answered.append(2))
-            await settle()
-            assert answered == [1, 2]
-
-    run(scenario())
+async def test_two_relists_at_once_are_both_answered() -> None:
+    server = SmallServer()
+    async with running(server) as informer:
+        answered: list[int] = []
+        informer.relist(lambda: answered.append(1))
+        informer.relist(lambda: answered.append(2))
+        await settle()
+        assert answered == [1, 2]
 
 
-def test_a_late_subscriber_hears_of_what_is_there() -> None:
-    async def scenario() -> None:
-        server = SmallServer()
+async def test_a_late_subscriber_hears_of_what_is_there() -> None:
+    server = SmallServer()
+    server.put("a")
+    async with running(server) as informer:
+        changes: list[Change] = []
+        informer.subscribe(changes.append)
+        assert [meta.name(change.object) for change in changes] == ["a"]
+
+
+async def test_progress_is_told_after_the_store_shows_it() -> None:
+    server = SmallServer()
+    async with running(server) as informer:
+        seen: list[tuple[str, bool]] = []
+        informer.on_progress(lambda: seen.append((informer.version, informer.store.get(A) is not None)))
         server.put("a")
-        async with running(server) as informer:
-            changes: list[Change] = []
-            informer.subscribe(changes.append)
-            assert [meta.name(change.object) for change in changes] == ["a"]
-
-    run(scenario())
-
-
-def test_progress_is_told_after_the_store_shows_it() -> None:
-    async def scenario() -> None:
-        server = SmallServer()
-        async with running(server) as informer:
-            seen: list[tuple[str, bool]] = []
-            informer.on_progress(lambda: seen.append((informer.version, informer.store.get(A) is not None)))
-            server.put("a")
-            server.bookmark()
-            await settle()
-            assert seen == [("1", True), ("1", True)]
-
-    run(scenario())
+        server.bookmark()
+        await settle()
+        assert seen == [("1", True), ("1", True)]
 
 
 STEPS = st.sampled_from(

@@ -96,39 +96,32 @@ async def leader(server: Server, gate: Gate, *, connections: int = 4, qps: float
         await http.close()
 
 
-def test_a_write_that_waited_for_the_rate_limiter_is_not_sent() -> None:
+async def test_a_write_that_waited_for_the_rate_limiter_is_not_sent() -> None:
     """As of a process that stood still while its writes waited: the limiter lets them go when it wakes."""
+    gate = Gate()
+    async with server() as running, leader(running, gate, qps=5.0) as transport:
+        await transport.request(POST)
+        waiting = asyncio.create_task(transport.request(POST))
+        await asyncio.sleep(0)
+        gate.seconds = 0.0
+        with pytest.raises(NotLeadingError, match="POST /pods was not sent"):
+            await waiting
+        assert running.arrived == ["POST /pods"]
 
-    async def scenario() -> None:
-        gate = Gate()
-        async with server() as running, leader(running, gate, qps=5.0) as transport:
-            await transport.request(POST)
-            waiting = asyncio.create_task(transport.request(POST))
-            await asyncio.sleep(0)
+
+async def test_a_write_that_waited_for_a_connection_is_not_sent() -> None:
+    gate = Gate()
+    async with server() as running, leader(running, gate, connections=1) as transport:
+        async with asyncio.TaskGroup() as tasks:
+            first = tasks.create_task(transport.request(SLOW))
+            await running.begun.wait()
+            waiting = tasks.create_task(outcome(transport, POST))
+            await asyncio.sleep(0.01)
             gate.seconds = 0.0
-            with pytest.raises(NotLeadingError, match="POST /pods was not sent"):
-                await waiting
-            assert running.arrived == ["POST /pods"]
-
-    asyncio.run(scenario())
-
-
-def test_a_write_that_waited_for_a_connection_is_not_sent() -> None:
-    async def scenario() -> None:
-        gate = Gate()
-        async with server() as running, leader(running, gate, connections=1) as transport:
-            async with asyncio.TaskGroup() as tasks:
-                first = tasks.create_task(transport.request(SLOW))
-                await running.begun.wait()
-                waiting = tasks.create_task(outcome(transport, POST))
-                await asyncio.sleep(0.01)
-                gate.seconds = 0.0
-                running.released.set()
-            assert first.result().status == 200
-            assert isinstance(waiting.result(), NotLeadingError)
-            assert running.arrived == ["POST /slow"]
-
-    asyncio.run(scenario())
+            running.released.set()
+        assert first.result().status == 200
+        assert isinstance(waiting.result(), NotLeadingError)
+        assert running.arrived == ["POST /slow"]
 
 
 def test_the_rest_of_a_write_is_not_sent() -> None:
@@ -167,41 +160,33 @@ def test_a_write_that_waited_for_its_handshake_is_not_sent() -> None:
     asyncio.run(scenario())
 
 
-def test_reads_pass_a_closed_fence() -> None:
-    async def scenario() -> None:
-        gate = Gate(0.0)
-        async with server() as running, leader(running, gate) as transport:
-            assert (await transport.request(GET)).status == 200
-            async with transport.stream(GET) as found:
-                assert found.status == 200
-
-    asyncio.run(scenario())
+async def test_reads_pass_a_closed_fence() -> None:
+    gate = Gate(0.0)
+    async with server() as running, leader(running, gate) as transport:
+        assert (await transport.request(GET)).status == 200
+        async with transport.stream(GET) as found:
+            assert found.status == 200
 
 
-def test_a_write_is_given_up_when_the_lease_allows_no_more() -> None:
+@pytest.mark.virtual_time
+async def test_a_write_is_given_up_when_the_lease_allows_no_more() -> None:
     """Both sides give up: the server is asked to, since a process that stands still cannot."""
-
-    async def scenario() -> None:
-        silent = SilentTransport()
-        with pytest.raises(NotLeadingError, match="POST /pods was given up"):
-            await FencedTransport(silent, Until(3.0)).request(POST)
-        assert asyncio.get_running_loop().time() == pytest.approx(3.0)
-        assert silent.requests[0].query == (("timeout", "3000ms"),)
-
-    run(scenario())
+    silent = SilentTransport()
+    with pytest.raises(NotLeadingError, match="POST /pods was given up"):
+        await FencedTransport(silent, Until(3.0)).request(POST)
+    assert asyncio.get_running_loop().time() == pytest.approx(3.0)
+    assert silent.requests[0].query == (("timeout", "3000ms"),)
 
 
-def test_a_write_without_an_answer_is_a_connection_fault_while_the_process_leads() -> None:
-    async def scenario() -> None:
-        with pytest.raises(ConnectionFailedError, match="POST /pods was not answered within 2"):
-            await FencedTransport(SilentTransport(), Gate(2.0)).request(POST)
-        transport = ScriptedTransport(ConnectionFailedError("refused"), answer(201, {}))
-        fenced = FencedTransport(transport, Gate())
-        with pytest.raises(ConnectionFailedError, match="refused"):
-            await fenced.request(POST)
-        assert (await fenced.request(POST)).status == 201
-
-    run(scenario())
+@pytest.mark.virtual_time
+async def test_a_write_without_an_answer_is_a_connection_fault_while_the_process_leads() -> None:
+    with pytest.raises(ConnectionFailedError, match="POST /pods was not answered within 2"):
+        await FencedTransport(SilentTransport(), Gate(2.0)).request(POST)
+    transport = ScriptedTransport(ConnectionFailedError("refused"), answer(201, {}))
+    fenced = FencedTransport(transport, Gate())
+    with pytest.raises(ConnectionFailedError, match="refused"):
+        await fenced.request(POST)
+    assert (await fenced.request(POST)).status == 201
 
 
 class SilentTransport(ScriptedTransport):

@@ -114,22 +114,16 @@ async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     await reader.read(1)
 
 
-def test_a_read_over_a_connection_that_went_stale_is_sent_again() -> None:
-    async def scenario() -> None:
-        async with listening(answer_once) as access, transport(access) as made:
-            assert [(await made.request(GET)).status for _ in range(3)] == [200, 200, 200]
-
-    asyncio.run(scenario())
+async def test_a_read_over_a_connection_that_went_stale_is_sent_again() -> None:
+    async with listening(answer_once) as access, transport(access) as made:
+        assert [(await made.request(GET)).status for _ in range(3)] == [200, 200, 200]
 
 
-def test_a_create_over_a_connection_that_went_stale_is_not() -> None:
-    async def scenario() -> None:
-        async with listening(answer_once) as access, transport(access) as made:
-            await made.request(GET)
-            with pytest.raises(ConnectionFailedError, match="it closed the connection without an answer"):
-                await made.request(POST)
-
-    asyncio.run(scenario())
+async def test_a_create_over_a_connection_that_went_stale_is_not() -> None:
+    async with listening(answer_once) as access, transport(access) as made:
+        await made.request(GET)
+        with pytest.raises(ConnectionFailedError, match="it closed the connection without an answer"):
+            await made.request(POST)
 
 
 def test_refused_credentials_are_renewed_once() -> None:
@@ -160,14 +154,11 @@ def test_a_redirect_is_not_followed() -> None:
     assert asyncio.run(scenario()) == 302
 
 
-def test_a_server_that_is_not_there_is_named() -> None:
-    async def scenario() -> None:
-        async with serving(hello) as access:
-            pass
-        with pytest.raises(ConnectionFailedError, match=f"cannot reach {access.server}: Connection refused"):
-            await ask(access)
-
-    asyncio.run(scenario())
+async def test_a_server_that_is_not_there_is_named() -> None:
+    async with serving(hello) as access:
+        pass
+    with pytest.raises(ConnectionFailedError, match=f"cannot reach {access.server}: Connection refused"):
+        await ask(access)
 
 
 def test_a_server_that_does_not_answer_is_given_up() -> None:
@@ -250,21 +241,18 @@ def test_a_stream_that_breaks_off_is_a_fault() -> None:
     asyncio.run(scenario())
 
 
-def test_many_open_streams_do_not_take_the_places_of_requests() -> None:
-    async def scenario() -> None:
-        done = asyncio.Event()
+async def test_many_open_streams_do_not_take_the_places_of_requests() -> None:
+    done = asyncio.Event()
 
-        async def handler(request: web.Request) -> web.StreamResponse:
-            response = web.StreamResponse()
-            await response.prepare(request)
-            if request.path == "/stream":
-                await done.wait()
-            return response
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        if request.path == "/stream":
+            await done.wait()
+        return response
 
-        async with serving(handler) as access, transport(access) as made, AsyncExitStack() as streams:
-            for _ in range(2 * CONNECTIONS):
-                await streams.enter_async_context(made.stream(Request("GET", "/stream")))
-            assert (await made.request(GET)).status == 200
-            done.set()
-
-    asyncio.run(scenario())
+    async with serving(handler) as access, transport(access) as made, AsyncExitStack() as streams:
+        for _ in range(2 * CONNECTIONS):
+            await streams.enter_async_context(made.stream(Request("GET", "/stream")))
+        assert (await made.request(GET)).status == 200
+        done.set()

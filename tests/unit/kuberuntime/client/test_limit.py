@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.simulation.virtualtime import VirtualClock, run
@@ -9,6 +10,8 @@ from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
 
 from kuberuntime.client.limit import LimitedTransport, TokenBucket
 from kuberuntime.client.transport import Request
+
+pytestmark = pytest.mark.virtual_time
 
 
 def test_a_burst_passes_and_the_rest_keeps_the_rate() -> None:
@@ -36,30 +39,27 @@ def test_a_burst_passes_and_the_rest_keeps_the_rate() -> None:
     assert run(scenario()) == [0.0, 0.0, 0.0, 0.5, 1.0, 11.0]
 
 
-def test_a_namespace_does_not_wait_for_the_thousand_requests_of_another() -> None:
-    async def scenario() -> None:
-        limited = LimitedTransport(
-            ScriptedTransport(*[answer(200, {})] * 1003), TokenBucket(rate=10, burst=1), VirtualClock()
-        )
-        sent: list[str] = []
+async def test_a_namespace_does_not_wait_for_the_thousand_requests_of_another() -> None:
+    limited = LimitedTransport(
+        ScriptedTransport(*[answer(200, {})] * 1003), TokenBucket(rate=10, burst=1), VirtualClock()
+    )
+    sent: list[str] = []
 
-        async def send(namespace: str) -> None:
-            await limited.request(Request("PATCH", f"/api/v1/namespaces/{namespace}/pods/p"))
-            sent.append(namespace)
+    async def send(namespace: str) -> None:
+        await limited.request(Request("PATCH", f"/api/v1/namespaces/{namespace}/pods/p"))
+        sent.append(namespace)
 
-        async with asyncio.TaskGroup() as group:
-            busy = [group.create_task(send("busy")) for _ in range(1000)]
-            await asyncio.sleep(0.15)
-            for one in busy[2:5]:
-                one.cancel()
-            for namespace in ("calm", "calm", "third"):
-                group.create_task(send(namespace))
-            await asyncio.sleep(0.6)
-            assert sent == ["busy", "busy", "calm", "third", "calm"]
-            await asyncio.sleep(1000)
-            assert len(sent) == 1000
-
-    run(scenario())
+    async with asyncio.TaskGroup() as group:
+        busy = [group.create_task(send("busy")) for _ in range(1000)]
+        await asyncio.sleep(0.15)
+        for one in busy[2:5]:
+            one.cancel()
+        for namespace in ("calm", "calm", "third"):
+            group.create_task(send(namespace))
+        await asyncio.sleep(0.6)
+        assert sent == ["busy", "busy", "calm", "third", "calm"]
+        await asyncio.sleep(1000)
+        assert len(sent) == 1000
 
 
 @given(

@@ -23,6 +23,8 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Apply, Create, Event, Plan
 
+pytestmark = pytest.mark.virtual_time
+
 
 def now() -> float:
     return asyncio.get_running_loop().time()
@@ -108,29 +110,23 @@ def posts(server: SmallServer) -> int:
     return sum(request.method == "POST" for request in server.requests)
 
 
-def test_every_object_gets_its_twin_by_one_create() -> None:
-    async def scenario() -> None:
-        async with rig() as r:
-            for name in "abcde":
-                r.server.put(name)
-            await asyncio.sleep(1)
-            assert r.server.objects.keys() == {name + suffix for name in "abcde" for suffix in ("", "-twin")}
-            assert posts(r.server) == 5
-
-    run(scenario())
+async def test_every_object_gets_its_twin_by_one_create() -> None:
+    async with rig() as r:
+        for name in "abcde":
+            r.server.put(name)
+        await asyncio.sleep(1)
+        assert r.server.objects.keys() == {name + suffix for name in "abcde" for suffix in ("", "-twin")}
+        assert posts(r.server) == 5
 
 
-def test_what_a_plan_wrote_is_reported() -> None:
-    async def scenario() -> None:
-        async with rig() as r:
-            r.server.put("a")
-            await asyncio.sleep(1)
-            (write,) = r.written
-            assert isinstance(write, Written)
-            assert write.key.name == "a-twin"
-            assert write.version
-
-    run(scenario())
+async def test_what_a_plan_wrote_is_reported() -> None:
+    async with rig() as r:
+        r.server.put("a")
+        await asyncio.sleep(1)
+        (write,) = r.written
+        assert isinstance(write, Written)
+        assert write.key.name == "a-twin"
+        assert write.version
 
 
 @pytest.mark.parametrize(("quiet", "level"), [(False, "info"), (True, "debug")], ids=["usual", "quiet"])
@@ -148,112 +144,88 @@ def test_a_plan_that_was_performed_is_logged(quiet: bool, level: str) -> None:
     assert line["writes"] == ["wrote pods/a-twin"]
 
 
-def test_a_cache_that_lags_does_not_create_twice() -> None:
-    async def scenario() -> None:
-        async with rig() as r:
-            r.server.put("a")
-            await asyncio.sleep(0.0005)  # the look has begun, its create is under way
-            r.server.mute()
+async def test_a_cache_that_lags_does_not_create_twice() -> None:
+    async with rig() as r:
+        r.server.put("a")
+        await asyncio.sleep(0.0005)  # the look has begun, its create is under way
+        r.server.mute()
+        await asyncio.sleep(0.1)
+        for _ in range(20):
+            r.controller.enqueue(ObjectKey("default", "a"))
             await asyncio.sleep(0.1)
-            for _ in range(20):
-                r.controller.enqueue(ObjectKey("default", "a"))
-                await asyncio.sleep(0.1)
-            assert r.doubler.looks["a"] == 1
-            await asyncio.sleep(30)
-            assert posts(r.server) == 1
-            assert r.doubler.looks["a"] > 1
-
-    run(scenario())
+        assert r.doubler.looks["a"] == 1
+        await asyncio.sleep(30)
+        assert posts(r.server) == 1
+        assert r.doubler.looks["a"] > 1
 
 
-def test_one_key_is_never_looked_at_twice_at_a_time() -> None:
-    async def scenario() -> None:
-        async with rig(workers=8) as r:
-            r.doubler.seconds = 0.3
-            for _ in range(20):
-                r.server.put("a")
-                r.server.put("b")
-                await asyncio.sleep(0.1)
-            await asyncio.sleep(5)
-            assert set(r.server.objects) == {"a", "b", "a-twin", "b-twin"}
-
-    run(scenario())
-
-
-def test_a_fault_in_one_key_neither_stops_it_nor_others() -> None:
-    async def scenario() -> None:
-        async with rig(workers=1) as r:
-            r.doubler.failures = [RuntimeError("a bug"), KubeError("no connection"), ZeroDivisionError("another bug")]
+async def test_one_key_is_never_looked_at_twice_at_a_time() -> None:
+    async with rig(workers=8) as r:
+        r.doubler.seconds = 0.3
+        for _ in range(20):
             r.server.put("a")
             r.server.put("b")
-            await asyncio.sleep(1)
-            assert r.server.objects.keys() == {"a", "b", "a-twin", "b-twin"}
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(5)
+        assert set(r.server.objects) == {"a", "b", "a-twin", "b-twin"}
 
-    run(scenario())
+
+async def test_a_fault_in_one_key_neither_stops_it_nor_others() -> None:
+    async with rig(workers=1) as r:
+        r.doubler.failures = [RuntimeError("a bug"), KubeError("no connection"), ZeroDivisionError("another bug")]
+        r.server.put("a")
+        r.server.put("b")
+        await asyncio.sleep(1)
+        assert r.server.objects.keys() == {"a", "b", "a-twin", "b-twin"}
 
 
-def test_a_key_that_keeps_failing_backs_off() -> None:
-    async def scenario() -> None:
-        async with rig() as r:
-            r.doubler.failures = [KubeError("no")] * 1000
+async def test_a_key_that_keeps_failing_backs_off() -> None:
+    async with rig() as r:
+        r.doubler.failures = [KubeError("no")] * 1000
+        r.server.put("a")
+        await asyncio.sleep(0.005 * 2**10)
+        assert 8 <= r.doubler.looks["a"] <= 12
+
+
+async def test_a_key_that_succeeded_starts_its_back_off_anew() -> None:
+    async with rig() as r:
+        for _ in range(3):
+            r.doubler.failures = [KubeError("no")] * 5
             r.server.put("a")
-            await asyncio.sleep(0.005 * 2**10)
-            assert 8 <= r.doubler.looks["a"] <= 12
-
-    run(scenario())
-
-
-def test_a_key_that_succeeded_starts_its_back_off_anew() -> None:
-    async def scenario() -> None:
-        async with rig() as r:
-            for _ in range(3):
-                r.doubler.failures = [KubeError("no")] * 5
-                r.server.put("a")
-                started, looks = now(), r.doubler.looks["a"]
-                await asyncio.sleep(0.3)
-                assert r.doubler.looks["a"] - looks >= 6
-                assert now() - started < 0.31
-
-    run(scenario())
+            started, looks = now(), r.doubler.looks["a"]
+            await asyncio.sleep(0.3)
+            assert r.doubler.looks["a"] - looks >= 6
+            assert now() - started < 0.31
 
 
-def test_a_plan_may_ask_to_be_made_again() -> None:
-    async def scenario() -> None:
-        async with rig() as r:
-            r.doubler.requeue_after = 5
-            r.server.put("a")
-            await asyncio.sleep(1)
-            looks = r.doubler.looks["a"]
-            await asyncio.sleep(50)
-            assert r.doubler.looks["a"] - looks in {10, 11}
-
-    run(scenario())
+async def test_a_plan_may_ask_to_be_made_again() -> None:
+    async with rig() as r:
+        r.doubler.requeue_after = 5
+        r.server.put("a")
+        await asyncio.sleep(1)
+        looks = r.doubler.looks["a"]
+        await asyncio.sleep(50)
+        assert r.doubler.looks["a"] - looks in {10, 11}
 
 
-def test_at_rest_nothing_is_written_and_nothing_is_looked_at() -> None:
-    async def scenario() -> None:
-        async with rig() as r:
-            r.server.put("a")
-            await asyncio.sleep(1)
-            looks, writes = r.doubler.looks.total(), posts(r.server)
-            await asyncio.sleep(3600)
-            assert (r.doubler.looks.total(), posts(r.server)) == (looks, writes)
-
-    run(scenario())
+async def test_at_rest_nothing_is_written_and_nothing_is_looked_at() -> None:
+    async with rig() as r:
+        r.server.put("a")
+        await asyncio.sleep(1)
+        looks, writes = r.doubler.looks.total(), posts(r.server)
+        await asyncio.sleep(3600)
+        assert (r.doubler.looks.total(), posts(r.server)) == (looks, writes)
 
 
-def test_a_refused_write_is_tried_again_until_it_is_accepted() -> None:
-    async def scenario() -> None:
-        def refuse(request: Request) -> Response | None:
-            return failure(403, "Forbidden", "quota") if request.method == "POST" and now() < 3 else None
+async def test_a_refused_write_is_tried_again_until_it_is_accepted() -> None:
+    def refuse(request: Request) -> Response | None:
+        return failure(403, "Forbidden", "quota") if request.method == "POST" and now() < 3 else None
 
-        async with rig() as r:
-            r.server.refuse = refuse
-            r.server.put("a")
-            await asyncio.sleep(10)
-            assert "a-twin" in r.server.objects
-
-    run(scenario())
+    async with rig() as r:
+        r.server.refuse = refuse
+        r.server.put("a")
+        await asyncio.sleep(10)
+        assert "a-twin" in r.server.objects
 
 
 def test_a_no_op_apply_does_not_hold_its_key() -> None:
@@ -285,28 +257,25 @@ def test_a_no_op_apply_does_not_hold_its_key() -> None:
     run(scenario())
 
 
-def test_a_change_nobody_foresaw_does_not_stop_the_informer() -> None:
-    async def scenario() -> None:
-        server = SmallServer()
-        informer = Informer(Client(server), PODS)
-        seen: list[str] = []
+async def test_a_change_nobody_foresaw_does_not_stop_the_informer() -> None:
+    server = SmallServer()
+    informer = Informer(Client(server), PODS)
+    seen: list[str] = []
 
-        def keys(change: Change) -> list[ObjectKey]:
-            return [ObjectKey("default", change.object["spec"]["owner"])]
+    def keys(change: Change) -> list[ObjectKey]:
+        return [ObjectKey("default", change.object["spec"]["owner"])]
 
-        async def plan(key: ObjectKey) -> Plan:
-            seen.append(key.name)
-            return Plan()
+    async def plan(key: ObjectKey) -> Plan:
+        seen.append(key.name)
+        return Plan()
 
-        executor = Executor(Client(server), NoEvents(), VirtualClock())
-        controller = Controller("fragile", watches=[Watch(informer, keys)], plan=plan, executor=executor)
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(Manager(informers=[informer], runnables=[controller]).run())
-            await asyncio.sleep(1)
-            server.put("strange")
-            server.put("a", spec={"owner": "x"})
-            await asyncio.sleep(1)
-            task.cancel()
-        assert seen == ["x"]
-
-    run(scenario())
+    executor = Executor(Client(server), NoEvents(), VirtualClock())
+    controller = Controller("fragile", watches=[Watch(informer, keys)], plan=plan, executor=executor)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(Manager(informers=[informer], runnables=[controller]).run())
+        await asyncio.sleep(1)
+        server.put("strange")
+        server.put("a", spec={"owner": "x"})
+        await asyncio.sleep(1)
+        task.cancel()
+    assert seen == ["x"]

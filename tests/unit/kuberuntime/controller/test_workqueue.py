@@ -2,12 +2,15 @@
 
 import asyncio
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulation.virtualtime import run
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.controller.workqueue import WorkQueue
+
+pytestmark = pytest.mark.virtual_time
 
 
 def now() -> float:
@@ -25,19 +28,16 @@ def test_keys_leave_in_the_order_they_came_and_once() -> None:
     assert run(scenario()) == ["a", "b", "c", None]
 
 
-def test_a_key_added_while_worked_on_comes_again_when_that_is_done() -> None:
-    async def scenario() -> None:
-        queue = WorkQueue[str]()
-        queue.add("a")
-        assert await queue.get() == "a"
-        queue.add("a")
-        queue.add("b")
-        assert await queue.get() == "b"
-        queue.done("a")
-        assert await queue.get() == "a"
-        assert len(queue) == 0
-
-    run(scenario())
+async def test_a_key_added_while_worked_on_comes_again_when_that_is_done() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    assert await queue.get() == "a"
+    queue.add("a")
+    queue.add("b")
+    assert await queue.get() == "b"
+    queue.done("a")
+    assert await queue.get() == "a"
+    assert len(queue) == 0
 
 
 def test_of_several_delays_the_earliest_counts() -> None:
@@ -67,16 +67,13 @@ def test_an_add_does_not_wait_for_a_delay() -> None:
     assert run(scenario()) == 0
 
 
-def test_failures_back_off_by_key_until_forgotten() -> None:
-    async def scenario() -> None:
-        queue = WorkQueue[str](Backoff(base=0.005, limit=1000))
-        assert [queue.add_rate_limited("a") for _ in range(4)] == [0.005, 0.01, 0.02, 0.04]
-        assert queue.add_rate_limited("b") == 0.005
-        queue.forget("a")
-        assert queue.add_rate_limited("a") == 0.005
-        assert [queue.add_rate_limited("a") for _ in range(30)][-1] == 1000
-
-    run(scenario())
+async def test_failures_back_off_by_key_until_forgotten() -> None:
+    queue = WorkQueue[str](Backoff(base=0.005, limit=1000))
+    assert [queue.add_rate_limited("a") for _ in range(4)] == [0.005, 0.01, 0.02, 0.04]
+    assert queue.add_rate_limited("b") == 0.005
+    queue.forget("a")
+    assert queue.add_rate_limited("a") == 0.005
+    assert [queue.add_rate_limited("a") for _ in range(30)][-1] == 1000
 
 
 def test_a_queue_that_is_shut_down_takes_nothing_and_releases_all_workers() -> None:
@@ -178,46 +175,40 @@ def test_tenants_take_turns() -> None:
     assert run(scenario()) == ["a1", "b1", "c1", "a2", "b2", "a3", None]
 
 
-def test_a_tenant_has_no_more_than_its_share_of_the_workers() -> None:
-    async def scenario() -> None:
-        queue = WorkQueue[str](tenant=lambda key: key[0], share=2)
-        for key in ("a1", "a2", "a3"):
-            queue.add(key)
-        assert [await queue.get(), await queue.get()] == ["a1", "a2"]
-        spare = asyncio.ensure_future(queue.get())
-        await asyncio.sleep(1)
-        assert not spare.done()
-        queue.add("b1")
-        assert await spare == "b1"
-        spare = asyncio.ensure_future(queue.get())
-        queue.shut_down()
-        await asyncio.sleep(1)
-        assert not spare.done()
-        queue.done("a1")
-        assert await spare == "a3"
-        assert await queue.get() is None
-
-    run(scenario())
+async def test_a_tenant_has_no_more_than_its_share_of_the_workers() -> None:
+    queue = WorkQueue[str](tenant=lambda key: key[0], share=2)
+    for key in ("a1", "a2", "a3"):
+        queue.add(key)
+    assert [await queue.get(), await queue.get()] == ["a1", "a2"]
+    spare = asyncio.ensure_future(queue.get())
+    await asyncio.sleep(1)
+    assert not spare.done()
+    queue.add("b1")
+    assert await spare == "b1"
+    spare = asyncio.ensure_future(queue.get())
+    queue.shut_down()
+    await asyncio.sleep(1)
+    assert not spare.done()
+    queue.done("a1")
+    assert await spare == "a3"
+    assert await queue.get() is None
 
 
-def test_what_waits_can_be_discarded_while_work_under_way_is_finished() -> None:
-    async def scenario() -> None:
-        queue = WorkQueue[str]()
-        for key in "abc":
-            queue.add(key)
-        queue.add_after("later", 10.0)
-        assert await queue.get() == "a"
-        queue.discard()
-        queue.add("d")
-        assert len(queue) == 0
-        assert await queue.get() is None
-        assert await queue.get() is None
-        idle = asyncio.ensure_future(queue.wait_idle())
-        await asyncio.sleep(1)
-        assert not idle.done()
-        queue.done("a")
-        await idle
-        queue.discard()
-        assert await queue.get() is None
-
-    run(scenario())
+async def test_what_waits_can_be_discarded_while_work_under_way_is_finished() -> None:
+    queue = WorkQueue[str]()
+    for key in "abc":
+        queue.add(key)
+    queue.add_after("later", 10.0)
+    assert await queue.get() == "a"
+    queue.discard()
+    queue.add("d")
+    assert len(queue) == 0
+    assert await queue.get() is None
+    assert await queue.get() is None
+    idle = asyncio.ensure_future(queue.wait_idle())
+    await asyncio.sleep(1)
+    assert not idle.done()
+    queue.done("a")
+    await idle
+    queue.discard()
+    assert await queue.get() is None

@@ -23,7 +23,7 @@ def strictly(value: Any) -> str:
 
 
 @given(old=VALUES, new=VALUES)
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 def test_applying_the_diff_gives_the_new_value(old: Any, new: Any) -> None:
     patched = jsonpatch.apply_patch(json.loads(json.dumps({"root": old})), diff({"root": old}, {"root": new}))
     assert strictly(patched["root"]) == strictly(new)

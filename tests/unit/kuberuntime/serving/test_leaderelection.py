@@ -29,6 +29,8 @@ from kuberuntime.serving.leaderelection import (
     see,
 )
 
+pytestmark = pytest.mark.virtual_time
+
 KEY = ObjectKey("lws-system", "lock")
 NOW = microtime(START)
 
@@ -167,126 +169,104 @@ class Candidate:
         await self.election.run(self.lead)
 
 
-def test_one_leads_and_a_clean_stop_hands_over_at_once() -> None:
+async def test_one_leads_and_a_clean_stop_hands_over_at_once() -> None:
     """R-MGR-3, R-OP-12: the lease is released at an orderly end."""
+    server, acting = LeaseServer(), dict[str, float]()
+    first, second = (Candidate(name, server, acting) for name in ("first", "second"))
+    task = asyncio.create_task(first.run())
+    await asyncio.sleep(1)
+    other = asyncio.create_task(second.run())
+    await asyncio.sleep(60)
+    assert list(acting) == ["first"]
+    stopped_at = first.clock.monotonic()
+    task.cancel()
+    await asyncio.wait([task])
+    await asyncio.sleep(5)
+    assert list(acting) == ["second"]
+    assert acting["second"] - stopped_at < 2.5
+    assert first.states == [False, True, False]
+    other.cancel()
+    await asyncio.wait([other])
+    assert server.writes[-1] == ""
 
-    async def scenario() -> None:
-        server, acting = LeaseServer(), dict[str, float]()
-        first, second = (Candidate(name, server, acting) for name in ("first", "second"))
-        task = asyncio.create_task(first.run())
-        await asyncio.sleep(1)
-        other = asyncio.create_task(second.run())
-        await asyncio.sleep(60)
-        assert list(acting) == ["first"]
-        stopped_at = first.clock.monotonic()
+
+async def test_a_leader_that_is_cut_off_has_stopped_before_another_begins() -> None:
+    server, acting = LeaseServer(), dict[str, float]()
+    first, second = (Candidate(name, server, acting) for name in ("first", "second"))
+    tasks = [asyncio.create_task(first.run())]
+    await asyncio.sleep(1)
+    tasks.append(asyncio.create_task(second.run()))
+    await asyncio.sleep(20)
+    cut_at = first.clock.monotonic()
+    first.line.is_cut = True
+    await asyncio.sleep(10.1)
+    assert not acting
+    assert not first.election.is_leader
+    await asyncio.sleep(10)
+    assert list(acting) == ["second"]
+    assert 15 <= acting["second"] - cut_at + 2 < 20
+    first.line.is_cut = False
+    await asyncio.sleep(60)
+    assert list(acting) == ["second"]
+    for task in tasks:
         task.cancel()
-        await asyncio.wait([task])
-        await asyncio.sleep(5)
-        assert list(acting) == ["second"]
-        assert acting["second"] - stopped_at < 2.5
-        assert first.states == [False, True, False]
-        other.cancel()
-        await asyncio.wait([other])
-        assert server.writes[-1] == ""
-
-    run(scenario())
+    await asyncio.wait(tasks)
 
 
-def test_a_leader_that_is_cut_off_has_stopped_before_another_begins() -> None:
-    async def scenario() -> None:
-        server, acting = LeaseServer(), dict[str, float]()
-        first, second = (Candidate(name, server, acting) for name in ("first", "second"))
-        tasks = [asyncio.create_task(first.run())]
-        await asyncio.sleep(1)
-        tasks.append(asyncio.create_task(second.run()))
-        await asyncio.sleep(20)
-        cut_at = first.clock.monotonic()
-        first.line.is_cut = True
-        await asyncio.sleep(10.1)
-        assert not acting
-        assert not first.election.is_leader
-        await asyncio.sleep(10)
-        assert list(acting) == ["second"]
-        assert 15 <= acting["second"] - cut_at + 2 < 20
-        first.line.is_cut = False
-        await asyncio.sleep(60)
-        assert list(acting) == ["second"]
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-
-    run(scenario())
+async def test_an_answer_that_never_comes_does_not_keep_a_leader_beyond_its_deadline() -> None:
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    only.line.delay = 1000.0
+    await asyncio.sleep(10.1)
+    assert not acting
+    task.cancel()
+    await asyncio.wait([task])
 
 
-def test_an_answer_that_never_comes_does_not_keep_a_leader_beyond_its_deadline() -> None:
-    async def scenario() -> None:
-        server, acting = LeaseServer(), dict[str, float]()
-        only = Candidate("only", server, acting)
-        task = asyncio.create_task(only.run())
-        await asyncio.sleep(5)
-        only.line.delay = 1000.0
-        await asyncio.sleep(10.1)
-        assert not acting
-        task.cancel()
-        await asyncio.wait([task])
-
-    run(scenario())
-
-
-def test_a_leader_that_is_stopped_while_no_answer_comes_reports_that_it_leads_no_more() -> None:
+async def test_a_leader_that_is_stopped_while_no_answer_comes_reports_that_it_leads_no_more() -> None:
     """The release is given up in time; before Python 3.11.3 its time limit ended the clean-up instead."""
-
-    async def scenario() -> None:
-        only = Candidate("only", LeaseServer(), {})
-        task = asyncio.create_task(only.run())
-        await asyncio.sleep(5)
-        only.line.delay = 1000.0
-        task.cancel()
-        await asyncio.wait([task], timeout=10)
-        assert task.cancelled()
-        assert only.states == [False, True, False]
-
-    run(scenario())
+    only = Candidate("only", LeaseServer(), {})
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    only.line.delay = 1000.0
+    task.cancel()
+    await asyncio.wait([task], timeout=10)
+    assert task.cancelled()
+    assert only.states == [False, True, False]
 
 
-def test_a_long_retry_period_does_not_keep_a_process_from_ending() -> None:
+async def test_a_long_retry_period_does_not_keep_a_process_from_ending() -> None:
     """R-OP-13: the operator retries every 26 s, but ends within 10 s, also where no answer comes."""
-
-    async def scenario() -> None:
-        only = Candidate("only", LeaseServer(), {})
-        slow = ElectionSettings(KEY, "only", lease_duration=137.0, renew_deadline=107.0, retry_period=26.0)
-        election = LeaderElection(Client(only.line), slow, only.clock, only)
-        task = asyncio.create_task(election.run(only.lead))
-        await asyncio.sleep(5)
-        only.line.delay = 1000.0
-        task.cancel()
-        await asyncio.wait([task], timeout=10)
-        assert task.cancelled()
-
-    run(scenario())
+    only = Candidate("only", LeaseServer(), {})
+    slow = ElectionSettings(KEY, "only", lease_duration=137.0, renew_deadline=107.0, retry_period=26.0)
+    election = LeaderElection(Client(only.line), slow, only.clock, only)
+    task = asyncio.create_task(election.run(only.lead))
+    await asyncio.sleep(5)
+    only.line.delay = 1000.0
+    task.cancel()
+    await asyncio.wait([task], timeout=10)
+    assert task.cancelled()
 
 
 @pytest.mark.parametrize("thief", [None, "thief"])
-def test_a_leader_that_is_stopped_in_a_renewal_frees_what_the_renewal_made(thief: str | None) -> None:
+async def test_a_leader_that_is_stopped_in_a_renewal_frees_what_the_renewal_made(thief: str | None) -> None:
     """The server performs it, and its answer comes too late to be known."""
-
-    async def scenario() -> None:
-        server = LeaseServer()
-        only = Candidate("only", server, {})
-        task = asyncio.create_task(only.run())
-        await asyncio.sleep(5)
-        only.line.way_back = 0.5
-        server.written.clear()
-        await server.written.wait()
-        if thief is not None:
-            steal(server, thief)
-        only.line.way_back = 0.0
-        task.cancel()
-        await asyncio.wait([task])
-        assert server.lease is not None
-        assert server.lease["spec"]["holderIdentity"] == (thief or "")
-
-    run(scenario())
+    server = LeaseServer()
+    only = Candidate("only", server, {})
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    only.line.way_back = 0.5
+    server.written.clear()
+    await server.written.wait()
+    if thief is not None:
+        steal(server, thief)
+    only.line.way_back = 0.0
+    task.cancel()
+    await asyncio.wait([task])
+    assert server.lease is not None
+    assert server.lease["spec"]["holderIdentity"] == (thief or "")
 
 
 def steal(server: LeaseServer, thief: str) -> None:
@@ -298,50 +278,41 @@ def steal(server: LeaseServer, thief: str) -> None:
     server.lease = server.lease | {"metadata": metadata, "spec": spec}
 
 
-def test_a_leader_whose_lease_was_taken_stops_at_its_next_look() -> None:
-    async def scenario() -> None:
-        server, acting = LeaseServer(), dict[str, float]()
-        only = Candidate("only", server, acting)
-        task = asyncio.create_task(only.run())
-        await asyncio.sleep(5)
-        steal(server, "thief")
-        await asyncio.sleep(2.1)
-        assert not acting
-        await asyncio.sleep(30)
-        assert list(acting) == ["only"]
-        task.cancel()
-        await asyncio.wait([task])
-
-    run(scenario())
+async def test_a_leader_whose_lease_was_taken_stops_at_its_next_look() -> None:
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    steal(server, "thief")
+    await asyncio.sleep(2.1)
+    assert not acting
+    await asyncio.sleep(30)
+    assert list(acting) == ["only"]
+    task.cancel()
+    await asyncio.wait([task])
 
 
-def test_when_the_work_ends_by_itself_the_lease_is_free() -> None:
-    async def scenario() -> None:
-        server = LeaseServer()
-        candidate = Candidate("only", server, {})
+async def test_when_the_work_ends_by_itself_the_lease_is_free() -> None:
+    server = LeaseServer()
+    candidate = Candidate("only", server, {})
 
-        async def work() -> None:
-            await asyncio.sleep(3)
+    async def work() -> None:
+        await asyncio.sleep(3)
 
-        await candidate.election.run(work)
-        assert server.writes[-1] == ""
-        assert candidate.clock.monotonic() < 3.2
-
-    run(scenario())
+    await candidate.election.run(work)
+    assert server.writes[-1] == ""
+    assert candidate.clock.monotonic() < 3.2
 
 
-def test_work_that_fails_ends_the_election_and_frees_the_lease() -> None:
-    async def scenario() -> None:
-        server = LeaseServer()
+async def test_work_that_fails_ends_the_election_and_frees_the_lease() -> None:
+    server = LeaseServer()
 
-        async def work() -> None:
-            raise RuntimeError("broken")
+    async def work() -> None:
+        raise RuntimeError("broken")
 
-        with pytest.raises(ExceptionGroup, match="unhandled"):
-            await Candidate("only", server, {}).election.run(work)
-        assert server.writes[-1] == ""
-
-    run(scenario())
+    with pytest.raises(ExceptionGroup, match="unhandled"):
+        await Candidate("only", server, {}).election.run(work)
+    assert server.writes[-1] == ""
 
 
 def test_clocks_that_are_apart_by_an_hour_do_not_matter() -> None:

@@ -93,84 +93,64 @@ async def end_of(one: socket.socket) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tls", [True, False], ids=["https", "http"])
-def test_a_crowd_that_says_nothing_keeps_nobody_out(tls: bool) -> None:
-    async def scenario() -> None:
-        async with listener(Bounds(FEW), tls=tls) as (_, url, port), client() as session:
-            with connected(port, CROWD) as crowd:
-                assert await get(session, f"{url}/hello") == "hello"
-                await end_of(crowd[0])
-
-    asyncio.run(scenario())
+async def test_a_crowd_that_says_nothing_keeps_nobody_out(tls: bool) -> None:
+    async with listener(Bounds(FEW), tls=tls) as (_, url, port), client() as session:
+        with connected(port, CROWD) as crowd:
+            assert await get(session, f"{url}/hello") == "hello"
+            await end_of(crowd[0])
 
 
 @pytest.mark.parametrize(("tls", "text"), [(True, b""), (False, b""), (False, BEGINNING)], ids=["tls", "http", "half"])
-def test_a_connection_without_a_request_is_closed_in_time(tls: bool, text: bytes) -> None:
-    async def scenario() -> None:
-        async with listener(Bounds(FEW, headers=0.2), tls=tls) as (_, _, port):
-            with connected(port, 1, text) as made:
-                await end_of(made[0])
-
-    asyncio.run(scenario())
+async def test_a_connection_without_a_request_is_closed_in_time(tls: bool, text: bytes) -> None:
+    async with listener(Bounds(FEW, headers=0.2), tls=tls) as (_, _, port):
+        with connected(port, 1, text) as made:
+            await end_of(made[0])
 
 
-def test_a_connection_at_rest_is_closed_in_time() -> None:
-    async def scenario() -> None:
-        async with listener(Bounds(FEW, idle=0.2), tls=False) as (_, _, port):
-            with connected(port, 1, b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n") as made:
-                await end_of(made[0])
-
-    asyncio.run(scenario())
+async def test_a_connection_at_rest_is_closed_in_time() -> None:
+    async with listener(Bounds(FEW, idle=0.2), tls=False) as (_, _, port):
+        with connected(port, 1, b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n") as made:
+            await end_of(made[0])
 
 
-def test_probes_and_metrics_wait_for_no_rest_of_a_body() -> None:
+async def test_probes_and_metrics_wait_for_no_rest_of_a_body() -> None:
     """Their connections end with the answer, though no time passes."""
-
-    async def scenario() -> None:
-        async with listener(Bounds(FEW), tls=False) as (_, _, port):
-            loop = asyncio.get_running_loop()
-            at_rest = len(asyncio.all_tasks())
-            with StandingTime(loop):
-                staying, leaving = [await asyncio.to_thread(HalfSent, port, "POST /hello HTTP/1.1") for _ in range(2)]
-                leaving.leave()
-                assert (staying.status, leaving.status) == (405, 405)
-                assert await asyncio.to_thread(staying.read_to_end)
-                assert await tasks_end(loop, at_rest)
-                staying.leave()
-
-    asyncio.run(scenario())
+    async with listener(Bounds(FEW), tls=False) as (_, _, port):
+        loop = asyncio.get_running_loop()
+        at_rest = len(asyncio.all_tasks())
+        with StandingTime(loop):
+            staying, leaving = [await asyncio.to_thread(HalfSent, port, "POST /hello HTTP/1.1") for _ in range(2)]
+            leaving.leave()
+            assert (staying.status, leaving.status) == (405, 405)
+            assert await asyncio.to_thread(staying.read_to_end)
+            assert await tasks_end(loop, at_rest)
+            staying.leave()
 
 
 @pytest.mark.slow
-def test_a_request_that_is_served_has_no_bound_of_these() -> None:
+async def test_a_request_that_is_served_has_no_bound_of_these() -> None:
     """Others come and go meanwhile, more than there may be."""
-
-    async def scenario() -> None:
-        limits = Bounds(2, headers=0.2, idle=0.2)
-        async with listener(limits) as (handlers, url, port), client() as session, asyncio.TaskGroup() as tasks:
-            held = tasks.create_task(get(session, f"{url}/held"))
-            await handlers.held.wait()
-            for _ in range(3):
-                with connected(port, FEW) as crowd:
-                    await end_of(crowd[0])
-            handlers.released.set()
-            assert await held == "held"
-
-    asyncio.run(scenario())
+    limits = Bounds(2, headers=0.2, idle=0.2)
+    async with listener(limits) as (handlers, url, port), client() as session, asyncio.TaskGroup() as tasks:
+        held = tasks.create_task(get(session, f"{url}/held"))
+        await handlers.held.wait()
+        for _ in range(3):
+            with connected(port, FEW) as crowd:
+                await end_of(crowd[0])
+        handlers.released.set()
+        assert await held == "held"
 
 
 @pytest.mark.slow
-def test_connections_beyond_the_limit_are_served_when_others_have_been() -> None:
-    async def scenario() -> None:
-        async with listener(Bounds(1)) as (handlers, url, _), client() as session, asyncio.TaskGroup() as tasks:
-            held = tasks.create_task(get(session, f"{url}/held"))
-            await handlers.held.wait()
-            waiting = tasks.create_task(get(session, f"{url}/hello"))
-            await asyncio.sleep(0.05)
-            assert not waiting.done()
-            handlers.released.set()
-            assert (await held, await waiting) == ("held", "hello")
-
-    asyncio.run(scenario())
+async def test_connections_beyond_the_limit_are_served_when_others_have_been() -> None:
+    async with listener(Bounds(1)) as (handlers, url, _), client() as session, asyncio.TaskGroup() as tasks:
+        held = tasks.create_task(get(session, f"{url}/held"))
+        await handlers.held.wait()
+        waiting = tasks.create_task(get(session, f"{url}/hello"))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        handlers.released.set()
+        assert (await held, await waiting) == ("held", "hello")
 
 
 def test_whoever_does_not_speak_http_fills_no_log() -> None:
@@ -192,18 +172,15 @@ def test_whoever_does_not_speak_http_fills_no_log() -> None:
 
 
 @pytest.mark.slow
-def test_too_few_descriptors_are_logged_once_and_survived() -> None:
-    async def scenario() -> None:
-        async with listener(Bounds(CROWD), tls=False) as (_, url, port), client() as session:
-            with capture_logs() as logs, connected(port, 1, b"") as made, exhausted():
-                with suppress(OSError):
-                    made[0].sendall(BEGINNING)
-                await asyncio.sleep(2.5 * listening.PAUSE_SECONDS)
-            refused = [entry for entry in logs if entry["log_level"] == "warning"]
-            assert [entry["error"] for entry in refused] == ["Too many open files"]
-            assert await get(session, f"{url}/hello") == "hello"
-
-    asyncio.run(scenario())
+async def test_too_few_descriptors_are_logged_once_and_survived() -> None:
+    async with listener(Bounds(CROWD), tls=False) as (_, url, port), client() as session:
+        with capture_logs() as logs, connected(port, 1, b"") as made, exhausted():
+            with suppress(OSError):
+                made[0].sendall(BEGINNING)
+            await asyncio.sleep(2.5 * listening.PAUSE_SECONDS)
+        refused = [entry for entry in logs if entry["log_level"] == "warning"]
+        assert [entry["error"] for entry in refused] == ["Too many open files"]
+        assert await get(session, f"{url}/hello") == "hello"
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from kuberuntime.controller.workqueue import Result, WorkQueue, run_workers
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.serving.metrics import Metrics, ObservedTransport, verb_and_resource
 
+pytestmark = pytest.mark.virtual_time
+
 
 def samples(metrics: Metrics) -> dict[str, float]:
     lines = metrics.render().decode().splitlines()
@@ -58,48 +60,40 @@ def test_every_step_of_a_key_is_counted() -> None:
     assert found['controller_runtime_active_workers{controller="pod"}'] == 0
 
 
-def test_requests_are_counted_with_their_answers() -> None:
-    async def scenario() -> None:
-        metrics = Metrics(api_requests="my_requests_total")
-        inner = ScriptedTransport(answer(200, {}), answer(409, {}), ConnectionFailedError("gone"), answer(200, {}))
-        transport = ObservedTransport(inner, "api:6443", metrics)
-        path = "/apis/apps/v1/namespaces/default/statefulsets/web"
+async def test_requests_are_counted_with_their_answers() -> None:
+    metrics = Metrics(api_requests="my_requests_total")
+    inner = ScriptedTransport(answer(200, {}), answer(409, {}), ConnectionFailedError("gone"), answer(200, {}))
+    transport = ObservedTransport(inner, "api:6443", metrics)
+    path = "/apis/apps/v1/namespaces/default/statefulsets/web"
+    await transport.request(Request("GET", path))
+    await transport.request(Request("PUT", f"{path}/status"))
+    with pytest.raises(ConnectionFailedError):
         await transport.request(Request("GET", path))
-        await transport.request(Request("PUT", f"{path}/status"))
-        with pytest.raises(ConnectionFailedError):
-            await transport.request(Request("GET", path))
-        async with transport.stream(Request("GET", "/api/v1/pods", (("watch", "true"),))):
+    async with transport.stream(Request("GET", "/api/v1/pods", (("watch", "true"),))):
+        pass
+    await transport.close()
+    found = samples(metrics)
+    assert found['rest_client_requests_total{code="200",host="api:6443",method="GET"}'] == 2
+    assert found['rest_client_requests_total{code="409",host="api:6443",method="PUT"}'] == 1
+    assert found['rest_client_requests_total{code="<error>",host="api:6443",method="GET"}'] == 1
+    assert found['my_requests_total{resource="statefulsets",verb="get"}'] == 2
+    assert found['my_requests_total{resource="statefulsets/status",verb="update"}'] == 1
+    assert found['my_requests_total{resource="pods",verb="watch"}'] == 1
+
+
+async def test_a_stream_that_breaks_is_counted_once() -> None:
+    metrics = Metrics()
+    transport = ObservedTransport(ScriptedTransport(answer(200, {}), ConnectionFailedError("refused")), "h", metrics)
+    request = Request("GET", "/api/v1/pods", (("watch", "true"),))
+    with pytest.raises(ConnectionFailedError, match="midway"):
+        async with transport.stream(request):
+            raise ConnectionFailedError("midway")
+    with pytest.raises(ConnectionFailedError, match="refused"):
+        async with transport.stream(request):
             pass
-        await transport.close()
-        found = samples(metrics)
-        assert found['rest_client_requests_total{code="200",host="api:6443",method="GET"}'] == 2
-        assert found['rest_client_requests_total{code="409",host="api:6443",method="PUT"}'] == 1
-        assert found['rest_client_requests_total{code="<error>",host="api:6443",method="GET"}'] == 1
-        assert found['my_requests_total{resource="statefulsets",verb="get"}'] == 2
-        assert found['my_requests_total{resource="statefulsets/status",verb="update"}'] == 1
-        assert found['my_requests_total{resource="pods",verb="watch"}'] == 1
-
-    run(scenario())
-
-
-def test_a_stream_that_breaks_is_counted_once() -> None:
-    async def scenario() -> None:
-        metrics = Metrics()
-        transport = ObservedTransport(
-            ScriptedTransport(answer(200, {}), ConnectionFailedError("refused")), "h", metrics
-        )
-        request = Request("GET", "/api/v1/pods", (("watch", "true"),))
-        with pytest.raises(ConnectionFailedError, match="midway"):
-            async with transport.stream(request):
-                raise ConnectionFailedError("midway")
-        with pytest.raises(ConnectionFailedError, match="refused"):
-            async with transport.stream(request):
-                pass
-        found = samples(metrics)
-        assert found['rest_client_requests_total{code="200",host="h",method="GET"}'] == 1
-        assert found['rest_client_requests_total{code="<error>",host="h",method="GET"}'] == 1
-
-    run(scenario())
+    found = samples(metrics)
+    assert found['rest_client_requests_total{code="200",host="h",method="GET"}'] == 1
+    assert found['rest_client_requests_total{code="<error>",host="h",method="GET"}'] == 1
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 import msgspec
 import pytest
 from aiohttp import ClientSession, TCPConnector
-from tests.simulation.virtualtime import VirtualClock, run
+from tests.simulation.virtualtime import VirtualClock
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 
 from kuberuntime.client.client import Client
@@ -46,96 +46,80 @@ DENIED = answer(201, {"status": {"allowed": False}})
         ("bearer t", [KNOWN, ALLOWED], 200),
     ],
 )
-def test_the_answers_of_the_api_server_decide(header: str, script: list[Response], status: int) -> None:
-    async def scenario() -> None:
-        transport = ScriptedTransport(*script)
-        assert await Authorizer(Client(transport), VirtualClock()).status(header, "/metrics") == status
-        assert len(transport.requests) == len(script)
-
-    run(scenario())
+@pytest.mark.virtual_time
+async def test_the_answers_of_the_api_server_decide(header: str, script: list[Response], status: int) -> None:
+    transport = ScriptedTransport(*script)
+    assert await Authorizer(Client(transport), VirtualClock()).status(header, "/metrics") == status
+    assert len(transport.requests) == len(script)
 
 
-def test_the_path_and_the_whole_user_are_asked_about() -> None:
-    async def scenario() -> None:
-        transport = ScriptedTransport(KNOWN, ALLOWED)
-        await Authorizer(Client(transport), VirtualClock()).status("Bearer t", "/metrics")
-        first, second = (msgspec.json.decode(request.body)["spec"] for request in transport.requests)
-        assert first == {"token": "t"}
-        assert second == {
-            "user": USER["username"],
-            "uid": "",
-            "groups": ["g"],
-            "extra": {"k": ["v"]},
-            "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
-        }
-
-    run(scenario())
+@pytest.mark.virtual_time
+async def test_the_path_and_the_whole_user_are_asked_about() -> None:
+    transport = ScriptedTransport(KNOWN, ALLOWED)
+    await Authorizer(Client(transport), VirtualClock()).status("Bearer t", "/metrics")
+    first, second = (msgspec.json.decode(request.body)["spec"] for request in transport.requests)
+    assert first == {"token": "t"}
+    assert second == {
+        "user": USER["username"],
+        "uid": "",
+        "groups": ["g"],
+        "extra": {"k": ["v"]},
+        "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
+    }
 
 
-def test_answers_are_believed_for_a_short_while() -> None:
-    async def scenario() -> None:
-        transport = ScriptedTransport(KNOWN, ALLOWED, KNOWN, DENIED, KNOWN, ALLOWED)
-        authorizer = Authorizer(Client(transport), VirtualClock())
-        for expected, wait in ((200, 0.0), (200, ALLOWED_SECONDS), (403, 0.0), (403, DENIED_SECONDS), (200, 0.0)):
-            assert await authorizer.status("Bearer t", "/metrics") == expected
-            await asyncio.sleep(wait)
-        assert len(transport.requests) == 6
-
-    run(scenario())
+@pytest.mark.virtual_time
+async def test_answers_are_believed_for_a_short_while() -> None:
+    transport = ScriptedTransport(KNOWN, ALLOWED, KNOWN, DENIED, KNOWN, ALLOWED)
+    authorizer = Authorizer(Client(transport), VirtualClock())
+    for expected, wait in ((200, 0.0), (200, ALLOWED_SECONDS), (403, 0.0), (403, DENIED_SECONDS), (200, 0.0)):
+        assert await authorizer.status("Bearer t", "/metrics") == expected
+        await asyncio.sleep(wait)
+    assert len(transport.requests) == 6
 
 
-def test_invented_tokens_fill_no_memory() -> None:
-    async def scenario() -> None:
-        authorizer = Authorizer(Client(ScriptedTransport(*[UNKNOWN] * (LIMIT + 10))), VirtualClock())
-        for number in range(LIMIT + 10):
-            assert await authorizer.status(f"Bearer {number}", "/metrics") == 401
-            await asyncio.sleep(1 / UNKNOWN_RATE)
-        assert len(authorizer._denied) == LIMIT
-
-    run(scenario())
-
-
-def test_invented_tokens_do_not_flood_the_api_server() -> None:
-    async def scenario() -> None:
-        transport = ScriptedTransport(*[UNKNOWN] * 1000)
-        authorizer = Authorizer(Client(transport), VirtualClock())
-        found = [await authorizer.status(f"Bearer {number}", "/metrics") for number in range(1000)]
-        assert len(transport.requests) == 1 + UNKNOWN_BURST  # one before the address is suspected
-        assert found[-1] == 429
+@pytest.mark.virtual_time
+async def test_invented_tokens_fill_no_memory() -> None:
+    authorizer = Authorizer(Client(ScriptedTransport(*[UNKNOWN] * (LIMIT + 10))), VirtualClock())
+    for number in range(LIMIT + 10):
+        assert await authorizer.status(f"Bearer {number}", "/metrics") == 401
         await asyncio.sleep(1 / UNKNOWN_RATE)
-        assert await authorizer.status("Bearer late", "/metrics") == 401
-
-    run(scenario())
+    assert len(authorizer._denied) == LIMIT
 
 
-def test_a_scraper_is_answered_during_a_flood_of_invented_tokens() -> None:
+@pytest.mark.virtual_time
+async def test_invented_tokens_do_not_flood_the_api_server() -> None:
+    transport = ScriptedTransport(*[UNKNOWN] * 1000)
+    authorizer = Authorizer(Client(transport), VirtualClock())
+    found = [await authorizer.status(f"Bearer {number}", "/metrics") for number in range(1000)]
+    assert len(transport.requests) == 1 + UNKNOWN_BURST  # one before the address is suspected
+    assert found[-1] == 429
+    await asyncio.sleep(1 / UNKNOWN_RATE)
+    assert await authorizer.status("Bearer late", "/metrics") == 401
+
+
+@pytest.mark.virtual_time
+async def test_a_scraper_is_answered_during_a_flood_of_invented_tokens() -> None:
     """Its verdict is not pushed out by theirs, and its next review does not wait behind theirs."""
-
-    async def scenario() -> None:
-        flood = [UNKNOWN] * (1 + UNKNOWN_BURST)
-        transport = ScriptedTransport(KNOWN, ALLOWED, *flood, KNOWN, ALLOWED)
-        authorizer = Authorizer(Client(transport), VirtualClock())
-        assert await authorizer.status("Bearer scraper", "/metrics") == 200
-        await asyncio.sleep(ALLOWED_SECONDS)
-        for number in range(2 * LIMIT):
-            await authorizer.status(f"Bearer {number}", "/metrics")
-        assert await authorizer.status("Bearer scraper", "/metrics") == 200
-        assert len(transport.requests) == 2 + 1 + UNKNOWN_BURST + 2
-
-    run(scenario())
+    flood = [UNKNOWN] * (1 + UNKNOWN_BURST)
+    transport = ScriptedTransport(KNOWN, ALLOWED, *flood, KNOWN, ALLOWED)
+    authorizer = Authorizer(Client(transport), VirtualClock())
+    assert await authorizer.status("Bearer scraper", "/metrics") == 200
+    await asyncio.sleep(ALLOWED_SECONDS)
+    for number in range(2 * LIMIT):
+        await authorizer.status(f"Bearer {number}", "/metrics")
+    assert await authorizer.status("Bearer scraper", "/metrics") == 200
+    assert len(transport.requests) == 2 + 1 + UNKNOWN_BURST + 2
 
 
-def test_a_scraper_with_a_new_token_is_answered_during_a_flood_from_elsewhere() -> None:
+@pytest.mark.virtual_time
+async def test_a_scraper_with_a_new_token_is_answered_during_a_flood_from_elsewhere() -> None:
     """Tokens of service accounts are exchanged every hour, and a manager that begins to lead knows none."""
-
-    async def scenario() -> None:
-        transport = ScriptedTransport(*[UNKNOWN] * (1 + UNKNOWN_BURST), KNOWN, ALLOWED)
-        authorizer = Authorizer(Client(transport), VirtualClock())
-        for number in range(2 * LIMIT):
-            await authorizer.status(f"Bearer {number}", "/metrics", "10.0.0.1")
-        assert await authorizer.status("Bearer new", "/metrics", "10.0.0.2") == 200
-
-    run(scenario())
+    transport = ScriptedTransport(*[UNKNOWN] * (1 + UNKNOWN_BURST), KNOWN, ALLOWED)
+    authorizer = Authorizer(Client(transport), VirtualClock())
+    for number in range(2 * LIMIT):
+        await authorizer.status(f"Bearer {number}", "/metrics", "10.0.0.1")
+    assert await authorizer.status("Bearer new", "/metrics", "10.0.0.2") == 200
 
 
 def test_many_unknown_tokens_of_one_address_at_once_leave_room_for_others() -> None:
@@ -159,15 +143,13 @@ def test_an_address_is_not_suspected_for_ever(becomes_good: str) -> None:
     assert unknown.take("10.0.0.1", now)
 
 
-def test_a_valid_token_clears_its_address_whatever_it_may_read() -> None:
-    async def scenario() -> None:
-        transport = ScriptedTransport(KNOWN, DENIED, *[UNKNOWN] * (1 + UNKNOWN_BURST))
-        authorizer = Authorizer(Client(transport), VirtualClock())
-        assert await authorizer.status("Bearer t", "/metrics", "10.0.0.1") == 403
-        found = [await authorizer.status(f"Bearer {number}", "/metrics", "10.0.0.1") for number in range(100)]
-        assert found.count(401) == 1 + UNKNOWN_BURST
-
-    run(scenario())
+@pytest.mark.virtual_time
+async def test_a_valid_token_clears_its_address_whatever_it_may_read() -> None:
+    transport = ScriptedTransport(KNOWN, DENIED, *[UNKNOWN] * (1 + UNKNOWN_BURST))
+    authorizer = Authorizer(Client(transport), VirtualClock())
+    assert await authorizer.status("Bearer t", "/metrics", "10.0.0.1") == 403
+    found = [await authorizer.status(f"Bearer {number}", "/metrics", "10.0.0.1") for number in range(100)]
+    assert found.count(401) == 1 + UNKNOWN_BURST
 
 
 def test_addresses_fill_no_memory() -> None:
@@ -187,39 +169,32 @@ def test_addresses_fill_no_memory() -> None:
         ([failure(403, "Forbidden", "no reviews for you")], 503, "no reviews for you"),
     ],
 )
-def test_over_http(script: list[Response | Exception], status: int, text: str) -> None:
-    async def scenario() -> None:
-        authorizer = Authorizer(Client(ScriptedTransport(*script)), VirtualClock())
-        served = reviews.application("/metrics", lambda: b"numbers", "text/plain", authorizer)
-        async with (
-            Listener(served, Address("127.0.0.1", 0)) as listener,
-            ClientSession() as client,
-            client.get(f"http://127.0.0.1:{listener.port}/metrics", headers={"authorization": "Bearer t"}) as found,
-        ):
-            assert found.status == status
-            assert text in await found.text()
-
-    asyncio.run(scenario())
+async def test_over_http(script: list[Response | Exception], status: int, text: str) -> None:
+    authorizer = Authorizer(Client(ScriptedTransport(*script)), VirtualClock())
+    served = reviews.application("/metrics", lambda: b"numbers", "text/plain", authorizer)
+    async with (
+        Listener(served, Address("127.0.0.1", 0)) as listener,
+        ClientSession() as client,
+        client.get(f"http://127.0.0.1:{listener.port}/metrics", headers={"authorization": "Bearer t"}) as found,
+    ):
+        assert found.status == status
+        assert text in await found.text()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there every 127.x.x.x is an address of the machine")
-def test_over_http_the_address_of_a_request_counts() -> None:
+async def test_over_http_the_address_of_a_request_counts() -> None:
     """A flood from one address of this machine, and a scraper with a new token at another."""
+    transport = ScriptedTransport(*[UNKNOWN] * (1 + UNKNOWN_BURST), KNOWN, ALLOWED)
+    authorizer = Authorizer(Client(transport), VirtualClock())
+    served = reviews.application("/metrics", lambda: b"numbers", "text/plain", authorizer)
 
-    async def scenario() -> None:
-        transport = ScriptedTransport(*[UNKNOWN] * (1 + UNKNOWN_BURST), KNOWN, ALLOWED)
-        authorizer = Authorizer(Client(transport), VirtualClock())
-        served = reviews.application("/metrics", lambda: b"numbers", "text/plain", authorizer)
+    async def ask(address: str, token: str) -> int:
+        connector = TCPConnector(local_addr=(address, 0))
+        url, headers = f"http://127.0.0.1:{listener.port}/metrics", {"authorization": f"Bearer {token}"}
+        async with ClientSession(connector=connector) as client, client.get(url, headers=headers) as found:
+            return found.status
 
-        async def ask(address: str, token: str) -> int:
-            connector = TCPConnector(local_addr=(address, 0))
-            url, headers = f"http://127.0.0.1:{listener.port}/metrics", {"authorization": f"Bearer {token}"}
-            async with ClientSession(connector=connector) as client, client.get(url, headers=headers) as found:
-                return found.status
-
-        async with Listener(served, Address("127.0.0.1", 0)) as listener:
-            flood = [await ask("127.0.0.1", str(number)) for number in range(2 * UNKNOWN_BURST)]
-            assert (flood.count(401), flood.count(429)) == (1 + UNKNOWN_BURST, UNKNOWN_BURST - 1)
-            assert await ask("127.0.0.2", "new") == 200
-
-    asyncio.run(scenario())
+    async with Listener(served, Address("127.0.0.1", 0)) as listener:
+        flood = [await ask("127.0.0.1", str(number)) for number in range(2 * UNKNOWN_BURST)]
+        assert (flood.count(401), flood.count(429)) == (1 + UNKNOWN_BURST, UNKNOWN_BURST - 1)
+        assert await ask("127.0.0.2", "new") == 200

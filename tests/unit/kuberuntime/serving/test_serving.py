@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, web
-from tests.simulation.virtualtime import run
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving import certfiles, listening, serving
@@ -83,17 +82,14 @@ def test_a_certificate_with_another_key_is_told() -> None:
 
 
 @pytest.mark.parametrize(("ready", "status", "text"), [(True, 200, "ok"), (False, 503, "not ready: caches")])
-def test_probes_tell_what_is_missing(ready: bool, status: int, text: str) -> None:
-    async def scenario() -> None:
-        checks = {"caches": lambda: ready, "webhooks": lambda: True}
-        application = serving.application(liveness="/healthz", readiness="readyz", checks=checks)
-        async with Listener(application, Address("127.0.0.1", 0)) as listener, ClientSession() as client:
-            async with client.get(f"http://127.0.0.1:{listener.port}/readyz") as answer:
-                assert (answer.status, await answer.text()) == (status, text)
-            async with client.get(f"http://127.0.0.1:{listener.port}/healthz") as answer:
-                assert (answer.status, await answer.text()) == (200, "ok")
-
-    asyncio.run(scenario())
+async def test_probes_tell_what_is_missing(ready: bool, status: int, text: str) -> None:
+    checks = {"caches": lambda: ready, "webhooks": lambda: True}
+    application = serving.application(liveness="/healthz", readiness="readyz", checks=checks)
+    async with Listener(application, Address("127.0.0.1", 0)) as listener, ClientSession() as client:
+        async with client.get(f"http://127.0.0.1:{listener.port}/readyz") as answer:
+            assert (answer.status, await answer.text()) == (status, text)
+        async with client.get(f"http://127.0.0.1:{listener.port}/healthz") as answer:
+            assert (answer.status, await answer.text()) == (200, "ok")
 
 
 def test_a_body_that_nobody_asked_for_is_not_waited_for() -> None:
@@ -112,22 +108,16 @@ def test_a_body_that_nobody_asked_for_is_not_waited_for() -> None:
     assert asyncio.run(scenario()).startswith(b"HTTP/1.1 200")
 
 
-def test_a_tls_connection_that_was_closed_twice_can_be_aborted() -> None:
+async def test_a_tls_connection_that_was_closed_twice_can_be_aborted() -> None:
     """Before Python 3.11.3 `abort` alone raises AttributeError there."""
-
-    async def scenario() -> None:
-        async with Listener(
-            web.Application(), Address("127.0.0.1", 0), serving.server_context(SERVING.chain)
-        ) as server:
-            trust = ssl.create_default_context(cadata=AUTHORITY.certificate.decode())
-            _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trust)
-            transport = writer.transport
-            assert isinstance(transport, asyncio.Transport)
-            transport.close()
-            transport.close()
-            listening.abort(transport)
-
-    asyncio.run(scenario())
+    async with Listener(web.Application(), Address("127.0.0.1", 0), serving.server_context(SERVING.chain)) as server:
+        trust = ssl.create_default_context(cadata=AUTHORITY.certificate.decode())
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trust)
+        transport = writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        transport.close()
+        transport.close()
+        listening.abort(transport)
 
 
 class Readings:
@@ -145,31 +135,29 @@ def write(directory: Path, certificate: bytes, key: bytes) -> None:
     (directory / certfiles.KEY).write_bytes(key)
 
 
-def test_a_renewed_pair_is_used_and_half_of_one_is_not(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        readings, used = Readings(), list[bytes]()
+@pytest.mark.virtual_time
+async def test_a_renewed_pair_is_used_and_half_of_one_is_not(tmp_path: Path) -> None:
+    readings, used = Readings(), list[bytes]()
 
-        async def use(chain: bytes) -> None:
-            used.append(chain)
+    async def use(chain: bytes) -> None:
+        used.append(chain)
 
-        files = CertificateFiles(tmp_path, readings)
-        found = [files.exist]
-        task = asyncio.create_task(files.follow(use))
-        await asyncio.sleep(INTERVAL / 2)
-        assert used == []
-        write(tmp_path, SERVING.certificate, SERVING.key)
-        await asyncio.sleep(INTERVAL)
-        found.append(files.exist)
-        assert found == [False, True]
-        assert used == [SERVING.chain]
-        write(tmp_path, OTHER.certificate, SERVING.key)
-        await asyncio.sleep(INTERVAL)
-        write(tmp_path, OTHER.certificate, OTHER.key)
-        await asyncio.sleep(INTERVAL)
-        await asyncio.sleep(INTERVAL)
-        assert used == [SERVING.chain, OTHER.chain]
-        assert readings.failed == [True, False, True, False, False]
-        task.cancel()
-        await asyncio.wait([task])
-
-    run(scenario())
+    files = CertificateFiles(tmp_path, readings)
+    found = [files.exist]
+    task = asyncio.create_task(files.follow(use))
+    await asyncio.sleep(INTERVAL / 2)
+    assert used == []
+    write(tmp_path, SERVING.certificate, SERVING.key)
+    await asyncio.sleep(INTERVAL)
+    found.append(files.exist)
+    assert found == [False, True]
+    assert used == [SERVING.chain]
+    write(tmp_path, OTHER.certificate, SERVING.key)
+    await asyncio.sleep(INTERVAL)
+    write(tmp_path, OTHER.certificate, OTHER.key)
+    await asyncio.sleep(INTERVAL)
+    await asyncio.sleep(INTERVAL)
+    assert used == [SERVING.chain, OTHER.chain]
+    assert readings.failed == [True, False, True, False, False]
+    task.cancel()
+    await asyncio.wait([task])

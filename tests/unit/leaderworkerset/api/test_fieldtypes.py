@@ -59,10 +59,9 @@ def test_the_packaged_table_says_what_was_recorded() -> None:
     assert not KUBERNETES.own.keys() & TYPES.own.keys()
 
 
-@pytest.mark.parametrize("name", sorted(RECORDED_TYPES))
-def test_the_zero_value_of_every_type_survives_a_second_round_trip(name: str) -> None:
-    zero = round_trip(name, None)
-    assert round_trip(name, zero) == zero
+def test_the_zero_value_of_every_type_survives_a_second_round_trip() -> None:
+    zeros = {name: round_trip(name, None) for name in RECORDED_TYPES}
+    assert {name: round_trip(name, zero) for name, zero in zeros.items()} == zeros
 
 
 def test_a_wrong_type_below_a_type_of_kubernetes_is_named_from_the_root() -> None:

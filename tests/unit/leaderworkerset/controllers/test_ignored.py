@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from tests import builders
-from tests.simulation.virtualtime import run
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster, CountingTransport
 
 from kuberuntime.client.transport import Request, StreamResponse
@@ -15,6 +15,8 @@ from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managed import MANAGED
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Verbatim(CountingTransport):
@@ -38,38 +40,32 @@ async def comes_up(cluster: Cluster, name: str) -> bool:
     return meta.is_condition_true(await cluster.get(LEADERWORKERSETS, name), "Available")
 
 
-def test_a_size_of_thousands_of_digits_stops_nobody() -> None:
-    async def scenario() -> None:
-        async with Cluster().running() as cluster:
-            async with cluster.managed():
-                assert await comes_up(cluster, "web")
-                size = {"metadata": {"annotations": {labels.SIZE: "9" * 4301}}}
-                await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), size, kind="merge")
-                assert await comes_up(cluster, "other")
-            async with cluster.managed():
-                assert await comes_up(cluster, "later")
-
-    run(scenario())
-
-
-def test_an_object_that_cannot_be_read_stops_nobody_and_its_set_says_so() -> None:
-    async def scenario() -> None:
-        cluster, metrics = Cluster(), Metrics()
-        cluster.transport = Verbatim(cluster.server, "manager")
-        cluster.instruments = MANAGED.instruments(metrics)
-        async with cluster.running(), cluster.managed():
+async def test_a_size_of_thousands_of_digits_stops_nobody() -> None:
+    async with Cluster().running() as cluster:
+        async with cluster.managed():
             assert await comes_up(cluster, "web")
-            revision = {
-                "apiVersion": "apps/v1",
-                "kind": "ControllerRevision",
-                "metadata": {"name": "bad", "namespace": NAMESPACE, "labels": {labels.NAME: "web"}},
-                "data": {"a": "half a surrogate pair"},
-                "revision": 7,
-            }
-            await cluster.client.create(CONTROLLER_REVISIONS, revision)
+            size = {"metadata": {"annotations": {labels.SIZE: "9" * 4301}}}
+            await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), size, kind="merge")
             assert await comes_up(cluster, "other")
-            assert b'lws_ignored_objects_total{resource="controllerrevisions.apps"} 1.0' in metrics.render()
-            events = [one for one in await cluster.objects(EVENTS) if one["reason"] == "IgnoredObject"]
-            assert [(one["regarding"]["name"], one["related"]["name"]) for one in events] == [("web", "bad")]
+        async with cluster.managed():
+            assert await comes_up(cluster, "later")
 
-    run(scenario())
+
+async def test_an_object_that_cannot_be_read_stops_nobody_and_its_set_says_so() -> None:
+    cluster, metrics = Cluster(), Metrics()
+    cluster.transport = Verbatim(cluster.server, "manager")
+    cluster.instruments = MANAGED.instruments(metrics)
+    async with cluster.running(), cluster.managed():
+        assert await comes_up(cluster, "web")
+        revision = {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {"name": "bad", "namespace": NAMESPACE, "labels": {labels.NAME: "web"}},
+            "data": {"a": "half a surrogate pair"},
+            "revision": 7,
+        }
+        await cluster.client.create(CONTROLLER_REVISIONS, revision)
+        assert await comes_up(cluster, "other")
+        assert b'lws_ignored_objects_total{resource="controllerrevisions.apps"} 1.0' in metrics.render()
+        events = [one for one in await cluster.objects(EVENTS) if one["reason"] == "IgnoredObject"]
+        assert [(one["regarding"]["name"], one["related"]["name"]) for one in events] == [("web", "bad")]

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from tests.builders import leaderworkerset_object
-from tests.simulation.virtualtime import run
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.cache.informer import Change, Store
@@ -18,6 +17,8 @@ from leaderworkerset.controllers import metrics as domain
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
+
+pytestmark = pytest.mark.virtual_time
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
@@ -70,74 +71,67 @@ def test_moves_are_counted() -> None:
     assert samples(metrics)["lws_group_moves_total"] == 1
 
 
-def test_what_happens_in_a_cluster_is_shown() -> None:
-    async def scenario() -> None:
-        cluster, metrics = Cluster(), Metrics()
-        cluster.instruments = MANAGED.instruments(metrics)
-        async with cluster.running(), cluster.managed():
-            await cluster.create(leaderworkerset_object(replicas=2, size=2))
-            await cluster.settle()
-            place = f'leaderworkerset="web",namespace="{NAMESPACE}"'
-            found = samples(metrics)
-            assert {state: found[f'lws_groups{{{place},state="{state}"}}'] for state in ("desired", "ready")} == {
-                "desired": 2,
-                "ready": 2,
-            }
-            assert found[f"lws_rollout_progress{{{place}}}"] == 1
-            assert found['lws_leaderworkersets{condition="Available"}'] == 1
-            assert found["lws_time_to_ready_seconds_count"] == 1
-            assert found['controller_runtime_reconcile_total{controller="leaderworkerset",result="success"}'] > 0
-
-            await cluster.delete_pod("web-0-1")
-            await cluster.settle()
-            assert samples(metrics)['lws_group_recreations_total{cause="pod-deleted"}'] == 1
-            await cluster.restart_container("web-1-1")
-            await cluster.settle(120)
-            assert samples(metrics)['lws_group_recreations_total{cause="container-restarted"}'] == 1
-
-            await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
-            await cluster.settle()
-            assert f'lws_groups{{{place},state="ready"}}' not in samples(metrics)
-        assert "lws_groups" not in metrics.render().decode()
-
-    run(scenario())
-
-
-def test_groups_that_fail_again_and_again_are_shown_while_there_are_some() -> None:
-    """One LeaderWorkerSet, one line; none for those whose groups never failed."""
-
-    async def scenario() -> None:
-        cluster, metrics = Cluster(), Metrics()
-        cluster.instruments = MANAGED.instruments(metrics)
+async def test_what_happens_in_a_cluster_is_shown() -> None:
+    cluster, metrics = Cluster(), Metrics()
+    cluster.instruments = MANAGED.instruments(metrics)
+    async with cluster.running(), cluster.managed():
+        await cluster.create(leaderworkerset_object(replicas=2, size=2))
+        await cluster.settle()
         place = f'leaderworkerset="web",namespace="{NAMESPACE}"'
+        found = samples(metrics)
+        assert {state: found[f'lws_groups{{{place},state="{state}"}}'] for state in ("desired", "ready")} == {
+            "desired": 2,
+            "ready": 2,
+        }
+        assert found[f"lws_rollout_progress{{{place}}}"] == 1
+        assert found['lws_leaderworkersets{condition="Available"}'] == 1
+        assert found["lws_time_to_ready_seconds_count"] == 1
+        assert found['controller_runtime_reconcile_total{controller="leaderworkerset",result="success"}'] > 0
 
-        def failing() -> dict[str, float]:
-            names = {state: f'lws_groups_failing{{{place},state="{state}"}}' for state in ("waiting", "exhausted")}
-            found = samples(metrics)
-            return {state: found[name] for state, name in names.items() if name in found}
+        await cluster.delete_pod("web-0-1")
+        await cluster.settle()
+        assert samples(metrics)['lws_group_recreations_total{cause="pod-deleted"}'] == 1
+        await cluster.restart_container("web-1-1")
+        await cluster.settle(120)
+        assert samples(metrics)['lws_group_recreations_total{cause="container-restarted"}'] == 1
 
-        async with cluster.running(), cluster.managed():
-            budget = {"annotations": {labels.MAX_GROUP_RESTARTS: "2"}}
-            await cluster.create(leaderworkerset_object(replicas=2, size=2, metadata=budget))
-            await cluster.settle()
-            assert failing() == {}
-            await cluster.restart_container("web-0-1")
-            await cluster.settle()
-            assert failing() == {"waiting": 0, "exhausted": 0}
-            await cluster.restart_container("web-0-1")
-            await cluster.settle(2)
-            assert failing() == {"waiting": 1, "exhausted": 0}
-            await cluster.settle(30)
-            await cluster.restart_container("web-0-1")
-            await cluster.settle()
-            assert failing() == {"waiting": 0, "exhausted": 1}
-            assert samples(metrics)['lws_leaderworkersets{condition="Degraded"}'] == 1
-            assert samples(metrics)[f"lws_group_recreations_in_a_row{{{place}}}"] == 3
-            await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
-            await cluster.settle()
-            assert failing() == {}
+        await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
+        await cluster.settle()
+        assert f'lws_groups{{{place},state="ready"}}' not in samples(metrics)
+    assert "lws_groups" not in metrics.render().decode()
 
-    run(scenario())
+
+async def test_groups_that_fail_again_and_again_are_shown_while_there_are_some() -> None:
+    """One LeaderWorkerSet, one line; none for those whose groups never failed."""
+    cluster, metrics = Cluster(), Metrics()
+    cluster.instruments = MANAGED.instruments(metrics)
+    place = f'leaderworkerset="web",namespace="{NAMESPACE}"'
+
+    def failing() -> dict[str, float]:
+        names = {state: f'lws_groups_failing{{{place},state="{state}"}}' for state in ("waiting", "exhausted")}
+        found = samples(metrics)
+        return {state: found[name] for state, name in names.items() if name in found}
+
+    async with cluster.running(), cluster.managed():
+        budget = {"annotations": {labels.MAX_GROUP_RESTARTS: "2"}}
+        await cluster.create(leaderworkerset_object(replicas=2, size=2, metadata=budget))
+        await cluster.settle()
+        assert failing() == {}
+        await cluster.restart_container("web-0-1")
+        await cluster.settle()
+        assert failing() == {"waiting": 0, "exhausted": 0}
+        await cluster.restart_container("web-0-1")
+        await cluster.settle(2)
+        assert failing() == {"waiting": 1, "exhausted": 0}
+        await cluster.settle(30)
+        await cluster.restart_container("web-0-1")
+        await cluster.settle()
+        assert failing() == {"waiting": 0, "exhausted": 1}
+        assert samples(metrics)['lws_leaderworkersets{condition="Degraded"}'] == 1
+        assert samples(metrics)[f"lws_group_recreations_in_a_row{{{place}}}"] == 3
+        await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
+        await cluster.settle()
+        assert failing() == {}
 
 
 def test_groups_that_wait_to_be_moved_are_shown_while_there_are_some() -> None:

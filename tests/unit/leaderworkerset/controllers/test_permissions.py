@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 
+import pytest
 from tests import builders
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.permissions import Need, RecordingTransport, missing, unused
-from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.client.client import Client
@@ -22,6 +22,8 @@ from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSett
 from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
 from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver.inprocess import InProcessTransport
+
+pytestmark = pytest.mark.virtual_time
 
 Life: TypeAlias = Callable[[Cluster], Coroutine[Any, Any, None]]
 
@@ -83,17 +85,13 @@ async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) ->
     return transport.needs
 
 
-def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
+async def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
     """Contract 12.5, reduced; older API servers are listed, newer ones stream their lists."""
-
-    async def scenario() -> None:
-        async with Cluster().running() as cluster:
-            needs = await needs_of_controllers(cluster, live_through_everything, is_old=False)
-            needs |= await needs_of_controllers(cluster, Cluster.settle, is_old=True)
-        assert missing(MANAGED.permissions, needs) == []
-        assert unused(MANAGED.permissions, needs) == []
-
-    virtualtime.run(scenario())
+    async with Cluster().running() as cluster:
+        needs = await needs_of_controllers(cluster, live_through_everything, is_old=False)
+        needs |= await needs_of_controllers(cluster, Cluster.settle, is_old=True)
+    assert missing(MANAGED.permissions, needs) == []
+    assert unused(MANAGED.permissions, needs) == []
 
 
 def test_gang_schedulers_take_their_own_permissions_and_nothing_else() -> None:

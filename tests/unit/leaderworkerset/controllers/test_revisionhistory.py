@@ -2,8 +2,8 @@
 
 from typing import Any
 
+import pytest
 from tests import builders
-from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.objects import meta
@@ -12,6 +12,8 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import revisionhistory
+
+pytestmark = pytest.mark.virtual_time
 
 LIMIT = 3
 
@@ -38,57 +40,45 @@ def limited(**fields: Any) -> JSONObject:
     return builders.leaderworkerset_object(image="app:1", replicas=1, size=1, metadata=metadata, **fields)
 
 
-def test_clients_count_one_revision_while_the_last_ones_are_kept() -> None:
-    async def scenario() -> None:
-        async with Cluster().running() as cluster, cluster.managed():
-            await cluster.create(limited())
-            await cluster.settle()
-            assert await seen(cluster) == ([1], [])
-            for number in range(2, 7):
-                await revise(cluster, f"app:{number}")
-                assert await seen(cluster) == ([number], list(range(max(1, number - LIMIT), number)))
-
-    virtualtime.run(scenario())
+async def test_clients_count_one_revision_while_the_last_ones_are_kept() -> None:
+    async with Cluster().running() as cluster, cluster.managed():
+        await cluster.create(limited())
+        await cluster.settle()
+        assert await seen(cluster) == ([1], [])
+        for number in range(2, 7):
+            await revise(cluster, f"app:{number}")
+            assert await seen(cluster) == ([number], list(range(max(1, number - LIMIT), number)))
 
 
-def test_content_that_comes_back_leaves_the_history() -> None:
-    async def scenario() -> None:
-        async with Cluster().running() as cluster, cluster.managed():
-            await cluster.create(limited())
-            await cluster.settle()
-            await revise(cluster, "app:2")
-            await revise(cluster, "app:1")
-            assert await seen(cluster) == ([3], [2])
-
-    virtualtime.run(scenario())
+async def test_content_that_comes_back_leaves_the_history() -> None:
+    async with Cluster().running() as cluster, cluster.managed():
+        await cluster.create(limited())
+        await cluster.settle()
+        await revise(cluster, "app:2")
+        await revise(cluster, "app:1")
+        assert await seen(cluster) == ([3], [2])
 
 
-def test_a_rollout_that_was_given_up_is_in_the_history() -> None:
-    async def scenario() -> None:
-        async with Cluster().running() as cluster, cluster.managed():
-            await cluster.create(limited())
-            await cluster.settle()
-            cluster.ready_pods = lambda _: False
-            await revise(cluster, "app:broken")
-            assert await seen(cluster) == ([1, 2], [])
-            cluster.ready_pods = lambda _: True
-            await revise(cluster, "app:1")
-            assert await seen(cluster) == ([3], [2])
-
-    virtualtime.run(scenario())
+async def test_a_rollout_that_was_given_up_is_in_the_history() -> None:
+    async with Cluster().running() as cluster, cluster.managed():
+        await cluster.create(limited())
+        await cluster.settle()
+        cluster.ready_pods = lambda _: False
+        await revise(cluster, "app:broken")
+        assert await seen(cluster) == ([1, 2], [])
+        cluster.ready_pods = lambda _: True
+        await revise(cluster, "app:1")
+        assert await seen(cluster) == ([3], [2])
 
 
-def test_at_rest_the_history_is_neither_read_nor_written_and_goes_with_its_owner() -> None:
-    async def scenario() -> None:
-        async with Cluster().running() as cluster, cluster.managed():
-            await cluster.create(limited())
-            await cluster.settle()
-            await revise(cluster, "app:2")
-            before = dict(cluster.transport.writes)
-            await cluster.settle(600)
-            assert dict(cluster.transport.writes) == before
-            await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
-            await cluster.settle()
-            assert await seen(cluster) == ([], [])
-
-    virtualtime.run(scenario())
+async def test_at_rest_the_history_is_neither_read_nor_written_and_goes_with_its_owner() -> None:
+    async with Cluster().running() as cluster, cluster.managed():
+        await cluster.create(limited())
+        await cluster.settle()
+        await revise(cluster, "app:2")
+        before = dict(cluster.transport.writes)
+        await cluster.settle(600)
+        assert dict(cluster.transport.writes) == before
+        await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
+        await cluster.settle()
+        assert await seen(cluster) == ([], [])

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from tests.builders import leaderworkerset_object
-from tests.simulation.virtualtime import run
 from tests.unit.leaderworkerset.controllers.cluster import Cluster, CountingTransport
 
 from kuberuntime.client.client import Client
@@ -13,6 +13,8 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.controllers import FINISH_SECONDS, Controllers
+
+pytestmark = pytest.mark.virtual_time
 
 
 class SlowTransport:
@@ -57,35 +59,26 @@ async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:
         return loop.time() - begun
 
 
-def test_a_reconciliation_under_way_is_finished_with_its_events() -> None:
-    async def scenario() -> None:
-        cluster = Cluster()
-        async with cluster.running():
-            assert await stop_in_the_middle(cluster, 0.2) < 2 * FINISH_SECONDS
-            assert len(await cluster.objects(STATEFULSETS)) == 1
-            assert await cluster.notes() != []
-
-    run(scenario())
+async def test_a_reconciliation_under_way_is_finished_with_its_events() -> None:
+    cluster = Cluster()
+    async with cluster.running():
+        assert await stop_in_the_middle(cluster, 0.2) < 2 * FINISH_SECONDS
+        assert len(await cluster.objects(STATEFULSETS)) == 1
+        assert await cluster.notes() != []
 
 
-def test_one_that_takes_too_long_is_cut_off() -> None:
-    async def scenario() -> None:
-        cluster = Cluster()
-        async with cluster.running():
-            assert await stop_in_the_middle(cluster, 60.0) <= 2 * FINISH_SECONDS
-            assert await cluster.objects(STATEFULSETS) == []
-
-    run(scenario())
+async def test_one_that_takes_too_long_is_cut_off() -> None:
+    cluster = Cluster()
+    async with cluster.running():
+        assert await stop_in_the_middle(cluster, 60.0) <= 2 * FINISH_SECONDS
+        assert await cluster.objects(STATEFULSETS) == []
 
 
-def test_controllers_that_have_not_begun_end_at_once() -> None:
-    async def scenario() -> None:
-        cluster = Cluster()
-        async with cluster.running():
-            controllers = controllers_of(cluster, cluster.transport)
-            controllers.stop()
-            begun = cluster.clock.monotonic()
-            await controllers.run()
-            assert cluster.clock.monotonic() - begun < 0.1
-
-    run(scenario())
+async def test_controllers_that_have_not_begun_end_at_once() -> None:
+    cluster = Cluster()
+    async with cluster.running():
+        controllers = controllers_of(cluster, cluster.transport)
+        controllers.stop()
+        begun = cluster.clock.monotonic()
+        await controllers.run()
+        assert cluster.clock.monotonic() - begun < 0.1

@@ -44,7 +44,7 @@ def apply(shown: Mapping[str, Mapping[str, str]], change: JSONObject) -> dict[st
     return regions
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(50))
 @given(STATES, STATES)
 def test_a_difference_leads_to_the_new_state(
     old: tuple[list[str], list[int], int], new: tuple[list[str], list[int], int]
@@ -68,7 +68,7 @@ def test_a_cause_is_said_when_it_changes_only() -> None:
     assert (difference(state("1", "x"), state("2", "")) or {})["say"] == []
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(30))
 @given(st.text())
 def test_no_text_becomes_html(text: str) -> None:
     html = joined(tag("p", text, title=text), text)

@@ -54,327 +54,275 @@ def ident_of(page: str) -> str:
     return page.partition('data-ident="')[2].partition('"')[0]
 
 
-def test_the_pages_show_the_sets_the_groups_and_the_one_cause() -> None:
-    async def scenario() -> None:
-        async with open_house() as house:
-            await house.put_set("web", replicas=2, size=2)
-            await house.put_set("broken", replicas=1, size=2, ready=0)
-            await house.crash("broken-0")
-            await house.shows(web_1_1="Running", broken_0="CrashLoopBackOff", broken_0_1="Pending")
-            async with house.browser() as session:
-                await house.model.diagnose()
-                page = await house.text(session)
-                assert page.index("broken") < page.index(">web<"), "problems come first"
-                assert "LWS-E071" in page, house.model.picture.diagnoses
-                assert "groups: 2 ready" in page
-                grid = await house.text(session, "sets/default/broken")
-                assert 'aria-label="0/0 CrashLoopBackOff' in grid
-                assert 'role="grid"' in grid
-                table = await house.text(session, "sets/default/broken?as=table")
-                assert table.count('<tr id="t/') == 2
-                for way in ("node", "revision"):
-                    assert 'id="c/0/1"' in await house.text(session, f"sets/default/broken?by={way}")
-                text = await house.text(session, "sets/default/broken?as=text")
-                assert text.startswith("broken is stuck: LWS-E071: container main of pod broken-0 crashed")
-                assert "broken group 0: 0 of 2 ranks ready" in text
-                rollout = await house.text(session, "sets/default/web/rollout")
-                assert "budget: at most 1 group unavailable" in rollout
-                saved = await house.text(session, "sets/default/broken?as=file")
-                assert "<script" not in saved
-                assert "href" not in saved
-                assert "LWS-E071" in saved
-
-    asyncio.run(scenario())
-
-
-def test_what_does_not_exist_is_said_and_appears_when_it_does() -> None:
-    async def scenario() -> None:
-        async with open_house() as house, house.browser() as session:
-            page = await house.text(session, "sets/default/web")
-            assert "web: no such LeaderWorkerSet in namespace default" in page
-            assert "no such DisaggregatedSet" in await house.text(session, "disaggregated/default/web")
-            reading = asyncio.create_task(first_events(house, session, "sets/default/web", ident_of(page), 1))
-            await house.put_set("web", replicas=1, size=2)
-            ((name, data), *_) = await reading
-            assert name == "difference"
-            assert any(key == "title" and "web" in html for _, key, html in json.loads(data)["put"])
-
-    asyncio.run(scenario())
-
-
-def test_a_change_comes_as_a_difference_and_resumes_where_a_connection_broke() -> None:
-    async def scenario() -> None:
-        async with open_house() as house:
-            await house.put_set("web", replicas=3, size=2)
-            await house.shows(web_2_1="Running")
-            async with house.browser() as session:
-                page = await house.text(session, "sets/default/web")
-                await house.crash("web-1-1")
-                found = await first_events(house, session, "sets/default/web", ident_of(page), 1)
-                rows = [key for _, key, _ in json.loads(found[0][1])["put"] if key.startswith("g/")]
-                assert rows == ["g/1"], "only the row of the group that changed"
-                again = await first_events(house, session, "sets/default/web", ident_of(page), 1)
-                assert again[0] == found[0]
-                ((name, data), *_) = await first_events(house, session, "sets/default/web", "gone.7", 1)
-                assert name == "whole"
-                assert "CrashLoopBackOff" in json.loads(data)["regions"]["rows"]
-
-    asyncio.run(scenario())
-
-
-def test_a_server_that_was_away_says_everything_to_those_who_come_back() -> None:
-    async def scenario() -> None:
-        async with open_house() as house:
-            await house.put_set("web", replicas=1, size=1)
-            async with serving(house.transport) as other, other.browser() as session:
-                ident = ident_of(await other.text(session))
-            async with serving(house.transport) as other, other.browser() as session:
-                ((name, _), *_) = await first_events(other, session, "", ident, 1)
-                assert name == "whole"
-
-    asyncio.run(scenario())
-
-
-def test_recorded_failures_are_read_for_their_page_and_a_failure_to_do_so_is_said() -> None:
-    async def scenario() -> None:
-        async with open_house() as house, house.browser() as session:
-            asked: list[ObjectKey] = []
-
-            async def read(key: ObjectKey) -> list[Episode]:
-                asked.append(key)
-                return [FULL]
-
-            async def fail(_: ObjectKey) -> list[Episode]:
-                raise OSError("the disk is gone")
-
-            house.model.read_episodes = read
-            assert "app: exit code 3" in await house.text(session, "sets/prod/web/history")
-            assert "failed first" in await house.text(session, "sets/prod/web/history/0/3")
-            assert asked == [ObjectKey("prod", "web")] * 2
-            house.model.read_episodes = fail
-            assert "could not be read" in await house.text(session, "sets/prod/other/history")
-
-    asyncio.run(scenario())
-
-
-def test_ten_tabs_are_fed_by_one_watch_and_one_rendering() -> None:
-    async def scenario() -> None:
-        async with open_house() as house:
-            await house.put_set("web", replicas=1, size=1)
-            await house.shows(web_0="Running")
-            async with house.browser() as session:
-                ident = ident_of(await house.text(session))
-                tabs = [asyncio.create_task(first_events(house, session, "", ident, 1)) for _ in range(10)]
-                await asyncio.sleep(0)
-                await house.crash("web-0")
-                assert len({str(found[0]) for found in await asyncio.gather(*tabs)}) == 1
-                assert len(house.dashboard.hub._opened) == 1
-
-    asyncio.run(scenario())
-
-
-def test_a_page_that_reads_slowly_delays_no_other_and_loses_nothing() -> None:
-    async def scenario() -> None:
-        async with open_house() as house, house.browser() as session:
-            await house.put_set("web", replicas=1, size=1)
-            await house.shows(web_0="Running")
-            topology, grid = [ident_of(await house.text(session, path)) for path in ("topology", "sets/default/web")]
-            async with session.get(house.base + "topology", params={"stream": topology}) as stream:
-                house.transport.may_answer.clear()
-                await asyncio.sleep(BETWEEN_READINGS)
-                await house.crash("web-0", message="first")
-                await house.shows(web_0="CrashLoopBackOff")
-                await house.crash("web-0", message="second")
-                assert "second" in await seen_in(house, session, "sets/default/web", grid, "second")
-                house.transport.may_answer.set()
-                chunks: list[bytes] = []
-                async for chunk in stream.content.iter_any():
-                    chunks.append(chunk)
-                    if b"second" in b"".join(chunks):
-                        return
-        raise AssertionError("the stream ended")
-
-    asyncio.run(scenario())
-
-
-def test_the_api_server_is_not_blamed_for_what_cannot_be_understood() -> None:
-    async def scenario() -> None:
-        async with open_house() as house:
-            await house.put_set("web", replicas=1, size=1)
-            await house.crash("web-0")
-            await house.shows(web_0="CrashLoopBackOff")
-            house.transport.odd = CORE_EVENTS
+async def test_the_pages_show_the_sets_the_groups_and_the_one_cause() -> None:
+    async with open_house() as house:
+        await house.put_set("web", replicas=2, size=2)
+        await house.put_set("broken", replicas=1, size=2, ready=0)
+        await house.crash("broken-0")
+        await house.shows(web_1_1="Running", broken_0="CrashLoopBackOff", broken_0_1="Pending")
+        async with house.browser() as session:
             await house.model.diagnose()
-            assert house.model.picture.trouble == ""
-
-    asyncio.run(scenario())
-
-
-def test_streams_are_bounded() -> None:
-    async def scenario() -> None:
-        async with open_house() as house, house.browser() as session, AsyncExitStack() as streams:
-            ident = ident_of(await house.text(session))
-            for _ in range(MOST_STREAMS):
-                stream = await streams.enter_async_context(session.get(house.base, params={"stream": ident}))
-                assert stream.status == 200
-            for path in (f"?stream={ident}", "logs/default/web"):
-                async with session.get(house.base + path) as refused:
-                    assert refused.status == 503
-
-    asyncio.run(scenario())
-
-
-def test_the_pane_of_a_rank_explains_it_and_quotes_events_as_text() -> None:
-    async def scenario() -> None:
-        async with open_house() as house:
-            await house.put_set("web", replicas=1, size=2, ready=0)
-            await house.crash("web-0-1", message="<script>alert(1)</script>")
-            about = {"kind": "Pod", "namespace": "default", "name": "web-0-1"}
-            event = {
-                "apiVersion": "v1",
-                "kind": "Event",
-                "metadata": {"name": "e", "namespace": "default"},
-                "involvedObject": about,
-                "type": "Warning",
-                "reason": "BackOff",
-                "message": "<img src=x>",
-                "lastTimestamp": "2026-01-01T00:00:00Z",
-            }
-            await house.client.create(CORE_EVENTS, event)
-            await house.shows(web_0="Pending", web_0_1="CrashLoopBackOff")
-            async with house.browser() as session:
-                pane = await house.text(session, "pane/default/web/0/1")
-                assert "LWS-E071" in pane
-                assert "&lt;img src=x&gt;" in pane
-                assert "<script" not in pane
-                house.transport.said = b"logged in with password=hunter2hunter2\nstep 3 <b>\n"
-                pane = await house.text(session, "pane/default/web/0/1")
-                assert "logged in with password=[masked]\nstep 3 &lt;b&gt;" in pane
-                for path in ("pane/default/web/0/7", "pane/default/other/0/0", "pane/default/web/x/y"):
-                    async with session.get(house.base + path) as response:
-                        assert response.status == 404
-
-    asyncio.run(scenario())
+            page = await house.text(session)
+            assert page.index("broken") < page.index(">web<"), "problems come first"
+            assert "LWS-E071" in page, house.model.picture.diagnoses
+            assert "groups: 2 ready" in page
+            grid = await house.text(session, "sets/default/broken")
+            assert 'aria-label="0/0 CrashLoopBackOff' in grid
+            assert 'role="grid"' in grid
+            table = await house.text(session, "sets/default/broken?as=table")
+            assert table.count('<tr id="t/') == 2
+            for way in ("node", "revision"):
+                assert 'id="c/0/1"' in await house.text(session, f"sets/default/broken?by={way}")
+            text = await house.text(session, "sets/default/broken?as=text")
+            assert text.startswith("broken is stuck: LWS-E071: container main of pod broken-0 crashed")
+            assert "broken group 0: 0 of 2 ranks ready" in text
+            rollout = await house.text(session, "sets/default/web/rollout")
+            assert "budget: at most 1 group unavailable" in rollout
+            saved = await house.text(session, "sets/default/broken?as=file")
+            assert "<script" not in saved
+            assert "href" not in saved
+            assert "LWS-E071" in saved
 
 
-def test_every_response_has_the_headers_and_files_are_served() -> None:
-    async def scenario() -> None:
-        async with open_house() as house, house.browser() as session:
-            for path in (
-                "",
-                "nowhere",
-                "static/none.js",
-                "static/../webserver.py",
-                *(f"static/{name}" for name in files()),
-            ):
-                async with session.get(house.base + path) as response:
-                    assert {name: response.headers[name] for name in HEADERS} == HEADERS, path
-                    assert response.status == (404 if "no" in path.rpartition("/")[2][:4] or ".." in path else 200), (
-                        path
-                    )
-
-    asyncio.run(scenario())
+async def test_what_does_not_exist_is_said_and_appears_when_it_does() -> None:
+    async with open_house() as house, house.browser() as session:
+        page = await house.text(session, "sets/default/web")
+        assert "web: no such LeaderWorkerSet in namespace default" in page
+        assert "no such DisaggregatedSet" in await house.text(session, "disaggregated/default/web")
+        reading = asyncio.create_task(first_events(house, session, "sets/default/web", ident_of(page), 1))
+        await house.put_set("web", replicas=1, size=2)
+        ((name, data), *_) = await reading
+        assert name == "difference"
+        assert any(key == "title" and "web" in html for _, key, html in json.loads(data)["put"])
 
 
-def test_a_link_opens_one_browser_and_only_once() -> None:
-    async def scenario() -> None:
-        async with open_house() as house:
-            await house.put_set("web")
-            async with aiohttp.ClientSession() as stranger, stranger.get(house.base) as response:
-                assert response.status == 403
-                assert "web" not in (await response.text()).replace("browser", "")
-            async with house.browser() as session:
-                (cookie,) = session.cookie_jar
-                assert (cookie.key, cookie["httponly"], cookie["samesite"]) == (COOKIE, True, "Strict")
-                assert cookie["path"] == house.dashboard.gate.base
-            async with aiohttp.ClientSession() as thief, thief.get(house.dashboard.link) as response:
-                assert response.status == 403
-                assert "has been used" in await response.text()
-                assert not response.cookies
-
-    asyncio.run(scenario())
-
-
-def test_an_action_shows_its_command_and_dry_run_and_is_done_when_confirmed() -> None:
-    async def scenario() -> None:
-        async with open_house(actions=True) as house, house.browser() as session:
+async def test_a_change_comes_as_a_difference_and_resumes_where_a_connection_broke() -> None:
+    async with open_house() as house:
+        await house.put_set("web", replicas=3, size=2)
+        await house.shows(web_2_1="Running")
+        async with house.browser() as session:
             page = await house.text(session, "sets/default/web")
-            token = page.partition('data-action="')[2].partition('"')[0]
-            assert token == house.dashboard.secrets.action
-            own = {ACTION_HEADER: token, "Origin": f"http://127.0.0.1:{house.dashboard.port}"}
-            asked = {"verb": "scale", "namespace": "default", "name": "web", "groups": "3"}
-            assert house.runner is not None
-            for confirmed, said in ((False, "dry run"), (True, "done"), ("true", "dry run")):
-                async with session.post(
-                    house.base + "act", json={**asked, "confirmed": confirmed}, headers=own
-                ) as response:
-                    answer = await response.json()
-                assert answer["command"] == "lws -n default scale web --replicas 3"
-                assert said in answer["text"]
-            plain = ["-n", "default", "scale", "web", "--replicas", "3"]
-            assert house.runner.calls == [[*plain, "--dry-run"], plain, [*plain, "--dry-run"]]
-            for body, headers, status in (
-                (b"{", own, 422),
-                (b'{"verb": "delete"}', own, 422),
-                (b"[]", own, 422),
-                (b"x" * 5000, own, 414),
-                (json.dumps(asked).encode(), {"Origin": own["Origin"]}, 403),
-                (json.dumps(asked).encode(), {ACTION_HEADER: token}, 403),
-            ):
-                async with session.post(house.base + "act", data=body, headers=headers) as response:
-                    assert response.status == status, body[:20]
-            assert len(house.runner.calls) == 3
-
-    asyncio.run(scenario())
+            await house.crash("web-1-1")
+            found = await first_events(house, session, "sets/default/web", ident_of(page), 1)
+            rows = [key for _, key, _ in json.loads(found[0][1])["put"] if key.startswith("g/")]
+            assert rows == ["g/1"], "only the row of the group that changed"
+            again = await first_events(house, session, "sets/default/web", ident_of(page), 1)
+            assert again[0] == found[0]
+            ((name, data), *_) = await first_events(house, session, "sets/default/web", "gone.7", 1)
+            assert name == "whole"
+            assert "CrashLoopBackOff" in json.loads(data)["regions"]["rows"]
 
 
-def test_without_actions_no_page_offers_one_and_none_is_done() -> None:
-    async def scenario() -> None:
-        async with open_house() as house, house.browser() as session:
-            assert "data-verb" not in await house.text(session, "sets/default/web")
-            own = {"Origin": f"http://127.0.0.1:{house.dashboard.port}", ACTION_HEADER: house.dashboard.secrets.action}
-            async with session.post(house.base + "act", json={"verb": "restart"}, headers=own) as response:
-                assert response.status == 403
-                assert "read-only" in await response.text()
+async def test_a_server_that_was_away_says_everything_to_those_who_come_back() -> None:
+    async with open_house() as house:
+        await house.put_set("web", replicas=1, size=1)
+        async with serving(house.transport) as other, other.browser() as session:
+            ident = ident_of(await other.text(session))
+        async with serving(house.transport) as other, other.browser() as session:
+            ((name, _), *_) = await first_events(other, session, "", ident, 1)
+            assert name == "whole"
 
-    asyncio.run(scenario())
+
+async def test_recorded_failures_are_read_for_their_page_and_a_failure_to_do_so_is_said() -> None:
+    async with open_house() as house, house.browser() as session:
+        asked: list[ObjectKey] = []
+
+        async def read(key: ObjectKey) -> list[Episode]:
+            asked.append(key)
+            return [FULL]
+
+        async def fail(_: ObjectKey) -> list[Episode]:
+            raise OSError("the disk is gone")
+
+        house.model.read_episodes = read
+        assert "app: exit code 3" in await house.text(session, "sets/prod/web/history")
+        assert "failed first" in await house.text(session, "sets/prod/web/history/0/3")
+        assert asked == [ObjectKey("prod", "web")] * 2
+        house.model.read_episodes = fail
+        assert "could not be read" in await house.text(session, "sets/prod/other/history")
+
+
+async def test_ten_tabs_are_fed_by_one_watch_and_one_rendering() -> None:
+    async with open_house() as house:
+        await house.put_set("web", replicas=1, size=1)
+        await house.shows(web_0="Running")
+        async with house.browser() as session:
+            ident = ident_of(await house.text(session))
+            tabs = [asyncio.create_task(first_events(house, session, "", ident, 1)) for _ in range(10)]
+            await asyncio.sleep(0)
+            await house.crash("web-0")
+            assert len({str(found[0]) for found in await asyncio.gather(*tabs)}) == 1
+            assert len(house.dashboard.hub._opened) == 1
+
+
+async def test_a_page_that_reads_slowly_delays_no_other_and_loses_nothing() -> None:
+    async with open_house() as house, house.browser() as session:
+        await house.put_set("web", replicas=1, size=1)
+        await house.shows(web_0="Running")
+        topology, grid = [ident_of(await house.text(session, path)) for path in ("topology", "sets/default/web")]
+        async with session.get(house.base + "topology", params={"stream": topology}) as stream:
+            house.transport.may_answer.clear()
+            await asyncio.sleep(BETWEEN_READINGS)
+            await house.crash("web-0", message="first")
+            await house.shows(web_0="CrashLoopBackOff")
+            await house.crash("web-0", message="second")
+            assert "second" in await seen_in(house, session, "sets/default/web", grid, "second")
+            house.transport.may_answer.set()
+            chunks: list[bytes] = []
+            async for chunk in stream.content.iter_any():
+                chunks.append(chunk)
+                if b"second" in b"".join(chunks):
+                    return
+    raise AssertionError("the stream ended")
+
+
+async def test_the_api_server_is_not_blamed_for_what_cannot_be_understood() -> None:
+    async with open_house() as house:
+        await house.put_set("web", replicas=1, size=1)
+        await house.crash("web-0")
+        await house.shows(web_0="CrashLoopBackOff")
+        house.transport.odd = CORE_EVENTS
+        await house.model.diagnose()
+        assert house.model.picture.trouble == ""
+
+
+async def test_streams_are_bounded() -> None:
+    async with open_house() as house, house.browser() as session, AsyncExitStack() as streams:
+        ident = ident_of(await house.text(session))
+        for _ in range(MOST_STREAMS):
+            stream = await streams.enter_async_context(session.get(house.base, params={"stream": ident}))
+            assert stream.status == 200
+        for path in (f"?stream={ident}", "logs/default/web"):
+            async with session.get(house.base + path) as refused:
+                assert refused.status == 503
+
+
+async def test_the_pane_of_a_rank_explains_it_and_quotes_events_as_text() -> None:
+    async with open_house() as house:
+        await house.put_set("web", replicas=1, size=2, ready=0)
+        await house.crash("web-0-1", message="<script>alert(1)</script>")
+        about = {"kind": "Pod", "namespace": "default", "name": "web-0-1"}
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "e", "namespace": "default"},
+            "involvedObject": about,
+            "type": "Warning",
+            "reason": "BackOff",
+            "message": "<img src=x>",
+            "lastTimestamp": "2026-01-01T00:00:00Z",
+        }
+        await house.client.create(CORE_EVENTS, event)
+        await house.shows(web_0="Pending", web_0_1="CrashLoopBackOff")
+        async with house.browser() as session:
+            pane = await house.text(session, "pane/default/web/0/1")
+            assert "LWS-E071" in pane
+            assert "&lt;img src=x&gt;" in pane
+            assert "<script" not in pane
+            house.transport.said = b"logged in with password=hunter2hunter2\nstep 3 <b>\n"
+            pane = await house.text(session, "pane/default/web/0/1")
+            assert "logged in with password=[masked]\nstep 3 &lt;b&gt;" in pane
+            for path in ("pane/default/web/0/7", "pane/default/other/0/0", "pane/default/web/x/y"):
+                async with session.get(house.base + path) as response:
+                    assert response.status == 404
+
+
+async def test_every_response_has_the_headers_and_files_are_served() -> None:
+    async with open_house() as house, house.browser() as session:
+        for path in (
+            "",
+            "nowhere",
+            "static/none.js",
+            "static/../webserver.py",
+            *(f"static/{name}" for name in files()),
+        ):
+            async with session.get(house.base + path) as response:
+                assert {name: response.headers[name] for name in HEADERS} == HEADERS, path
+                assert response.status == (404 if "no" in path.rpartition("/")[2][:4] or ".." in path else 200), path
+
+
+async def test_a_link_opens_one_browser_and_only_once() -> None:
+    async with open_house() as house:
+        await house.put_set("web")
+        async with aiohttp.ClientSession() as stranger, stranger.get(house.base) as response:
+            assert response.status == 403
+            assert "web" not in (await response.text()).replace("browser", "")
+        async with house.browser() as session:
+            (cookie,) = session.cookie_jar
+            assert (cookie.key, cookie["httponly"], cookie["samesite"]) == (COOKIE, True, "Strict")
+            assert cookie["path"] == house.dashboard.gate.base
+        async with aiohttp.ClientSession() as thief, thief.get(house.dashboard.link) as response:
+            assert response.status == 403
+            assert "has been used" in await response.text()
+            assert not response.cookies
+
+
+async def test_an_action_shows_its_command_and_dry_run_and_is_done_when_confirmed() -> None:
+    async with open_house(actions=True) as house, house.browser() as session:
+        page = await house.text(session, "sets/default/web")
+        token = page.partition('data-action="')[2].partition('"')[0]
+        assert token == house.dashboard.secrets.action
+        own = {ACTION_HEADER: token, "Origin": f"http://127.0.0.1:{house.dashboard.port}"}
+        asked = {"verb": "scale", "namespace": "default", "name": "web", "groups": "3"}
+        assert house.runner is not None
+        for confirmed, said in ((False, "dry run"), (True, "done"), ("true", "dry run")):
+            async with session.post(
+                house.base + "act", json={**asked, "confirmed": confirmed}, headers=own
+            ) as response:
+                answer = await response.json()
+            assert answer["command"] == "lws -n default scale web --replicas 3"
+            assert said in answer["text"]
+        plain = ["-n", "default", "scale", "web", "--replicas", "3"]
+        assert house.runner.calls == [[*plain, "--dry-run"], plain, [*plain, "--dry-run"]]
+        for body, headers, status in (
+            (b"{", own, 422),
+            (b'{"verb": "delete"}', own, 422),
+            (b"[]", own, 422),
+            (b"x" * 5000, own, 414),
+            (json.dumps(asked).encode(), {"Origin": own["Origin"]}, 403),
+            (json.dumps(asked).encode(), {ACTION_HEADER: token}, 403),
+        ):
+            async with session.post(house.base + "act", data=body, headers=headers) as response:
+                assert response.status == status, body[:20]
+        assert len(house.runner.calls) == 3
+
+
+async def test_without_actions_no_page_offers_one_and_none_is_done() -> None:
+    async with open_house() as house, house.browser() as session:
+        assert "data-verb" not in await house.text(session, "sets/default/web")
+        own = {"Origin": f"http://127.0.0.1:{house.dashboard.port}", ACTION_HEADER: house.dashboard.secrets.action}
+        async with session.post(house.base + "act", json={"verb": "restart"}, headers=own) as response:
+            assert response.status == 403
+            assert "read-only" in await response.text()
 
 
 @pytest.mark.parametrize("seed", seeds(1))
-def test_whatever_a_tenant_stores_the_sets_of_others_are_shown_as_they_are(seed: int) -> None:
-    async def scenario() -> None:
-        async with open_house() as house, house.browser() as session:
-            await house.put_set("web", replicas=1, size=2)
-            await house.client.create(
-                NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenant"}}
-            )
-            tenant = Attacker(house.client, "tenant", Random(seed))
-            await tenant.attack(200)
-            assert tenant.stored.total() >= 200
-            await house.crash("web-0-1", message=f"out of luck {seed}")
-            await house.shows(web_0="Running", web_0_1="CrashLoopBackOff")
-            await house.model.diagnose()
-            assert house.model.picture.trouble == ""
-            for path in ("sets/default/web", "sets/default/web?as=text", "sets/default/web?as=table"):
-                assert f"out of luck {seed}" in await house.text(session, path)
-            now = await house.text(session)
-            assert "out of luck" in now
-            for view in house.model.picture.views:
-                await house.text(session, f"sets/{view.namespace}/{view.name}")
-
-    asyncio.run(scenario())
+async def test_whatever_a_tenant_stores_the_sets_of_others_are_shown_as_they_are(seed: int) -> None:
+    async with open_house() as house, house.browser() as session:
+        await house.put_set("web", replicas=1, size=2)
+        await house.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenant"}})
+        tenant = Attacker(house.client, "tenant", Random(seed))
+        await tenant.attack(200)
+        assert tenant.stored.total() >= 200
+        await house.crash("web-0-1", message=f"out of luck {seed}")
+        await house.shows(web_0="Running", web_0_1="CrashLoopBackOff")
+        await house.model.diagnose()
+        assert house.model.picture.trouble == ""
+        for path in ("sets/default/web", "sets/default/web?as=text", "sets/default/web?as=table"):
+            assert f"out of luck {seed}" in await house.text(session, path)
+        now = await house.text(session)
+        assert "out of luck" in now
+        for view in house.model.picture.views:
+            await house.text(session, f"sets/{view.namespace}/{view.name}")
 
 
-def test_a_set_that_is_deleted_disappears() -> None:
-    async def scenario() -> None:
-        async with open_house() as house, house.browser() as session:
-            await house.put_set("web", replicas=1, size=1)
-            await until(lambda: house.model.picture.views, "the set")
-            assert "s/default/web" in await house.text(session)
-            await house.client.delete(LEADERWORKERSETS, ObjectKey("default", "web"))
-            await house.client.delete(PODS, ObjectKey("default", "web-0"))
-            await until(lambda: not house.model.picture.views, "its end")
-            assert "s/default/web" not in await house.text(session)
-            assert (await house.client.list(NAMESPACES)).items
-
-    asyncio.run(scenario())
+async def test_a_set_that_is_deleted_disappears() -> None:
+    async with open_house() as house, house.browser() as session:
+        await house.put_set("web", replicas=1, size=1)
+        await until(lambda: house.model.picture.views, "the set")
+        assert "s/default/web" in await house.text(session)
+        await house.client.delete(LEADERWORKERSETS, ObjectKey("default", "web"))
+        await house.client.delete(PODS, ObjectKey("default", "web-0"))
+        await until(lambda: not house.model.picture.views, "its end")
+        assert "s/default/web" not in await house.text(session)
+        assert (await house.client.list(NAMESPACES)).items

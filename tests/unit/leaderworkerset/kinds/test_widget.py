@@ -182,23 +182,20 @@ async def until_made(client: Client, text: str) -> None:
     await asyncio.wait([following])
 
 
-def test_its_definition_and_webhook_are_installed_and_its_controller_runs() -> None:
-    async def scenario() -> None:
-        async with api() as server:
-            client = Client(InProcessTransport(server, "tester"))
-            manager = Client(InProcessTransport(server, "manager"))
-            async with (
-                lwsmanager.webhooks(manager, SystemClock(), kinds=KINDS),
-                lwsmanager.controllers(manager, SystemClock(), kinds=KINDS),
-            ):
-                await client.get(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", "widgets.tests.example.com"))
-                assert meta.spec(await create_widget(client)) == {"text": "hello"}
-                await until_made(client, "hello")
-                change = {"spec": {"text": "changed"}}
-                await client.patch(WIDGETS, ObjectKey("default", "w"), change, kind="merge")
-                await until_made(client, "changed")
-
-    asyncio.run(scenario())
+async def test_its_definition_and_webhook_are_installed_and_its_controller_runs() -> None:
+    async with api() as server:
+        client = Client(InProcessTransport(server, "tester"))
+        manager = Client(InProcessTransport(server, "manager"))
+        async with (
+            lwsmanager.webhooks(manager, SystemClock(), kinds=KINDS),
+            lwsmanager.controllers(manager, SystemClock(), kinds=KINDS),
+        ):
+            await client.get(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", "widgets.tests.example.com"))
+            assert meta.spec(await create_widget(client)) == {"text": "hello"}
+            await until_made(client, "hello")
+            change = {"spec": {"text": "changed"}}
+            await client.patch(WIDGETS, ObjectKey("default", "w"), change, kind="merge")
+            await until_made(client, "changed")
 
 
 def test_its_controller_uses_the_declared_permissions_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,8 @@ import asyncio
 import threading
 from collections.abc import Collection
 
+import pytest
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION
-from tests.simulation import virtualtime
 from tests.simulation.virtualtime import VirtualClock
 
 from kuberuntime.client.client import Client
@@ -18,6 +18,8 @@ from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Unreachable(InProcessTransport):
@@ -52,56 +54,47 @@ def in_another_thread(detection: GangDetection) -> Collection[str]:
     return found[0]
 
 
-def test_what_is_served_is_detected_also_when_it_comes_or_goes_later() -> None:
-    async def scenario() -> None:
-        server, transport = await serve()
-        await define(server, VOLCANO_DEFINITION)
-        detection = GangDetection(Client(transport))
-        async with detection.running():
-            await asyncio.sleep(1)
-            assert in_another_thread(detection) == {"volcano"}
+async def test_what_is_served_is_detected_also_when_it_comes_or_goes_later() -> None:
+    server, transport = await serve()
+    await define(server, VOLCANO_DEFINITION)
+    detection = GangDetection(Client(transport))
+    async with detection.running():
+        await asyncio.sleep(1)
+        assert in_another_thread(detection) == {"volcano"}
 
-            await define(server, COSCHEDULING_DEFINITION)
-            await asyncio.sleep(PERIOD)
-            assert in_another_thread(detection) == {"volcano", "coscheduling"}
+        await define(server, COSCHEDULING_DEFINITION)
+        await asyncio.sleep(PERIOD)
+        assert in_another_thread(detection) == {"volcano", "coscheduling"}
 
-            client = Client(InProcessTransport(server, "tester"))
-            name = VOLCANO_DEFINITION["metadata"]["name"]
-            await client.delete(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name))
-            await asyncio.sleep(PERIOD)
-            assert in_another_thread(detection) == {"coscheduling"}
-        await server.close()
-
-    virtualtime.run(scenario())
+        client = Client(InProcessTransport(server, "tester"))
+        name = VOLCANO_DEFINITION["metadata"]["name"]
+        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name))
+        await asyncio.sleep(PERIOD)
+        assert in_another_thread(detection) == {"coscheduling"}
+    await server.close()
 
 
-def test_nothing_is_known_before_the_first_answer() -> None:
-    async def scenario() -> None:
-        server, transport = await serve()
+async def test_nothing_is_known_before_the_first_answer() -> None:
+    server, transport = await serve()
+    transport.is_down = True
+    detection = GangDetection(Client(transport))
+    async with detection.running():
+        await asyncio.sleep(0.5)
+        assert not detection.is_ready
+        transport.is_down = False
+        async with asyncio.timeout(RETRY):
+            await detection.known()
+        assert detection.served() == frozenset()
+    await server.close()
+
+
+async def test_an_api_server_that_is_away_changes_nothing_of_what_is_known() -> None:
+    server, transport = await serve()
+    await define(server, VOLCANO_DEFINITION)
+    detection = GangDetection(Client(transport))
+    async with detection.running():
+        await asyncio.sleep(1)
         transport.is_down = True
-        detection = GangDetection(Client(transport))
-        async with detection.running():
-            await asyncio.sleep(0.5)
-            assert not detection.is_ready
-            transport.is_down = False
-            async with asyncio.timeout(RETRY):
-                await detection.known()
-            assert detection.served() == frozenset()
-        await server.close()
-
-    virtualtime.run(scenario())
-
-
-def test_an_api_server_that_is_away_changes_nothing_of_what_is_known() -> None:
-    async def scenario() -> None:
-        server, transport = await serve()
-        await define(server, VOLCANO_DEFINITION)
-        detection = GangDetection(Client(transport))
-        async with detection.running():
-            await asyncio.sleep(1)
-            transport.is_down = True
-            await asyncio.sleep(3 * PERIOD)
-            assert detection.served() == {"volcano"}
-        await server.close()
-
-    virtualtime.run(scenario())
+        await asyncio.sleep(3 * PERIOD)
+        assert detection.served() == {"volcano"}
+    await server.close()

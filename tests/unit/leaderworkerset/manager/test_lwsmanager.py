@@ -31,23 +31,20 @@ class WrongClock(SystemClock):
 
 
 @pytest.mark.parametrize("days", [400, 0, -400])
-def test_webhooks_of_a_cluster_are_trusted_when_its_clock_is_put_right(days: float) -> None:
-    async def scenario() -> None:
-        clock = WrongClock(days)
-        server = ApiServer(Store(), builtin.kinds(), clock)
-        await server.start()
-        client = Client(InProcessTransport(server, "test"))
-        async with lwsmanager.webhooks(client, clock):
-            key = ObjectKey("", configurations.VALIDATING_NAME)
-            found = await client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, key)
-            called = found["webhooks"][0]["clientConfig"]
-            authority = base64.b64decode(called["caBundle"]).decode()
-            url = urlsplit(called["url"])
-            trusting = ssl.create_default_context(cadata=authority)
-            assert trusting.verify_mode == ssl.CERT_REQUIRED
-            _, writer = await asyncio.open_connection(url.hostname, url.port, ssl=trusting)
-            writer.close()
-            await writer.wait_closed()
-        await server.close()
-
-    asyncio.run(scenario())
+async def test_webhooks_of_a_cluster_are_trusted_when_its_clock_is_put_right(days: float) -> None:
+    clock = WrongClock(days)
+    server = ApiServer(Store(), builtin.kinds(), clock)
+    await server.start()
+    client = Client(InProcessTransport(server, "test"))
+    async with lwsmanager.webhooks(client, clock):
+        key = ObjectKey("", configurations.VALIDATING_NAME)
+        found = await client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, key)
+        called = found["webhooks"][0]["clientConfig"]
+        authority = base64.b64decode(called["caBundle"]).decode()
+        url = urlsplit(called["url"])
+        trusting = ssl.create_default_context(cadata=authority)
+        assert trusting.verify_mode == ssl.CERT_REQUIRED
+        _, writer = await asyncio.open_connection(url.hostname, url.port, ssl=trusting)
+        writer.close()
+        await writer.wait_closed()
+    await server.close()

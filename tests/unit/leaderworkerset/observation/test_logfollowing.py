@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.simulation.virtualtime import run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
@@ -17,6 +16,8 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.observation.logfollowing import LogFollower, Streams
 from leaderworkerset.observation.podlogs import LogError, PodLogOptions
+
+pytestmark = pytest.mark.virtual_time
 
 STATUSES = {"not now": 400, "forbidden": 403}
 """The answers of an API server to requests for a log that cannot be read, by the end of the script."""
@@ -127,124 +128,101 @@ async def followed(
     return lines.seen
 
 
-def test_a_broken_stream_is_opened_again_and_no_line_is_printed_twice() -> None:
-    async def scenario() -> None:
-        informers = Informers(Store(pod()))
-        kubelet = Kubelet([([1, 2], "breaks"), ([2, 3], "breaks"), ([1, 2, 3, 4], "ends")])
+async def test_a_broken_stream_is_opened_again_and_no_line_is_printed_twice() -> None:
+    informers = Informers(Store(pod()))
+    kubelet = Kubelet([([1, 2], "breaks"), ([2, 3], "breaks"), ([1, 2, 3, 4], "ends")])
 
-        def end() -> None:
-            if not kubelet.scripts:
-                informers.end()
+    def end() -> None:
+        if not kubelet.scripts:
+            informers.end()
 
-        kubelet.before_end = end
-        assert await followed(kubelet, informers, options=PodLogOptions(tail=5)) == [
-            "line 1",
-            "line 2",
-            "line 3",
-            "line 4",
-        ]
-        queries = [dict(request.query) for request in kubelet.requests]
-        assert [query.get("sinceTime") for query in queries] == [
-            None,
-            "2026-01-01T00:00:02.5Z",
-            "2026-01-01T00:00:03.5Z",
-        ]
-        assert [query.get("tailLines") for query in queries] == ["5", None, None]
-
-    run(scenario())
+    kubelet.before_end = end
+    assert await followed(kubelet, informers, options=PodLogOptions(tail=5)) == [
+        "line 1",
+        "line 2",
+        "line 3",
+        "line 4",
+    ]
+    queries = [dict(request.query) for request in kubelet.requests]
+    assert [query.get("sinceTime") for query in queries] == [
+        None,
+        "2026-01-01T00:00:02.5Z",
+        "2026-01-01T00:00:03.5Z",
+    ]
+    assert [query.get("tailLines") for query in queries] == ["5", None, None]
 
 
-def test_the_rest_of_a_run_that_ended_while_its_stream_was_broken_is_read() -> None:
-    async def scenario() -> None:
-        informers = Informers(Store(pod()))
-        kubelet = Kubelet([([1], "breaks"), ([1, 2], "ends"), ([3], "ends")])
+async def test_the_rest_of_a_run_that_ended_while_its_stream_was_broken_is_read() -> None:
+    informers = Informers(Store(pod()))
+    kubelet = Kubelet([([1], "breaks"), ([1, 2], "ends"), ([3], "ends")])
 
-        def before_end() -> None:
-            if len(kubelet.scripts) == 2:
-                informers.put(pod(restarts=1, running=False))
-            if not kubelet.scripts:
-                informers.end()
+    def before_end() -> None:
+        if len(kubelet.scripts) == 2:
+            informers.put(pod(restarts=1, running=False))
+        if not kubelet.scripts:
+            informers.end()
 
-        kubelet.before_end = before_end
-        assert await followed(kubelet, informers) == ["line 1", "line 2", "line 3"]
-        assert [dict(one.query).get("previous") for one in kubelet.requests] == [None, "true", None]
-
-    run(scenario())
+    kubelet.before_end = before_end
+    assert await followed(kubelet, informers) == ["line 1", "line 2", "line 3"]
+    assert [dict(one.query).get("previous") for one in kubelet.requests] == [None, "true", None]
 
 
-def test_a_stream_that_ends_before_its_container_is_opened_again() -> None:
-    async def scenario() -> None:
-        informers = Informers(Store(pod()))
-        kubelet = Kubelet([([1], "ends"), ([1, 2], "ends")])
+async def test_a_stream_that_ends_before_its_container_is_opened_again() -> None:
+    informers = Informers(Store(pod()))
+    kubelet = Kubelet([([1], "ends"), ([1, 2], "ends")])
 
-        def before_end() -> None:
-            if not kubelet.scripts:
-                informers.put(pod(running=False))
-                asyncio.get_running_loop().call_later(1, informers.end)
+    def before_end() -> None:
+        if not kubelet.scripts:
+            informers.put(pod(running=False))
+            asyncio.get_running_loop().call_later(1, informers.end)
 
-        kubelet.before_end = before_end
-        assert await followed(kubelet, informers) == ["line 1", "line 2"]
-
-    run(scenario())
+    kubelet.before_end = before_end
+    assert await followed(kubelet, informers) == ["line 1", "line 2"]
 
 
-def test_a_log_that_cannot_be_read_at_this_moment_is_read_at_the_next_attempt() -> None:
+async def test_a_log_that_cannot_be_read_at_this_moment_is_read_at_the_next_attempt() -> None:
     """As that of a pod that crashed at once, and is deleted and started again meanwhile."""
-
-    async def scenario() -> None:
-        informers = Informers(Store(pod()))
-        kubelet = Kubelet([([], "not now"), ([], "not now"), ([1], "ends")])
-        kubelet.before_end = lambda: None if kubelet.scripts else informers.end()
-        assert await followed(kubelet, informers) == ["line 1"]
-
-    run(scenario())
+    informers = Informers(Store(pod()))
+    kubelet = Kubelet([([], "not now"), ([], "not now"), ([1], "ends")])
+    kubelet.before_end = lambda: None if kubelet.scripts else informers.end()
+    assert await followed(kubelet, informers) == ["line 1"]
 
 
-def test_a_log_that_may_not_be_read_is_an_error() -> None:
-    async def scenario() -> None:
-        with pytest.raises(ExceptionGroup) as raised:
-            await followed(Kubelet([([], "forbidden")]), Informers(Store(pod())))
-        assert raised.group_contains(LogError, match="web-0: ")
-
-    run(scenario())
+async def test_a_log_that_may_not_be_read_is_an_error() -> None:
+    with pytest.raises(ExceptionGroup) as raised:
+        await followed(Kubelet([([], "forbidden")]), Informers(Store(pod())))
+    assert raised.group_contains(LogError, match="web-0: ")
 
 
 @pytest.mark.parametrize("most", [1, 2, None])
-def test_no_more_streams_are_open_than_allowed(most: int | None) -> None:
-    async def scenario() -> None:
-        informers = Informers(Store(*(pod(f"web-{index}", running=False) for index in range(4))))
-        kubelet = Kubelet([([1], "ends")] * 4)
-        told: list[str] = []
+async def test_no_more_streams_are_open_than_allowed(most: int | None) -> None:
+    informers = Informers(Store(*(pod(f"web-{index}", running=False) for index in range(4))))
+    kubelet = Kubelet([([1], "ends")] * 4)
+    told: list[str] = []
 
-        def before_end() -> None:
-            asyncio.get_running_loop().call_later(0.01, informers.changed.set)
-            if not kubelet.scripts:
-                asyncio.get_running_loop().call_later(1, informers.end)
+    def before_end() -> None:
+        asyncio.get_running_loop().call_later(0.01, informers.changed.set)
+        if not kubelet.scripts:
+            asyncio.get_running_loop().call_later(1, informers.end)
 
-        kubelet.before_end = before_end
-        assert len(await followed(kubelet, informers, streams=Streams(most, lambda: told.append("full")))) == 4
-        assert kubelet.most == (most or 4)
-        assert told == ([] if most is None else ["full"])
-
-    run(scenario())
+    kubelet.before_end = before_end
+    assert len(await followed(kubelet, informers, streams=Streams(most, lambda: told.append("full")))) == 4
+    assert kubelet.most == (most or 4)
+    assert told == ([] if most is None else ["full"])
 
 
 @pytest.mark.parametrize("later", [0.02, 0.5], ids=["before the first pause is over", "in a later pause"])
-def test_a_log_that_has_ended_is_done_with_once_its_run_is_seen_to_have_ended(later: float) -> None:
+async def test_a_log_that_has_ended_is_done_with_once_its_run_is_seen_to_have_ended(later: float) -> None:
     """Whoever waits for the last lines (`drained`) waits for the pod's status, and no longer."""
-
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        informers = Informers(Store(pod()))
-        kubelet = Kubelet([([1], "ends")] * 9)
-        follower = LogFollower(Client(kubelet), lambda _: True, PodLogOptions(), Lines())
-        following = asyncio.create_task(follower.run(informers, informers))  # type: ignore[arg-type]  # as above
-        await asyncio.sleep(later)
-        informers.put(pod(running=False))
-        changed = loop.time()
-        await follower.drained(60)
-        assert loop.time() - changed < 0.001
-        informers.end()
-        await following
-
-    run(scenario())
+    loop = asyncio.get_running_loop()
+    informers = Informers(Store(pod()))
+    kubelet = Kubelet([([1], "ends")] * 9)
+    follower = LogFollower(Client(kubelet), lambda _: True, PodLogOptions(), Lines())
+    following = asyncio.create_task(follower.run(informers, informers))  # type: ignore[arg-type]  # as above
+    await asyncio.sleep(later)
+    informers.put(pod(running=False))
+    changed = loop.time()
+    await follower.drained(60)
+    assert loop.time() - changed < 0.001
+    informers.end()
+    await following

@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import SmallServer
 
 from kuberuntime.cache.cache import Change
@@ -22,6 +21,8 @@ from leaderworkerset.operator.operatorcontroller import LoggingDriver, establish
 from leaderworkerset.operator.operatornames import SINGLETON
 from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
+
+pytestmark = pytest.mark.virtual_time
 
 PLACE = OperatorPlace(namespace="operators", image="lws:1", version="1.2.3")
 
@@ -107,44 +108,36 @@ def test_definitions_are_never_deleted() -> None:
     assert not [verbs for verbs in allowed if "delete" in verbs]
 
 
-def test_the_verbosity_follows_the_object_and_a_change_is_reported() -> None:
+async def test_the_verbosity_follows_the_object_and_a_change_is_reported() -> None:
     """R-OP-27: not at the first start; a level that the schema refuses means Normal."""
+    server = SmallServer()
+    opened = Caches(Client(server), (operatorcontroller.CLUSTERS,))
+    verbosity = Verbosity()
+    driver = LoggingDriver(verbosity, "operators", opened)
 
-    async def scenario() -> None:
-        server = SmallServer()
-        opened = Caches(Client(server), (operatorcontroller.CLUSTERS,))
-        verbosity = Verbosity()
-        driver = LoggingDriver(verbosity, "operators", opened)
+    async def plan_at(level: str) -> Plan:
+        server.put("cluster", metadata={"namespace": ""}, spec={"operatorLogLevel": level})
+        await asyncio.sleep(1)
+        return await driver.plan(SINGLETON)
 
-        async def plan_at(level: str) -> Plan:
-            server.put("cluster", metadata={"namespace": ""}, spec={"operatorLogLevel": level})
-            await asyncio.sleep(1)
-            return await driver.plan(SINGLETON)
-
-        async with background(*(informer.run() for informer in opened.all())):
-            assert await plan_at("Debug") == Plan()
-            assert verbosity.level == 4
-            (emitted,) = (await plan_at("TraceAll")).actions
-            assert verbosity.level == 8
-            assert isinstance(emitted, Emit)
-            assert [event.reason for event in emitted.events] == ["OperatorLogLevelChange"]
-            assert await plan_at("TraceAll") == Plan()
-            (emitted,) = (await plan_at("Loud")).actions
-            assert verbosity.level == 2
-
-    run(scenario())
+    async with background(*(informer.run() for informer in opened.all())):
+        assert await plan_at("Debug") == Plan()
+        assert verbosity.level == 4
+        (emitted,) = (await plan_at("TraceAll")).actions
+        assert verbosity.level == 8
+        assert isinstance(emitted, Emit)
+        assert [event.reason for event in emitted.events] == ["OperatorLogLevelChange"]
+        assert await plan_at("TraceAll") == Plan()
+        (emitted,) = (await plan_at("Loud")).actions
+        assert verbosity.level == 2
 
 
-def test_objects_of_other_names_are_ignored() -> None:
+async def test_objects_of_other_names_are_ignored() -> None:
     """R-OP-2: even if an older definition let them in."""
-
-    async def scenario() -> None:
-        specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
-        client = Client(SmallServer())
-        opened = Caches(client, (cache for spec in specs for cache in spec.caches))
-        for spec in specs:
-            driver = spec.build(opened, client, SystemClock())
-            assert await driver.plan(ObjectKey("", "other")) == Plan()
-        await asyncio.sleep(0)
-
-    run(scenario())
+    specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
+    client = Client(SmallServer())
+    opened = Caches(client, (cache for spec in specs for cache in spec.caches))
+    for spec in specs:
+        driver = spec.build(opened, client, SystemClock())
+        assert await driver.plan(ObjectKey("", "other")) == Plan()
+    await asyncio.sleep(0)

@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -36,16 +35,6 @@ def noise(lines: int = 100) -> tuple[str, ...]:
     return tuple(RANDOM.randbytes(40).hex() for _ in range(lines))
 
 
-def play(scenario: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
-    """Run a scenario on an API server."""
-
-    async def act() -> None:
-        async with api() as client:
-            await scenario(client)
-
-    asyncio.run(act())
-
-
 async def opened(client: Client, of_a_set: int = 1 << 20, in_all: int = 8 << 20) -> ConfigMapStore:
     """Return an open store."""
     store = ConfigMapStore(client, of_a_set=of_a_set, in_all=in_all, keeps=WEEK)
@@ -69,8 +58,8 @@ def size(obj: JSONObject) -> int:
     return len(obj["binaryData"][KEY]) * 3 // 4
 
 
-def test_an_episode_is_one_object_that_people_can_list_and_unpack() -> None:
-    async def scenario(client: Client) -> None:
+async def test_an_episode_is_one_object_that_people_can_list_and_unpack() -> None:
+    async with api() as client:
         store = await opened(client)
         kept = await store.keep(episode(), "leader")
         (obj,) = await objects(client)
@@ -87,11 +76,9 @@ def test_an_episode_is_one_object_that_people_can_list_and_unpack() -> None:
         assert store.has("leader")
         assert not store.has("another")
 
-    play(scenario)
 
-
-def test_failures_in_a_row_stay_within_the_bound_and_numbers_go_on_after_a_restart() -> None:
-    async def scenario(client: Client) -> None:
+async def test_failures_in_a_row_stay_within_the_bound_and_numbers_go_on_after_a_restart() -> None:
+    async with api() as client:
         store = await opened(client, of_a_set=10_000)
         other = await store.keep(episode("other"), "other")
         for number in range(200):
@@ -104,11 +91,9 @@ def test_failures_in_a_row_stay_within_the_bound_and_numbers_go_on_after_a_resta
         assert again.has("leader-199")
         assert (await again.keep(episode(lines=("x",)), "next")).number == 201
 
-    play(scenario)
 
-
-def test_a_namespace_with_many_failures_makes_room_before_one_with_few() -> None:
-    async def scenario(client: Client) -> None:
+async def test_a_namespace_with_many_failures_makes_room_before_one_with_few() -> None:
+    async with api() as client:
         for name in ("few", "many"):
             await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         store = await opened(client, in_all=60_000)
@@ -120,11 +105,9 @@ def test_a_namespace_with_many_failures_makes_room_before_one_with_few() -> None
         assert ("many", "set-19") in found
         assert ("many", "set-0") not in found
 
-    play(scenario)
 
-
-def test_old_episodes_are_removed_also_those_of_sets_that_are_gone_and_of_earlier_processes() -> None:
-    async def scenario(client: Client) -> None:
+async def test_old_episodes_are_removed_also_those_of_sets_that_are_gone_and_of_earlier_processes() -> None:
+    async with api() as client:
         await (await opened(client)).keep(episode("gone"), "first")
         store = await opened(client)
         await store.keep(episode(), "second")
@@ -136,11 +119,9 @@ def test_old_episodes_are_removed_also_those_of_sets_that_are_gone_and_of_earlie
         assert await objects(client) == []
         assert not store.has("first")
 
-    play(scenario)
 
-
-def test_an_episode_that_is_too_large_loses_its_earliest_lines_and_says_so() -> None:
-    async def scenario(client: Client) -> None:
+async def test_an_episode_that_is_too_large_loses_its_earliest_lines_and_says_so() -> None:
+    async with api() as client:
         store = await opened(client)
         lines = tuple(RANDOM.randbytes(2000).hex() for _ in range(200))
         kept = await store.keep(episode(lines=lines), "leader")
@@ -154,8 +135,6 @@ def test_an_episode_that_is_too_large_loses_its_earliest_lines_and_says_so() -> 
         with pytest.raises(ValueError, match="bytes without its logs"):
             await store.keep(huge, "huge")
 
-    play(scenario)
-
 
 BAD = (
     {"metadata": {"annotations": {labels.EPISODE_NUMBER: "9" * 5000}}},
@@ -167,8 +146,8 @@ BAD = (
 )
 
 
-def test_what_others_store_under_the_label_stops_nothing() -> None:
-    async def scenario(client: Client) -> None:
+async def test_what_others_store_under_the_label_stops_nothing() -> None:
+    async with api() as client:
         store = await opened(client)
         for number, patch in enumerate(BAD):
             await store.keep(episode(lines=()), f"bad-{number}")
@@ -181,8 +160,6 @@ def test_what_others_store_under_the_label_stops_nothing() -> None:
         found = await objects(client)
         assert len([obj for obj in found if place_of(obj) is not None]) == 4
         assert [one.lws for obj in found if place_of(obj) and (one := unpacked(obj))] == ["fine"]
-
-    play(scenario)
 
 
 def test_what_expands_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,8 +192,10 @@ class Dies:
 
 
 @pytest.mark.parametrize("sends", range(7))
-def test_a_manager_that_dies_at_any_request_leaves_whole_episodes_and_the_next_one_keeps_the_bound(sends: int) -> None:
-    async def scenario(client: Client) -> None:
+async def test_a_manager_that_dies_at_any_request_leaves_whole_episodes_and_the_next_one_keeps_the_bound(
+    sends: int,
+) -> None:
+    async with api() as client:
         before = await opened(client, of_a_set=1 << 20)
         for number in range(6):
             await before.keep(episode(lines=noise()), f"before-{number}")
@@ -235,18 +214,14 @@ def test_a_manager_that_dies_at_any_request_leaves_whole_episodes_and_the_next_o
         assert len({*numbers}) == len(numbers)
         assert (await again.keep(episode(lines=()), "last")).number == max(numbers) + 1
 
-    play(scenario)
 
-
-def test_a_refused_write_is_an_error_of_this_episode_only() -> None:
+async def test_a_refused_write_is_an_error_of_this_episode_only() -> None:
     class Refusing(Client):
         async def apply(self, resource: Any, obj: JSONObject, **options: Any) -> JSONObject:
             raise ForbiddenError({"message": "configmaps is forbidden"})
 
-    async def scenario(client: Client) -> None:
+    async with api() as client:
         store = await opened(Refusing(client._transport))
         with pytest.raises(ForbiddenError):
             await store.keep(episode(), "leader")
         assert not store.has("leader")
-
-    play(scenario)

@@ -1,7 +1,8 @@
 """The recorder on an API server in memory: which failures are episodes, and what it does when something cannot be read."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -96,20 +97,19 @@ class House:
         return self.episodes()
 
 
-def play(directory: Path, scenario: Callable[[House], Coroutine[Any, Any, None]]) -> None:
-    """Run a scenario in a house."""
-
-    async def act() -> None:
-        async with api() as client:
-            for definition in MANAGED.definitions():
-                await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="test")
-            await scenario(House(client, directory))
-
-    asyncio.run(act())
+@asynccontextmanager
+async def furnished(directory: Path) -> AsyncIterator[House]:
+    """Run a house."""
+    async with api() as client:
+        for definition in MANAGED.definitions():
+            await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="test")
+        yield House(client, directory)
 
 
-def test_a_recreation_that_is_recorded_after_the_leader_is_gone_is_an_episode_with_all_ranks(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
+async def test_a_recreation_that_is_recorded_after_the_leader_is_gone_is_an_episode_with_all_ranks(
+    tmp_path: Path,
+) -> None:
+    async with furnished(tmp_path) as house:
         await house.make_set()
         async with house.recording():
             leader, worker = await house.make_pod(0), await house.make_pod(1)
@@ -126,11 +126,11 @@ def test_a_recreation_that_is_recorded_after_the_leader_is_gone_is_an_episode_wi
             await house.fail(leader)
             assert [one.number for one in await house.until(lambda found: len(found) == 2)] == [1, 2]
 
-    play(tmp_path, scenario)
 
-
-def test_a_recreation_whose_record_the_next_one_writes_over_at_once_is_an_episode_of_its_own(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
+async def test_a_recreation_whose_record_the_next_one_writes_over_at_once_is_an_episode_of_its_own(
+    tmp_path: Path,
+) -> None:
+    async with furnished(tmp_path) as house:
         await house.make_set()
         async with house.recording():
             leader, worker = await house.make_pod(0), await house.make_pod(1)
@@ -142,11 +142,9 @@ def test_a_recreation_whose_record_the_next_one_writes_over_at_once_is_an_episod
             assert (first.outcome, first.recreations) == (Outcome.RECREATED, 1)
             assert (second.outcome, second.recreations) == (Outcome.FAILED, 2)
 
-    play(tmp_path, scenario)
 
-
-def test_a_group_that_ends_without_a_failure_is_no_episode(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
+async def test_a_group_that_ends_without_a_failure_is_no_episode(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
         await house.make_set()
         async with house.recording():
             leader, worker = await house.make_pod(0), await house.make_pod(1)
@@ -156,11 +154,9 @@ def test_a_group_that_ends_without_a_failure_is_no_episode(tmp_path: Path) -> No
             (only,) = await house.until(bool)
             assert (only.outcome, only.number) == (Outcome.FAILED, 1)
 
-    play(tmp_path, scenario)
 
-
-def test_each_failure_that_recreates_no_group_is_an_episode(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
+async def test_each_failure_that_recreates_no_group_is_an_episode(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
         await house.make_set("None")
         async with house.recording():
             leader, worker = await house.make_pod(0), await house.make_pod(1)
@@ -173,11 +169,9 @@ def test_each_failure_that_recreates_no_group_is_an_episode(tmp_path: Path) -> N
             assert len(await house.until(lambda found: len(found) > 2)) == 3
             assert meta.name(leader) == "web-0"
 
-    play(tmp_path, scenario)
 
-
-def test_what_an_earlier_process_recorded_is_not_written_again_without_its_logs(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
+async def test_what_an_earlier_process_recorded_is_not_written_again_without_its_logs(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
         await house.make_set()
         async with house.recording():
             leader = await house.make_pod(0)
@@ -193,8 +187,6 @@ def test_what_an_earlier_process_recorded_is_not_written_again_without_its_logs(
             assert (await house.until(lambda found: len(found) == 2))[0] == before[0]
         assert {name for name, _, _ in house.asked} == {"web-1/app"}
 
-    play(tmp_path, scenario)
-
 
 class WithoutSecrets(Client):
     """A client of a user who may not list Secrets."""
@@ -206,8 +198,8 @@ class WithoutSecrets(Client):
         return await super().list(resource, **options)
 
 
-def test_secrets_that_may_not_be_read_are_noted_and_an_unwritable_store_stops_nothing(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
+async def test_secrets_that_may_not_be_read_are_noted_and_an_unwritable_store_stops_nothing(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
         await house.make_set()
         house.client = WithoutSecrets(house.client._transport)
         async with house.recording():
@@ -222,11 +214,9 @@ def test_secrets_that_may_not_be_read_are_noted_and_an_unwritable_store_stops_no
             (only,) = await house.until(bool)
             assert "masked only where they look like some" in only.notes[0]
 
-    play(tmp_path, scenario)
 
-
-def test_logs_share_the_bytes_of_an_episode(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
+async def test_logs_share_the_bytes_of_an_episode(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
         await house.make_set()
         async with house.recording():
             pods = [await house.make_pod(rank) for rank in range(64)]
@@ -234,5 +224,3 @@ def test_logs_share_the_bytes_of_an_episode(tmp_path: Path) -> None:
                 await house.fail(pod)
             await house.until(lambda found: found and len(found[0].ranks[63].containers) == 1)
         assert house.asked[-1][1:] == (200, logsource.EPISODE_BYTES // 64)
-
-    play(tmp_path, scenario)

@@ -89,50 +89,41 @@ async def running(*replicas: Replica) -> AsyncIterator[None]:
             task.cancel()
 
 
-def test_replicas_agree_on_one_certificate_that_is_trusted_before_it_is_shown() -> None:
-    async def scenario() -> None:
-        async with api() as client:
-            await install(client)
-            first, second = Replica(client), Replica(client)
-            async with running(first, second):
-                shown = {await first.await_shown(1), await second.await_shown(1)}
-            found = await material(client)
-            assert shown == {found.serving.chain}
-            assert certificates.is_issued_by(found.serving.certificate, found.bundle)
-            assert await trusted(client) == {rotation.write(found)["ca.crt"]}
-            assert len(first.shown) == len(second.shown) == 1
-
-    asyncio.run(scenario())
+async def test_replicas_agree_on_one_certificate_that_is_trusted_before_it_is_shown() -> None:
+    async with api() as client:
+        await install(client)
+        first, second = Replica(client), Replica(client)
+        async with running(first, second):
+            shown = {await first.await_shown(1), await second.await_shown(1)}
+        found = await material(client)
+        assert shown == {found.serving.chain}
+        assert certificates.is_issued_by(found.serving.certificate, found.bundle)
+        assert await trusted(client) == {rotation.write(found)["ca.crt"]}
+        assert len(first.shown) == len(second.shown) == 1
 
 
-def test_what_is_good_already_is_not_written_again() -> None:
-    async def scenario() -> None:
-        async with api() as client:
-            await install(client)
-            async with running(first := Replica(client)):
-                await first.await_shown(1)
-            before = await client.get(SECRETS, PLACE.secret)
-            async with running(second := Replica(client)):
-                assert await second.await_shown(1) == first.shown[-1]
-            assert await client.get(SECRETS, PLACE.secret) == before
-
-    asyncio.run(scenario())
+async def test_what_is_good_already_is_not_written_again() -> None:
+    async with api() as client:
+        await install(client)
+        async with running(first := Replica(client)):
+            await first.await_shown(1)
+        before = await client.get(SECRETS, PLACE.secret)
+        async with running(second := Replica(client)):
+            assert await second.await_shown(1) == first.shown[-1]
+        assert await client.get(SECRETS, PLACE.secret) == before
 
 
-def test_a_certificate_that_was_taken_away_is_made_anew_under_the_same_authority() -> None:
-    async def scenario() -> None:
-        async with api() as client:
-            await install(client)
-            async with running(replica := Replica(client)):
-                await replica.await_shown(1)
-                before = await material(client)
-                await client.patch(SECRETS, PLACE.secret, {"data": {"tls.crt": None}}, kind="merge")
-                shown = await replica.await_shown(2)
-            after = await material(client)
-            assert after.authority == before.authority
-            assert shown == after.serving.chain != before.serving.chain
-
-    asyncio.run(scenario())
+async def test_a_certificate_that_was_taken_away_is_made_anew_under_the_same_authority() -> None:
+    async with api() as client:
+        await install(client)
+        async with running(replica := Replica(client)):
+            await replica.await_shown(1)
+            before = await material(client)
+            await client.patch(SECRETS, PLACE.secret, {"data": {"tls.crt": None}}, kind="merge")
+            shown = await replica.await_shown(2)
+        after = await material(client)
+        assert after.authority == before.authority
+        assert shown == after.serving.chain != before.serving.chain
 
 
 def test_the_loop_goes_on_while_keys_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,30 +149,23 @@ def test_the_loop_goes_on_while_keys_are_made(monkeypatch: pytest.MonkeyPatch) -
     assert turned == [True]
 
 
-def test_configurations_that_come_later_are_waited_for() -> None:
-    async def scenario() -> None:
-        async with api() as client:
-            await install(client)
-            key = ObjectKey("", configurations.VALIDATING_NAME)
-            await client.delete(VALIDATING_WEBHOOK_CONFIGURATIONS, key)
-            async with running(replica := Replica(client)):
-                await asyncio.sleep(0.2)
-                assert replica.shown == []
-                await client.create(*CONFIGURATIONS[1])
-                await replica.await_shown(1)
-
-    asyncio.run(scenario())
+async def test_configurations_that_come_later_are_waited_for() -> None:
+    async with api() as client:
+        await install(client)
+        key = ObjectKey("", configurations.VALIDATING_NAME)
+        await client.delete(VALIDATING_WEBHOOK_CONFIGURATIONS, key)
+        async with running(replica := Replica(client)):
+            await asyncio.sleep(0.2)
+            assert replica.shown == []
+            await client.create(*CONFIGURATIONS[1])
+            await replica.await_shown(1)
 
 
-def test_without_the_secret_there_is_nothing_to_begin_with() -> None:
+async def test_without_the_secret_there_is_nothing_to_begin_with() -> None:
     """R-CERT-1: the manager ends, and says what is missing."""
-
-    async def scenario() -> None:
-        async with api() as client:
-            with pytest.raises(ConfigError, match="Secret default/lws-webhook-server-cert not found: create it empty"):
-                await Replica(client).rotation.run()
-
-    asyncio.run(scenario())
+    async with api() as client:
+        with pytest.raises(ConfigError, match="Secret default/lws-webhook-server-cert not found: create it empty"):
+            await Replica(client).rotation.run()
 
 
 class LateSecrets:
@@ -210,27 +194,23 @@ class LateSecrets:
         await self._inner.close()
 
 
-def test_a_replica_that_has_not_seen_a_new_authority_does_not_take_it_back() -> None:
+async def test_a_replica_that_has_not_seen_a_new_authority_does_not_take_it_back() -> None:
     """Its watch of the secret may be late by minutes; API servers would distrust what the others serve meanwhile."""
-
-    async def scenario() -> None:
-        async with api() as client:
-            await install(client)
-            late = LateSecrets(client._transport)
-            behind, current = Replica(Client(late)), Replica(client)
-            async with running(behind, current):
-                await behind.await_shown(1)
-                await current.await_shown(1)
-                late.is_late = True
-                await client.patch(SECRETS, PLACE.secret, {"data": {"ca.key": None}}, kind="merge")
-                bundle = await until_renewed(client)
-                found = set[frozenset[str]]()
-                for _ in range(50):
-                    found.add(frozenset(await trusted(client)))
-                    await asyncio.sleep(0.02)
-            assert found == {frozenset({bundle})}
-
-    asyncio.run(scenario())
+    async with api() as client:
+        await install(client)
+        late = LateSecrets(client._transport)
+        behind, current = Replica(Client(late)), Replica(client)
+        async with running(behind, current):
+            await behind.await_shown(1)
+            await current.await_shown(1)
+            late.is_late = True
+            await client.patch(SECRETS, PLACE.secret, {"data": {"ca.key": None}}, kind="merge")
+            bundle = await until_renewed(client)
+            found = set[frozenset[str]]()
+            for _ in range(50):
+                found.add(frozenset(await trusted(client)))
+                await asyncio.sleep(0.02)
+        assert found == {frozenset({bundle})}
 
 
 async def until_renewed(client: Client) -> str:
@@ -247,36 +227,31 @@ async def until_renewed(client: Client) -> str:
     [ConnectionFailedError("cannot reach it"), failure(503, "ServiceUnavailable"), failure(429, "TooManyRequests")],
     ids=["unreachable", "503", "429"],
 )
-def test_an_api_server_that_is_away_at_first_is_waited_for(outage: Response | Exception) -> None:
+@pytest.mark.virtual_time
+async def test_an_api_server_that_is_away_at_first_is_waited_for(outage: Response | Exception) -> None:
     """Ending would put the restart of this pod off by minutes after the outage."""
-
-    async def scenario() -> None:
-        missing = failure(404, "NotFound")
-        transport = ScriptedTransport(*[outage] * 20, missing)
-        with pytest.raises(ConfigError, match="create it empty"):
-            await Replica(Client(transport), VirtualClock()).rotation.run()
-        assert len(transport.requests) == 21
-
-    virtualtime.run(scenario())
+    missing = failure(404, "NotFound")
+    transport = ScriptedTransport(*[outage] * 20, missing)
+    with pytest.raises(ConfigError, match="create it empty"):
+        await Replica(Client(transport), VirtualClock()).rotation.run()
+    assert len(transport.requests) == 21
 
 
-def test_a_plan_follows_within_a_minute_when_the_wall_clock_was_set_and_only_then() -> None:
-    async def scenario() -> None:
-        clock, planned = VirtualClock(), list[float]()
-        follower = _ClockFollower(clock, lambda: planned.append(clock.monotonic()))
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(follower.run())
-            await asyncio.sleep(86400)
-            assert planned == []
-            for jump in (400 * 86400.0, -400 * 86400.0, 0.0):
-                clock.jump = jump
-                began = clock.monotonic()
-                await asyncio.sleep(10 * LOOK_AT_CLOCK)
-                assert len(planned) == 1
-                assert planned.pop() - began <= LOOK_AT_CLOCK
-            running.cancel()
-
-    virtualtime.run(scenario())
+@pytest.mark.virtual_time
+async def test_a_plan_follows_within_a_minute_when_the_wall_clock_was_set_and_only_then() -> None:
+    clock, planned = VirtualClock(), list[float]()
+    follower = _ClockFollower(clock, lambda: planned.append(clock.monotonic()))
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(follower.run())
+        await asyncio.sleep(86400)
+        assert planned == []
+        for jump in (400 * 86400.0, -400 * 86400.0, 0.0):
+            clock.jump = jump
+            began = clock.monotonic()
+            await asyncio.sleep(10 * LOOK_AT_CLOCK)
+            assert len(planned) == 1
+            assert planned.pop() - began <= LOOK_AT_CLOCK
+        running.cancel()
 
 
 def test_a_certificate_that_ended_by_a_clock_that_was_set_is_renewed_without_a_restart() -> None:

@@ -53,17 +53,13 @@ def server(*, body_seconds: float = SECONDS) -> WebhookServer:
     )
 
 
-def test_a_review_is_answered_over_https() -> None:
+async def test_a_review_is_answered_over_https() -> None:
     """R-OP-50: it is ready when it answers; HTTP/1.1 (R-MGR-5)."""
-
-    async def scenario() -> None:
-        async with server() as running, aiohttp.ClientSession() as client:
-            assert running.is_ready
-            async with client.post(running.url + MUTATE_POD, json=review(), ssl=trust()) as answer:
-                assert answer.version == aiohttp.HttpVersion11
-                assert (await answer.json())["response"] == {"uid": "u", "allowed": True}
-
-    asyncio.run(scenario())
+    async with server() as running, aiohttp.ClientSession() as client:
+        assert running.is_ready
+        async with client.post(running.url + MUTATE_POD, json=review(), ssl=trust()) as answer:
+            assert answer.version == aiohttp.HttpVersion11
+            assert (await answer.json())["response"] == {"uid": "u", "allowed": True}
 
 
 def test_it_answers_while_the_loop_of_the_controllers_is_busy() -> None:
@@ -109,31 +105,24 @@ def test_a_large_review_lets_small_ones_pass() -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", MUTATE_POD, 405), ("POST", "/convert", 404)])
-def test_other_requests_are_not_served(method: str, path: str, status: int) -> None:
+async def test_other_requests_are_not_served(method: str, path: str, status: int) -> None:
     """R-WHC-2."""
-
-    async def scenario() -> None:
-        async with (
-            server() as running,
-            aiohttp.ClientSession() as client,
-            client.request(method, running.url + path, ssl=trust()) as answer,
-        ):
-            assert answer.status == status
-
-    asyncio.run(scenario())
+    async with (
+        server() as running,
+        aiohttp.ClientSession() as client,
+        client.request(method, running.url + path, ssl=trust()) as answer,
+    ):
+        assert answer.status == status
 
 
-def test_a_body_beyond_reason_is_refused() -> None:
-    async def scenario() -> None:
-        body = io.BytesIO(b" " * (LARGEST_BODY + 1))
-        async with (
-            server() as running,
-            aiohttp.ClientSession() as client,
-            client.post(running.url + MUTATE_POD, data=body, ssl=trust()) as answer,
-        ):
-            assert answer.status == 413
-
-    asyncio.run(scenario())
+async def test_a_body_beyond_reason_is_refused() -> None:
+    body = io.BytesIO(b" " * (LARGEST_BODY + 1))
+    async with (
+        server() as running,
+        aiohttp.ClientSession() as client,
+        client.post(running.url + MUTATE_POD, data=body, ssl=trust()) as answer,
+    ):
+        assert answer.status == 413
 
 
 def test_a_fault_of_ours_is_a_denial_that_says_so() -> None:
@@ -175,16 +164,13 @@ def test_a_replaced_certificate_serves_new_connections() -> None:
     asyncio.run(scenario())
 
 
-def test_a_draining_server_answers_and_keeps_no_connection() -> None:
-    async def scenario() -> None:
-        async with server() as running, aiohttp.ClientSession() as client:
-            async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
-                assert "Connection" not in answer.headers
-            running.drain()
-            async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
-                assert (answer.status, answer.headers["Connection"]) == (200, "close")
-
-    asyncio.run(scenario())
+async def test_a_draining_server_answers_and_keeps_no_connection() -> None:
+    async with server() as running, aiohttp.ClientSession() as client:
+        async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
+            assert "Connection" not in answer.headers
+        running.drain()
+        async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
+            assert (answer.status, answer.headers["Connection"]) == (200, "close")
 
 
 def test_every_request_is_observed_with_its_code() -> None:
@@ -256,32 +242,25 @@ def test_an_ipv6_address_is_bracketed() -> None:
 
 
 @pytest.mark.slow
-def test_half_open_connections_keep_no_api_server_out() -> None:
+async def test_half_open_connections_keep_no_api_server_out() -> None:
     """Three hundred, and nobody has to wait until their time is over."""
-
-    async def scenario() -> None:
-        async with server() as running, aiohttp.ClientSession() as client:
-            with ExitStack() as crowd:
-                port = int(running.url.rsplit(":", 1)[1])
-                crowded = [crowd.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(300)]
-                async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
-                    assert answer.status == 200
-                crowded[0].settimeout(LIMIT)
-                assert await asyncio.to_thread(crowded[0].recv, 1) == b""
-
-    asyncio.run(scenario())
-
-
-def test_a_body_that_does_not_come_is_not_waited_for() -> None:
-    async def scenario() -> None:
-        async with asyncio.timeout(LIMIT), server(body_seconds=0.1) as running:
+    async with server() as running, aiohttp.ClientSession() as client:
+        with ExitStack() as crowd:
             port = int(running.url.rsplit(":", 1)[1])
-            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
-            writer.write(f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode())
-            assert (await reader.readline()).startswith(b"HTTP/1.1 408 ")
-            writer.transport.abort()
+            crowded = [crowd.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(300)]
+            async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
+                assert answer.status == 200
+            crowded[0].settimeout(LIMIT)
+            assert await asyncio.to_thread(crowded[0].recv, 1) == b""
 
-    asyncio.run(scenario())
+
+async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async with asyncio.timeout(LIMIT), server(body_seconds=0.1) as running:
+        port = int(running.url.rsplit(":", 1)[1])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
+        writer.write(f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 408 ")
+        writer.transport.abort()
 
 
 @pytest.mark.slow
@@ -343,22 +322,18 @@ def test_bodies_that_come_slowly_keep_no_api_server_out() -> None:
     asyncio.run(scenario())
 
 
-def test_the_rest_of_a_body_is_waited_for_no_longer_than_its_bound() -> None:
+async def test_the_rest_of_a_body_is_waited_for_no_longer_than_its_bound() -> None:
     """Of a client that stays: the connection is closed. Of one that leaves: nothing of it is kept."""
-
-    async def scenario() -> None:
-        async with server() as running:
-            loop, port = running._loop, int(running.url.rsplit(":", 1)[1])
-            at_rest = len(asyncio.all_tasks(loop))
-            with StandingTime(loop) as time:
-                staying, leaving = [
-                    await asyncio.to_thread(HalfSent, port, "POST /elsewhere HTTP/1.1", trust()) for _ in range(2)
-                ]
-                leaving.leave()
-                assert (staying.status, leaving.status) == (404, 404)
-                await time.move(LINGER_SECONDS)
-                assert await asyncio.to_thread(staying.read_to_end)
-                assert await tasks_end(loop, at_rest)
-                staying.leave()
-
-    asyncio.run(scenario())
+    async with server() as running:
+        loop, port = running._loop, int(running.url.rsplit(":", 1)[1])
+        at_rest = len(asyncio.all_tasks(loop))
+        with StandingTime(loop) as time:
+            staying, leaving = [
+                await asyncio.to_thread(HalfSent, port, "POST /elsewhere HTTP/1.1", trust()) for _ in range(2)
+            ]
+            leaving.leave()
+            assert (staying.status, leaving.status) == (404, 404)
+            await time.move(LINGER_SECONDS)
+            assert await asyncio.to_thread(staying.read_to_end)
+            assert await tasks_end(loop, at_rest)
+            staying.leave()

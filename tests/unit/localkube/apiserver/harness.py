@@ -138,18 +138,25 @@ def served() -> tuple[Kind, ...]:
     return tuple(kinds())
 
 
+@asynccontextmanager
+async def serving(store: Store | None = None, *, max_pods: int | None = None) -> AsyncIterator[Api]:
+    """Start a fresh server; tests whose argument is `api` have one."""
+    clock = StoppedClock()
+    server = ApiServer(store or Store(), served(), clock, ServerOptions(random=Random(1), max_pods=max_pods))
+    try:
+        await server.start()
+        async with asyncio.timeout(10):
+            yield Api(server, clock)
+    finally:
+        await server.close()
+
+
 def run(scenario: Callable[[Api], Awaitable[None]], store: Store | None = None, *, max_pods: int | None = None) -> None:
     """Run a scenario on a fresh server."""
 
     async def with_server() -> None:
-        clock = StoppedClock()
-        server = ApiServer(store or Store(), served(), clock, ServerOptions(random=Random(1), max_pods=max_pods))
-        try:
-            await server.start()
-            async with asyncio.timeout(10):
-                await scenario(Api(server, clock))
-        finally:
-            await server.close()
+        async with serving(store, max_pods=max_pods) as api:
+            await scenario(api)
 
     asyncio.run(with_server())
 

@@ -10,65 +10,53 @@ from localkube.apiserver.storage.store import Store
 DEFINITION = f"{CRDS}/widgets.example.org"
 
 
-def test_a_kind_is_served_from_its_definition_on() -> None:
-    async def scenario(api: Api) -> None:
-        assert (await api.get(WIDGETS)).code == 404
-        created = await api.create(CRDS, definition())
-        assert {"Established", "NamesAccepted"} <= {one["type"] for one in created["status"]["conditions"]}
-        answer = await api.create(WIDGETS, widget(size=2))
-        assert answer["spec"] == {"size": 2, "replicas": 1}
-        listed = await api.get(WIDGETS)
-        assert (listed["kind"], listed["items"][0]["kind"]) == ("WidgetList", "Widget")
-        invalid = await api.create(WIDGETS, widget("b", size=0))
-        assert invalid.refusal[:2] == (422, "Invalid")
-
-    run(scenario)
+async def test_a_kind_is_served_from_its_definition_on(api: Api) -> None:
+    assert (await api.get(WIDGETS)).code == 404
+    created = await api.create(CRDS, definition())
+    assert {"Established", "NamesAccepted"} <= {one["type"] for one in created["status"]["conditions"]}
+    answer = await api.create(WIDGETS, widget(size=2))
+    assert answer["spec"] == {"size": 2, "replicas": 1}
+    listed = await api.get(WIDGETS)
+    assert (listed["kind"], listed["items"][0]["kind"]) == ("WidgetList", "Widget")
+    invalid = await api.create(WIDGETS, widget("b", size=0))
+    assert invalid.refusal[:2] == (422, "Invalid")
 
 
-def test_a_definition_that_changes_ends_the_watches_of_its_kind() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CRDS, definition())
-        async with api.watch(WIDGETS) as watch:
-            ending = asyncio.ensure_future(watch.next())
-            await asyncio.sleep(0)
-            await api.patch(DEFINITION, {"spec": {"names": {"shortNames": ["wi"]}}})
-            assert await ending is None
-        assert (await api.get(WIDGETS)).code == 200
-
-    run(scenario)
-
-
-def test_a_kind_is_built_anew_when_the_spec_of_its_definition_changes_and_by_no_other_write() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CRDS, definition())
-        registry = api.server.backend.registry
-        first = registry.find("example.org", "v1", "widgets")
-        await api.patch(DEFINITION, {"metadata": {"labels": {"a": "b"}}})
-        assert first is not None
-        assert registry.find("example.org", "v1", "widgets") is first
+async def test_a_definition_that_changes_ends_the_watches_of_its_kind(api: Api) -> None:
+    await api.create(CRDS, definition())
+    async with api.watch(WIDGETS) as watch:
+        ending = asyncio.ensure_future(watch.next())
+        await asyncio.sleep(0)
         await api.patch(DEFINITION, {"spec": {"names": {"shortNames": ["wi"]}}})
-        redefined = registry.find("example.org", "v1", "widgets")
-        assert redefined is not None
-        assert redefined.kind.short_names == ("wi",)
-
-    run(scenario)
+        assert await ending is None
+    assert (await api.get(WIDGETS)).code == 200
 
 
-def test_a_definition_goes_when_its_objects_are_gone() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CRDS, definition())
-        held = widget("held")
-        held["metadata"]["finalizers"] = ["example.org/hold"]
-        await api.create(WIDGETS, held)
-        await api.create(WIDGETS, widget("free"))
-        await api.delete(DEFINITION)
-        assert [item["metadata"]["name"] for item in (await api.get(WIDGETS))["items"]] == ["held"]
-        assert (await api.get(DEFINITION))["metadata"]["deletionTimestamp"]
-        await api.patch(f"{WIDGETS}/held", {"metadata": {"finalizers": None}})
-        assert (await api.get(DEFINITION)).code == 404
-        assert (await api.get(WIDGETS)).code == 404
+async def test_a_kind_is_built_anew_when_the_spec_of_its_definition_changes_and_by_no_other_write(api: Api) -> None:
+    await api.create(CRDS, definition())
+    registry = api.server.backend.registry
+    first = registry.find("example.org", "v1", "widgets")
+    await api.patch(DEFINITION, {"metadata": {"labels": {"a": "b"}}})
+    assert first is not None
+    assert registry.find("example.org", "v1", "widgets") is first
+    await api.patch(DEFINITION, {"spec": {"names": {"shortNames": ["wi"]}}})
+    redefined = registry.find("example.org", "v1", "widgets")
+    assert redefined is not None
+    assert redefined.kind.short_names == ("wi",)
 
-    run(scenario)
+
+async def test_a_definition_goes_when_its_objects_are_gone(api: Api) -> None:
+    await api.create(CRDS, definition())
+    held = widget("held")
+    held["metadata"]["finalizers"] = ["example.org/hold"]
+    await api.create(WIDGETS, held)
+    await api.create(WIDGETS, widget("free"))
+    await api.delete(DEFINITION)
+    assert [item["metadata"]["name"] for item in (await api.get(WIDGETS))["items"]] == ["held"]
+    assert (await api.get(DEFINITION))["metadata"]["deletionTimestamp"]
+    await api.patch(f"{WIDGETS}/held", {"metadata": {"finalizers": None}})
+    assert (await api.get(DEFINITION)).code == 404
+    assert (await api.get(WIDGETS)).code == 404
 
 
 def test_a_restart_serves_what_was_defined(tmp_path: Path) -> None:

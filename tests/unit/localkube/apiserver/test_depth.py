@@ -46,29 +46,26 @@ def deep_definition(depth: int) -> dict[str, Any]:
     return definition(properties={"spec": {"type": "object", "properties": {"data": schema}}})
 
 
-def test_the_deepest_object_is_served_by_every_verb(less_stack: None) -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CRDS, definition(**OPEN))
-        made = deep_widget(MAX_DEPTH)
-        assert (await api.create(WIDGETS, made)).code == 201
-        metadata = {"name": "a", "resourceVersion": (await api.get(f"{WIDGETS}/a"))["metadata"]["resourceVersion"]}
-        changed = {**made, "metadata": metadata, "spec": {"data": nested(MAX_DEPTH - 2, "other")}}
-        assert (await api.update(f"{WIDGETS}/a", changed, fieldManager="other")).code == 200
-        assert (await api.patch(f"{WIDGETS}/a", made)).code == 200
-        replace = [{"op": "replace", "path": "/spec/data", "value": nested(MAX_DEPTH - 2, 3)}]
-        assert (await api.patch(f"{WIDGETS}/a", replace, "json-patch+json")).code == 200
-        assert (await api.apply(f"{WIDGETS}/a", made, force="true")).code == 200
-        assert (await api.apply(f"{WIDGETS}/a", deep_widget(3), force="true")).code == 200
-        assert (await api.apply(f"{WIDGETS}/b", deep_widget(MAX_DEPTH, "b"), fieldValidation="Strict")).code == 201
-        written = yaml.safe_dump(deep_widget(MAX_DEPTH, "c"), default_flow_style=True).encode()
-        assert (await api.send("POST", WIDGETS, written, headers=YAML)).code == 201
-        for form in ("application/json", "application/yaml", "application/json;as=Table;v=v1;g=meta.k8s.io"):
-            for path in (WIDGETS, f"{WIDGETS}/a"):
-                assert (await api.send("GET", path, headers={"accept": form})).code == 200
-        assert (await api.delete(f"{WIDGETS}/a")).code == 200
-        assert (await api.delete(WIDGETS)).code == 200
-
-    run(scenario)
+async def test_the_deepest_object_is_served_by_every_verb(api: Api, less_stack: None) -> None:
+    await api.create(CRDS, definition(**OPEN))
+    made = deep_widget(MAX_DEPTH)
+    assert (await api.create(WIDGETS, made)).code == 201
+    metadata = {"name": "a", "resourceVersion": (await api.get(f"{WIDGETS}/a"))["metadata"]["resourceVersion"]}
+    changed = {**made, "metadata": metadata, "spec": {"data": nested(MAX_DEPTH - 2, "other")}}
+    assert (await api.update(f"{WIDGETS}/a", changed, fieldManager="other")).code == 200
+    assert (await api.patch(f"{WIDGETS}/a", made)).code == 200
+    replace = [{"op": "replace", "path": "/spec/data", "value": nested(MAX_DEPTH - 2, 3)}]
+    assert (await api.patch(f"{WIDGETS}/a", replace, "json-patch+json")).code == 200
+    assert (await api.apply(f"{WIDGETS}/a", made, force="true")).code == 200
+    assert (await api.apply(f"{WIDGETS}/a", deep_widget(3), force="true")).code == 200
+    assert (await api.apply(f"{WIDGETS}/b", deep_widget(MAX_DEPTH, "b"), fieldValidation="Strict")).code == 201
+    written = yaml.safe_dump(deep_widget(MAX_DEPTH, "c"), default_flow_style=True).encode()
+    assert (await api.send("POST", WIDGETS, written, headers=YAML)).code == 201
+    for form in ("application/json", "application/yaml", "application/json;as=Table;v=v1;g=meta.k8s.io"):
+        for path in (WIDGETS, f"{WIDGETS}/a"):
+            assert (await api.send("GET", path, headers={"accept": form})).code == 200
+    assert (await api.delete(f"{WIDGETS}/a")).code == 200
+    assert (await api.delete(WIDGETS)).code == 200
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH - 6, MAX_DEPTH - 5, MAX_DEPTH - 4, MAX_DEPTH])
@@ -89,30 +86,24 @@ def test_the_deepest_object_can_be_sent_back_with_its_managed_fields(depth: int,
     run(scenario)
 
 
-def test_the_deepest_definition_is_served(less_stack: None) -> None:
-    async def scenario(api: Api) -> None:
-        made = deep_definition(MAX_DEPTH)
-        assert (await api.create(CRDS, made)).code == 201
-        assert (await api.apply(f"{CRDS}/widgets.example.org", made, force="true")).code == 200
-        assert (await api.create(WIDGETS, widget(data={"a": {"a": {}}}))).code == 201
-        assert (await api.apply(f"{WIDGETS}/a", {**widget(), "spec": {"data": {"a": {}}}}, force="true")).code == 200
-        assert (await api.get("/openapi/v3/apis/example.org/v1")).code == 200
-
-    run(scenario)
+async def test_the_deepest_definition_is_served(api: Api, less_stack: None) -> None:
+    made = deep_definition(MAX_DEPTH)
+    assert (await api.create(CRDS, made)).code == 201
+    assert (await api.apply(f"{CRDS}/widgets.example.org", made, force="true")).code == 200
+    assert (await api.create(WIDGETS, widget(data={"a": {"a": {}}}))).code == 201
+    assert (await api.apply(f"{WIDGETS}/a", {**widget(), "spec": {"data": {"a": {}}}}, force="true")).code == 200
+    assert (await api.get("/openapi/v3/apis/example.org/v1")).code == 200
 
 
-def test_annotations_of_kubectl_may_be_as_deep(less_stack: None) -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CRDS, definition(**OPEN))
-        for depth in (MAX_DEPTH, MAX_DEPTH * 20, 100_000):
-            deep = "[" * depth + "]" * depth
-            last = {"kubectl.kubernetes.io/last-applied-configuration": '{"spec":{"data":' + deep + "}}"}
-            obj = widget(f"a{depth}", size=1) | {"metadata": {"name": f"a{depth}", "annotations": last}}
-            assert (await api.create(WIDGETS, obj, fieldManager="kubectl-client-side-apply")).code == 201
-            applied = await api.apply(f"{WIDGETS}/a{depth}", widget(f"a{depth}", size=2), "kubectl", force="true")
-            assert applied.code == 200
-
-    run(scenario)
+async def test_annotations_of_kubectl_may_be_as_deep(api: Api, less_stack: None) -> None:
+    await api.create(CRDS, definition(**OPEN))
+    for depth in (MAX_DEPTH, MAX_DEPTH * 20, 100_000):
+        deep = "[" * depth + "]" * depth
+        last = {"kubectl.kubernetes.io/last-applied-configuration": '{"spec":{"data":' + deep + "}}"}
+        obj = widget(f"a{depth}", size=1) | {"metadata": {"name": f"a{depth}", "annotations": last}}
+        assert (await api.create(WIDGETS, obj, fieldManager="kubectl-client-side-apply")).code == 201
+        applied = await api.apply(f"{WIDGETS}/a{depth}", widget(f"a{depth}", size=2), "kubectl", force="true")
+        assert applied.code == 200
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 9_000, 200_000])
@@ -132,43 +123,34 @@ def test_what_is_deeper_is_refused(media: str, depth: int) -> None:
     run(scenario)
 
 
-def test_a_json_patch_cannot_make_an_object_deeper() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CRDS, definition(**OPEN))
-        await api.create(WIDGETS, deep_widget(MAX_DEPTH))
-        deeper = [{"op": "copy", "from": "/spec", "path": "/spec/data/a"}]
-        assert (await api.patch(f"{WIDGETS}/a", deeper, "json-patch+json")).refusal == (
-            400,
-            "BadRequest",
-            f"json: {TOO_DEEP}",
-        )
-
-    run(scenario)
+async def test_a_json_patch_cannot_make_an_object_deeper(api: Api) -> None:
+    await api.create(CRDS, definition(**OPEN))
+    await api.create(WIDGETS, deep_widget(MAX_DEPTH))
+    deeper = [{"op": "copy", "from": "/spec", "path": "/spec/data/a"}]
+    assert (await api.patch(f"{WIDGETS}/a", deeper, "json-patch+json")).refusal == (
+        400,
+        "BadRequest",
+        f"json: {TOO_DEEP}",
+    )
 
 
-def test_many_operations_of_a_json_patch_cannot_either() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CRDS, definition(**OPEN))
-        await api.create(WIDGETS, widget(data={}))
-        part = nested(40, {})
-        place = "/0/a/a/a" * 10
-        adds = [{"op": "add", "path": "/spec/data" + place * times, "value": part} for times in range(100)]
-        answer = await api.patch(f"{WIDGETS}/a", adds, "json-patch+json")
-        assert answer.refusal == (400, "BadRequest", f"json: {TOO_DEEP}")
-
-    run(scenario)
+async def test_many_operations_of_a_json_patch_cannot_either(api: Api) -> None:
+    await api.create(CRDS, definition(**OPEN))
+    await api.create(WIDGETS, widget(data={}))
+    part = nested(40, {})
+    place = "/0/a/a/a" * 10
+    adds = [{"op": "add", "path": "/spec/data" + place * times, "value": part} for times in range(100)]
+    answer = await api.patch(f"{WIDGETS}/a", adds, "json-patch+json")
+    assert answer.refusal == (400, "BadRequest", f"json: {TOO_DEEP}")
 
 
-def test_copies_of_a_json_patch_cannot_fill_the_memory() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CRDS, definition(**OPEN))
-        await api.create(WIDGETS, widget(data={"text": "x" * 1000}))
-        doubled = [{"op": "copy", "from": "/spec/data", "path": f"/spec/data/{number}"} for number in range(60)]
-        answer = await api.patch(f"{WIDGETS}/a", doubled, "json-patch+json")
-        assert answer.code == 422
-        assert "Unable to complete the copy, the accumulated size increase of copy is " in answer["message"]
-
-    run(scenario)
+async def test_copies_of_a_json_patch_cannot_fill_the_memory(api: Api) -> None:
+    await api.create(CRDS, definition(**OPEN))
+    await api.create(WIDGETS, widget(data={"text": "x" * 1000}))
+    doubled = [{"op": "copy", "from": "/spec/data", "path": f"/spec/data/{number}"} for number in range(60)]
+    answer = await api.patch(f"{WIDGETS}/a", doubled, "json-patch+json")
+    assert answer.code == 422
+    assert "Unable to complete the copy, the accumulated size increase of copy is " in answer["message"]
 
 
 BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -187,19 +169,13 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
     ids=["billion laughs", "deep", "recursive", "key"],
 )
 @pytest.mark.parametrize("media", ["application/yaml", "application/apply-patch+yaml"])
-def test_yaml_that_would_fill_the_memory_is_refused(media: str, text: str, problem: str) -> None:
-    async def scenario(api: Api) -> None:
-        method, path = ("POST", CONFIG_MAPS) if media == "application/yaml" else ("PATCH", f"{CONFIG_MAPS}/settings")
-        answer = await api.send(method, path, text.encode(), headers={"content-type": media}, fieldManager="a")
-        assert answer.refusal == (400, "BadRequest", f"error converting YAML to JSON: yaml: {problem}")
-
-    run(scenario)
+async def test_yaml_that_would_fill_the_memory_is_refused(api: Api, media: str, text: str, problem: str) -> None:
+    method, path = ("POST", CONFIG_MAPS) if media == "application/yaml" else ("PATCH", f"{CONFIG_MAPS}/settings")
+    answer = await api.send(method, path, text.encode(), headers={"content-type": media}, fieldManager="a")
+    assert answer.refusal == (400, "BadRequest", f"error converting YAML to JSON: yaml: {problem}")
 
 
-def test_keys_of_yaml_become_strings_as_json_has_them() -> None:
-    async def scenario(api: Api) -> None:
-        text = b"metadata: {name: settings}\ndata: {1: a, on: b, 1.5: c, 1e3: d}\n"
-        answer = await api.send("POST", CONFIG_MAPS, text, headers=YAML)
-        assert answer["data"] == {"1": "a", "true": "b", "1.5": "c", "1000": "d"}
-
-    run(scenario)
+async def test_keys_of_yaml_become_strings_as_json_has_them(api: Api) -> None:
+    text = b"metadata: {name: settings}\ndata: {1: a, on: b, 1.5: c, 1e3: d}\n"
+    answer = await api.send("POST", CONFIG_MAPS, text, headers=YAML)
+    assert answer["data"] == {"1": "a", "true": "b", "1.5": "c", "1000": "d"}

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.localkube.apiserver.harness import Api, pod, run
+from tests.unit.localkube.apiserver.harness import Api, pod
 
 PODS = "/api/v1/namespaces/default/pods"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -32,18 +32,15 @@ async def evict(api: Api, **options: Any) -> Any:
     return await api.create(f"{PODS}/web/eviction", body)
 
 
-def test_a_granted_eviction_is_recorded_before_the_pod_goes() -> None:
-    async def scenario(api: Api) -> None:
-        await create_pod(api)
-        await create_budget(api, {"disruptionsAllowed": 1})
-        assert (await evict(api, dryRun=["All"])).code == 201
-        assert "disruptedPods" not in (await api.get(f"{BUDGETS}/web"))["status"]
-        assert (await evict(api)).code == 201
-        status = (await api.get(f"{BUDGETS}/web"))["status"]
-        assert (status["disruptionsAllowed"], [*status["disruptedPods"]]) == (0, ["web"])
-        assert (await api.get(f"{PODS}/web")).code == 404
-
-    run(scenario)
+async def test_a_granted_eviction_is_recorded_before_the_pod_goes(api: Api) -> None:
+    await create_pod(api)
+    await create_budget(api, {"disruptionsAllowed": 1})
+    assert (await evict(api, dryRun=["All"])).code == 201
+    assert "disruptedPods" not in (await api.get(f"{BUDGETS}/web"))["status"]
+    assert (await evict(api)).code == 201
+    status = (await api.get(f"{BUDGETS}/web"))["status"]
+    assert (status["disruptionsAllowed"], [*status["disruptedPods"]]) == (0, ["web"])
+    assert (await api.get(f"{PODS}/web")).code == 404
 
 
 @pytest.mark.parametrize(
@@ -70,50 +67,38 @@ def test_a_granted_eviction_is_recorded_before_the_pod_goes() -> None:
         ),
     ],
 )
-def test_an_eviction_that_the_budget_does_not_allow_says_why(status: dict[str, Any], why: str) -> None:
-    async def scenario(api: Api) -> None:
-        await create_pod(api)
-        await create_budget(api, status)
-        refused = await evict(api)
-        assert refused.refusal == (429, "TooManyRequests", TOO_MANY)
-        assert refused["details"]["causes"] == [{"reason": "DisruptionBudget", "message": why}]
-        assert (await api.get(f"{PODS}/web")).code == 200
-
-    run(scenario)
+async def test_an_eviction_that_the_budget_does_not_allow_says_why(api: Api, status: dict[str, Any], why: str) -> None:
+    await create_pod(api)
+    await create_budget(api, status)
+    refused = await evict(api)
+    assert refused.refusal == (429, "TooManyRequests", TOO_MANY)
+    assert refused["details"]["causes"] == [{"reason": "DisruptionBudget", "message": why}]
+    assert (await api.get(f"{PODS}/web")).code == 200
 
 
-def test_a_budget_that_cannot_be_counted_with_forbids_evictions() -> None:
-    async def scenario(api: Api) -> None:
-        await create_pod(api)
-        many = {f"pod-{index}": "2026-01-01T00:00:00Z" for index in range(2001)}
-        await create_budget(api, {"disruptionsAllowed": 5, "disruptedPods": many})
-        assert (await evict(api)).code == 403
-        await api.delete(f"{BUDGETS}/web")
-        await create_budget(api, {"disruptionsAllowed": -1})
-        assert (await evict(api)).code == 403
-
-    run(scenario)
+async def test_a_budget_that_cannot_be_counted_with_forbids_evictions(api: Api) -> None:
+    await create_pod(api)
+    many = {f"pod-{index}": "2026-01-01T00:00:00Z" for index in range(2001)}
+    await create_budget(api, {"disruptionsAllowed": 5, "disruptedPods": many})
+    assert (await evict(api)).code == 403
+    await api.delete(f"{BUDGETS}/web")
+    await create_budget(api, {"disruptionsAllowed": -1})
+    assert (await evict(api)).code == 403
 
 
-def test_a_pod_of_two_budgets_is_not_evicted() -> None:
-    async def scenario(api: Api) -> None:
-        await create_pod(api)
-        await create_budget(api, {"disruptionsAllowed": 1})
-        await create_budget(api, {"disruptionsAllowed": 1}, name="other")
-        text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        assert (await evict(api)).refusal == (500, "", text)
-
-    run(scenario)
+async def test_a_pod_of_two_budgets_is_not_evicted(api: Api) -> None:
+    await create_pod(api)
+    await create_budget(api, {"disruptionsAllowed": 1})
+    await create_budget(api, {"disruptionsAllowed": 1}, name="other")
+    text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+    assert (await evict(api)).refusal == (500, "", text)
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-def test_no_budget_protects_a_pod_that_does_not_run(phase: str) -> None:
-    async def scenario(api: Api) -> None:
-        await create_pod(api, phase=phase)
-        await create_budget(api, {})
-        assert (await evict(api)).code == 201
-
-    run(scenario)
+async def test_no_budget_protects_a_pod_that_does_not_run(api: Api, phase: str) -> None:
+    await create_pod(api, phase=phase)
+    await create_budget(api, {})
+    assert (await evict(api)).code == 201
 
 
 @pytest.mark.parametrize(
@@ -125,13 +110,12 @@ def test_no_budget_protects_a_pod_that_does_not_run(phase: str) -> None:
         ("AlwaysAllow", {"currentHealthy": 0}, 201),
     ],
 )
-def test_a_pod_that_is_not_ready_may_go_by_policy(policy: str | None, status: dict[str, Any], code: int) -> None:
-    async def scenario(api: Api) -> None:
-        await create_pod(api, ready=False)
-        await create_budget(api, status, **({"unhealthyPodEvictionPolicy": policy} if policy else {}))
-        assert (await evict(api)).code == code
-
-    run(scenario)
+async def test_a_pod_that_is_not_ready_may_go_by_policy(
+    api: Api, policy: str | None, status: dict[str, Any], code: int
+) -> None:
+    await create_pod(api, ready=False)
+    await create_budget(api, status, **({"unhealthyPodEvictionPolicy": policy} if policy else {}))
+    assert (await evict(api)).code == code
 
 
 @pytest.mark.parametrize(
@@ -145,11 +129,8 @@ def test_a_pod_that_is_not_ready_may_go_by_policy(policy: str | None, status: di
         ({"selector": {"matchLabels": {"-": ""}}}, "spec.selector.matchLabels"),
     ],
 )
-def test_invalid_budgets_are_refused(spec: dict[str, Any], field: str) -> None:
-    async def scenario(api: Api) -> None:
-        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}}
-        refused = await api.create(BUDGETS, budget | {"spec": spec})
-        assert refused.code == 422
-        assert refused["details"]["causes"][0]["field"] == field
-
-    run(scenario)
+async def test_invalid_budgets_are_refused(api: Api, spec: dict[str, Any], field: str) -> None:
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}}
+    refused = await api.create(BUDGETS, budget | {"spec": spec})
+    assert refused.code == 422
+    assert refused["details"]["causes"][0]["field"] == field

@@ -57,97 +57,82 @@ async def names(client: Client) -> Sequence[str]:
     return [meta.name(one) for one in (await client.list(PODS)).items]
 
 
-def test_a_killed_container_starts_again_and_a_pod_without_one_is_named() -> None:
-    async def scenario() -> None:
-        async with temporary("modelled pods") as cluster:
-            client = cluster.client()
-            await client.create(PODS, pod("a"))
-            await ready(client, "a")
-            await begin(client, "kill", "default/a")
-            while (await client.get(PODS, ObjectKey("default", "a")))["status"]["containerStatuses"][0][
-                "restartCount"
-            ] == 0:
-                await asyncio.sleep(0.02)
-            await client.create(PODS, pod("never", schedulingGates=[{"name": "a"}], nodeName=None))
-            await client.create(PODS, pod("host", hostNetwork=True))
-            await ready(client, "host")
-            for name, message in (
-                ("gone", "pod default/gone is not there"),
-                ("never", "pod default/never has no address"),
-                ("host", "pod default/host shares the network of its node"),
-            ):
-                with pytest.raises(BadRequestError, match=message):
-                    await begin(client, "kill", f"default/{name}")
-
-    asyncio.run(scenario())
+async def test_a_killed_container_starts_again_and_a_pod_without_one_is_named() -> None:
+    async with temporary("modelled pods") as cluster:
+        client = cluster.client()
+        await client.create(PODS, pod("a"))
+        await ready(client, "a")
+        await begin(client, "kill", "default/a")
+        while (await client.get(PODS, ObjectKey("default", "a")))["status"]["containerStatuses"][0][
+            "restartCount"
+        ] == 0:
+            await asyncio.sleep(0.02)
+        await client.create(PODS, pod("never", schedulingGates=[{"name": "a"}], nodeName=None))
+        await client.create(PODS, pod("host", hostNetwork=True))
+        await ready(client, "host")
+        for name, message in (
+            ("gone", "pod default/gone is not there"),
+            ("never", "pod default/never has no address"),
+            ("host", "pod default/host shares the network of its node"),
+        ):
+            with pytest.raises(BadRequestError, match=message):
+                await begin(client, "kill", f"default/{name}")
 
 
-def test_what_a_machine_cannot_do_is_refused_and_nothing_of_it_is_kept() -> None:
-    async def scenario() -> None:
-        async with temporary("modelled pods") as cluster:
-            client = cluster.client()
-            await client.create(PODS, pod("a"))
-            await ready(client, "a")
-            for kind, more in (("partition", {}), ("delay", {"amount": 0.1}), ("fill", {"path": "/tmp"})):
-                with pytest.raises(BadRequestError, match="modelled processes have neither packets nor file systems"):
-                    await begin(client, kind, "default/a", **more)
-            listed = await client.send(Request("GET", FAULTS_PATH))
-            assert json.loads(listed.body)["items"] == []
-
-    asyncio.run(scenario())
+async def test_what_a_machine_cannot_do_is_refused_and_nothing_of_it_is_kept() -> None:
+    async with temporary("modelled pods") as cluster:
+        client = cluster.client()
+        await client.create(PODS, pod("a"))
+        await ready(client, "a")
+        for kind, more in (("partition", {}), ("delay", {"amount": 0.1}), ("fill", {"path": "/tmp"})):
+            with pytest.raises(BadRequestError, match="modelled processes have neither packets nor file systems"):
+                await begin(client, kind, "default/a", **more)
+        listed = await client.send(Request("GET", FAULTS_PATH))
+        assert json.loads(listed.body)["items"] == []
 
 
 @pytest.mark.parametrize("kind", ["drain", "lose-node"])
-def test_a_node_is_emptied_and_takes_pods_again_after_the_fault(kind: str) -> None:
-    async def scenario() -> None:
-        async with temporary("modelled pods", nodes=Nodes(taints=("a=b:NoSchedule",))) as cluster:
-            client = cluster.client()
-            before = await client.get(NODES, NODE)
-            await client.create(PODS, pod("a"))
-            await ready(client, "a")
+async def test_a_node_is_emptied_and_takes_pods_again_after_the_fault(kind: str) -> None:
+    async with temporary("modelled pods", nodes=Nodes(taints=("a=b:NoSchedule",))) as cluster:
+        client = cluster.client()
+        before = await client.get(NODES, NODE)
+        await client.create(PODS, pod("a"))
+        await ready(client, "a")
+        await begin(client, kind, "node-0")
+        away = await client.get(NODES, NODE)
+        assert meta.spec(away)["unschedulable"] is True
+        assert any(taint["key"] == leavingnodes.LOST["key"] for taint in meta.spec(away)["taints"]) == (
+            kind == "lose-node"
+        )
+        while await names(client):
+            await asyncio.sleep(0.02)
+        with pytest.raises(BadRequestError, match="node node-0 is unschedulable already"):
             await begin(client, kind, "node-0")
-            away = await client.get(NODES, NODE)
-            assert meta.spec(away)["unschedulable"] is True
-            assert any(taint["key"] == leavingnodes.LOST["key"] for taint in meta.spec(away)["taints"]) == (
-                kind == "lose-node"
-            )
-            while await names(client):
-                await asyncio.sleep(0.02)
-            with pytest.raises(BadRequestError, match="node node-0 is unschedulable already"):
-                await begin(client, kind, "node-0")
-            with pytest.raises(BadRequestError, match="node node-7 is not there; there are node-0"):
-                await begin(client, kind, "node-7")
-            await undo_all(client)
-            while meta.spec(after := await client.get(NODES, NODE)) != meta.spec(before):
-                await asyncio.sleep(0.02)  # the taint of what is unschedulable goes a moment later
-            assert leavingnodes.MARK not in meta.annotations(after)
-
-    asyncio.run(scenario())
+        with pytest.raises(BadRequestError, match="node node-7 is not there; there are node-0"):
+            await begin(client, kind, "node-7")
+        await undo_all(client)
+        while meta.spec(after := await client.get(NODES, NODE)) != meta.spec(before):
+            await asyncio.sleep(0.02)  # the taint of what is unschedulable goes a moment later
+        assert leavingnodes.MARK not in meta.annotations(after)
 
 
-def test_a_cluster_that_starts_again_undoes_what_a_killed_one_left_on_nodes() -> None:
-    async def scenario() -> None:
-        async with temporary("modelled pods") as cluster:
-            client = cluster.client()
-            left = {"metadata": {"annotations": {leavingnodes.MARK: "drain"}}, "spec": {"unschedulable": True}}
-            await client.patch(NODES, NODE, left, kind="merge")
-            await leavingnodes.restore(client)
-            assert not meta.spec(await client.get(NODES, NODE)).get("unschedulable")
-            own = {"spec": {"unschedulable": True}}
-            await client.patch(NODES, NODE, own, kind="merge")
-            await leavingnodes.restore(client)
-            assert meta.spec(await client.get(NODES, NODE))["unschedulable"] is True  # it was no fault
-
-    asyncio.run(scenario())
+async def test_a_cluster_that_starts_again_undoes_what_a_killed_one_left_on_nodes() -> None:
+    async with temporary("modelled pods") as cluster:
+        client = cluster.client()
+        left = {"metadata": {"annotations": {leavingnodes.MARK: "drain"}}, "spec": {"unschedulable": True}}
+        await client.patch(NODES, NODE, left, kind="merge")
+        await leavingnodes.restore(client)
+        assert not meta.spec(await client.get(NODES, NODE)).get("unschedulable")
+        own = {"spec": {"unschedulable": True}}
+        await client.patch(NODES, NODE, own, kind="merge")
+        await leavingnodes.restore(client)
+        assert meta.spec(await client.get(NODES, NODE))["unschedulable"] is True  # it was no fault
 
 
-def test_without_pods_there_are_no_faults() -> None:
-    async def scenario() -> None:
-        async with temporary("controllers") as cluster:
-            with pytest.raises(NotFoundError):
-                await begin(cluster.client(), "kill", "default/a")
-
-    asyncio.run(scenario())
+async def test_without_pods_there_are_no_faults() -> None:
+    async with temporary("controllers") as cluster:
+        with pytest.raises(NotFoundError):
+            await begin(cluster.client(), "kill", "default/a")
 
 
 def test_a_manager_leaves_its_context_and_enters_a_new_one() -> None:

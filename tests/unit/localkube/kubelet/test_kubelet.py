@@ -23,6 +23,8 @@ from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec, ExhaustedError, Exit
 
+pytestmark = pytest.mark.virtual_time
+
 
 def crashing(delay: float = 1, code: int = 1) -> Program:
     return Program(exits=(delay, Exit(code)))
@@ -40,74 +42,59 @@ def seconds() -> float:
     return asyncio.get_running_loop().time()
 
 
-def test_a_bound_pod_becomes_ready_with_two_status_writes(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(pod())
-            ready = await it.ready()
-            assert meta.status(ready)["phase"] == "Running"
-            assert meta.status(ready)["podIP"] == "10.88.0.3"
-            assert status_of(ready)["state"]["running"]
-            assert it.transport.writes == 3
-
-    run(scenario())
+async def test_a_bound_pod_becomes_ready_with_two_status_writes(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(pod())
+        ready = await it.ready()
+        assert meta.status(ready)["phase"] == "Running"
+        assert meta.status(ready)["podIP"] == "10.88.0.3"
+        assert status_of(ready)["state"]["running"]
+        assert it.transport.writes == 3
 
 
-def test_a_pod_at_rest_is_never_written(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(pod("web-0", container(readinessProbe={"tcpSocket": {"port": 80}})))
-            await it.create(pod("web-1", container(command=["no-such-program"])))
-            await it.create(pod("web-2", volumes=[{"name": "v", "configMap": {"name": "no"}}]))
-            await it.until(waiting_for("ProgramNotFound"), "web-1")
-            await asyncio.sleep(60)
-            before, told = it.transport.writes, len(it.events.recorded)
-            await asyncio.sleep(3600)
-            assert (it.transport.writes, len(it.events.recorded)) == (before, told)
-
-    run(scenario())
+async def test_a_pod_at_rest_is_never_written(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(pod("web-0", container(readinessProbe={"tcpSocket": {"port": 80}})))
+        await it.create(pod("web-1", container(command=["no-such-program"])))
+        await it.create(pod("web-2", volumes=[{"name": "v", "configMap": {"name": "no"}}]))
+        await it.until(waiting_for("ProgramNotFound"), "web-1")
+        await asyncio.sleep(60)
+        before, told = it.transport.writes, len(it.events.recorded)
+        await asyncio.sleep(3600)
+        assert (it.transport.writes, len(it.events.recorded)) == (before, told)
 
 
-def test_pods_of_other_nodes_are_left_alone(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(pod("elsewhere", nodeName="other"))
-            await it.create(pod("unbound", nodeName=None))
-            await it.create(pod())
-            await it.ready()
-            assert len(it.runner.sandboxes) == 1
-
-    run(scenario())
+async def test_pods_of_other_nodes_are_left_alone(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(pod("elsewhere", nodeName="other"))
+        await it.create(pod("unbound", nodeName=None))
+        await it.create(pod())
+        await it.ready()
+        assert len(it.runner.sandboxes) == 1
 
 
-def test_a_container_that_crashes_is_restarted_with_back_off(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        starts: list[float] = []
+async def test_a_container_that_crashes_is_restarted_with_back_off(tmp_path: Path) -> None:
+    starts: list[float] = []
 
-        def script(_: ContainerSpec) -> Program:
-            starts.append(seconds())
-            return crashing()
+    def script(_: ContainerSpec) -> Program:
+        starts.append(seconds())
+        return crashing()
 
-        async with cluster(Machine(directory=tmp_path, script=script)) as it:
-            await it.create(pod())
-            found = await it.until(lambda found: status_of(found)["restartCount"] == 4)
-            assert starts == pytest.approx([0, 1, 12, 33, 74], abs=0.1)
-            assert status_of(found)["lastState"]["terminated"]["exitCode"] == 1
-            assert "BackOff" in it.events.reasons()
-
-    run(scenario())
+    async with cluster(Machine(directory=tmp_path, script=script)) as it:
+        await it.create(pod())
+        found = await it.until(lambda found: status_of(found)["restartCount"] == 4)
+        assert starts == pytest.approx([0, 1, 12, 33, 74], abs=0.1)
+        assert status_of(found)["lastState"]["terminated"]["exitCode"] == 1
+        assert "BackOff" in it.events.reasons()
 
 
-def test_a_crash_shows_the_restart_and_then_the_back_off(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path, script=lambda _: crashing())) as it:
-            await it.create(pod())
-            found = await it.until(waiting_for("CrashLoopBackOff"))
-            assert meta.status(found)["phase"] == "Running"
-            assert status_of(found)["restartCount"] == 1
-            assert not meta.is_condition_true(found, "Ready")
-
-    run(scenario())
+async def test_a_crash_shows_the_restart_and_then_the_back_off(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path, script=lambda _: crashing())) as it:
+        await it.create(pod())
+        found = await it.until(waiting_for("CrashLoopBackOff"))
+        assert meta.status(found)["phase"] == "Running"
+        assert status_of(found)["restartCount"] == 1
+        assert not meta.is_condition_true(found, "Ready")
 
 
 def test_all_containers_restart_in_place_and_the_next_time_later(tmp_path: Path) -> None:
@@ -145,346 +132,282 @@ def test_all_containers_restart_in_place_and_the_next_time_later(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("code", "phase"), [(0, "Succeeded"), (3, "Failed")])
-def test_a_pod_that_never_restarts_ends_as_its_container_did(tmp_path: Path, code: int, phase: str) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path, script=lambda _: crashing(code=code))) as it:
-            await it.create(pod(restartPolicy="Never"))
-            found = await it.until(is_phase(phase))
-            assert status_of(found)["state"]["terminated"]["exitCode"] == code
-            assert meta.status(found)["podIP"] == "10.88.0.3"
-            await asyncio.sleep(1)
-            assert not it.runner.sandboxes
-            await it.delete()
-            await it.gone()
-
-    run(scenario())
+async def test_a_pod_that_never_restarts_ends_as_its_container_did(tmp_path: Path, code: int, phase: str) -> None:
+    async with cluster(Machine(directory=tmp_path, script=lambda _: crashing(code=code))) as it:
+        await it.create(pod(restartPolicy="Never"))
+        found = await it.until(is_phase(phase))
+        assert status_of(found)["state"]["terminated"]["exitCode"] == code
+        assert meta.status(found)["podIP"] == "10.88.0.3"
+        await asyncio.sleep(1)
+        assert not it.runner.sandboxes
+        await it.delete()
+        await it.gone()
 
 
-def test_init_containers_run_in_order_before_the_others(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        order: list[str] = []
+async def test_init_containers_run_in_order_before_the_others(tmp_path: Path) -> None:
+    order: list[str] = []
 
-        def script(spec: ContainerSpec) -> Program:
-            order.append(spec.argv[0])
-            return crashing(code=0) if "init" in spec.id else Program()
+    def script(spec: ContainerSpec) -> Program:
+        order.append(spec.argv[0])
+        return crashing(code=0) if "init" in spec.id else Program()
 
-        init = [container("init-1", command=["true"]), container("init-2", command=["false"])]
-        async with cluster(Machine(directory=tmp_path, script=script)) as it:
-            await it.create(pod(initContainers=init))
-            found = await it.ready()
-            assert order == ["true", "false", "sleep"]
-            assert status_of(found, "init-1")["state"]["terminated"]["reason"] == "Completed"
-
-    run(scenario())
+    init = [container("init-1", command=["true"]), container("init-2", command=["false"])]
+    async with cluster(Machine(directory=tmp_path, script=script)) as it:
+        await it.create(pod(initContainers=init))
+        found = await it.ready()
+        assert order == ["true", "false", "sleep"]
+        assert status_of(found, "init-1")["state"]["terminated"]["reason"] == "Completed"
 
 
-def test_sidecars_start_first_and_end_last(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        sidecars = [container(name, restartPolicy="Always") for name in ("one", "two")]
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(pod(initContainers=sidecars))
-            await it.ready()
-            assert [process.spec.id.split("-")[-2] for process in it.runner.processes.values()] == [
-                "one",
-                "two",
-                "main",
-            ]
-            await it.delete()
-            await it.gone()
-            asked = [key.split("-")[-2] for key, number in it.runner.signals if number == signal.SIGTERM]
-            assert asked == ["main", "two", "one"]
-
-    run(scenario())
+async def test_sidecars_start_first_and_end_last(tmp_path: Path) -> None:
+    sidecars = [container(name, restartPolicy="Always") for name in ("one", "two")]
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(pod(initContainers=sidecars))
+        await it.ready()
+        assert [process.spec.id.split("-")[-2] for process in it.runner.processes.values()] == [
+            "one",
+            "two",
+            "main",
+        ]
+        await it.delete()
+        await it.gone()
+        asked = [key.split("-")[-2] for key, number in it.runner.signals if number == signal.SIGTERM]
+        assert asked == ["main", "two", "one"]
 
 
-def test_a_deleted_pod_is_asked_to_end_and_its_object_removed(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(pod())
-            await it.ready()
-            await it.delete()
-            last = await it.gone()
-            assert seconds() < 1
-            assert status_of(last)["state"]["terminated"]["exitCode"] == 143
-            assert not it.runner.sandboxes
-            assert not list((tmp_path / "pods").iterdir())
-            assert "Killing" in it.events.reasons()
-
-    run(scenario())
+async def test_a_deleted_pod_is_asked_to_end_and_its_object_removed(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(pod())
+        await it.ready()
+        await it.delete()
+        last = await it.gone()
+        assert seconds() < 1
+        assert status_of(last)["state"]["terminated"]["exitCode"] == 143
+        assert not it.runner.sandboxes
+        assert not list((tmp_path / "pods").iterdir())
+        assert "Killing" in it.events.reasons()
 
 
-def test_a_container_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path, script=lambda _: Program(term=None))) as it:
-            await it.create(pod(terminationGracePeriodSeconds=7))
-            await it.ready()
-            await it.delete()
-            last = await it.gone()
-            assert seconds() == pytest.approx(7, abs=0.5)
-            assert status_of(last)["state"]["terminated"]["exitCode"] == 137
-
-    run(scenario())
+async def test_a_container_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path, script=lambda _: Program(term=None))) as it:
+        await it.create(pod(terminationGracePeriodSeconds=7))
+        await it.ready()
+        await it.delete()
+        last = await it.gone()
+        assert seconds() == pytest.approx(7, abs=0.5)
+        assert status_of(last)["state"]["terminated"]["exitCode"] == 137
 
 
-def test_a_second_deletion_shortens_the_grace_period(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path, script=lambda _: Program(term=None))) as it:
-            await it.create(pod())
-            await it.ready()
-            await it.delete()
-            await asyncio.sleep(1)
-            await it.delete(grace_period=3)
-            await it.gone()
-            assert seconds() == pytest.approx(4, abs=0.5)
-
-    run(scenario())
+async def test_a_second_deletion_shortens_the_grace_period(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path, script=lambda _: Program(term=None))) as it:
+        await it.create(pod())
+        await it.ready()
+        await it.delete()
+        await asyncio.sleep(1)
+        await it.delete(grace_period=3)
+        await it.gone()
+        assert seconds() == pytest.approx(4, abs=0.5)
 
 
-def test_a_pod_whose_object_vanished_is_killed_at_once(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path, script=lambda _: Program(term=None))) as it:
-            await it.create(pod())
-            await it.ready()
-            await it.delete(grace_period=0)
-            await it.gone()
-            await asyncio.sleep(0.1)
-            assert not it.runner.processes
-            assert not it.runner.sandboxes
-
-    run(scenario())
+async def test_a_pod_whose_object_vanished_is_killed_at_once(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path, script=lambda _: Program(term=None))) as it:
+        await it.create(pod())
+        await it.ready()
+        await it.delete(grace_period=0)
+        await it.gone()
+        await asyncio.sleep(0.1)
+        assert not it.runner.processes
+        assert not it.runner.sandboxes
 
 
-def test_a_pod_of_the_same_name_starts_while_the_old_one_is_cleaned_up(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            old = await it.create(pod())
-            await it.ready()
-            await it.delete(grace_period=0)
-            await it.create(pod())
-            found = await it.until(
-                lambda found: meta.uid(found) != meta.uid(old) and meta.is_condition_true(found, "Ready")
-            )
-            assert meta.status(found)["podIP"] != "10.88.0.3"
-
-    run(scenario())
-
-
-def test_a_finalizer_keeps_the_object_but_not_the_processes(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            held = pod()
-            held["metadata"]["finalizers"] = ["example.com/hold"]
-            await it.create(held)
-            await it.ready()
-            await it.delete()
-            await it.until(lambda found: "terminated" in status_of(found)["state"])
-            await asyncio.sleep(60)
-            assert not it.runner.sandboxes
-            before = it.transport.writes
-            await it.client.patch(PODS, ObjectKey("default", "web-0"), {"metadata": {"finalizers": None}}, kind="merge")
-            await it.gone()
-            assert it.transport.writes == before + 1
-
-    run(scenario())
-
-
-def test_a_pod_past_its_deadline_fails_and_keeps_its_object(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(pod(activeDeadlineSeconds=60))
-            found = await it.until(is_phase("Failed"))
-            assert seconds() == pytest.approx(60, abs=1)
-            assert meta.status(found)["reason"] == "DeadlineExceeded"
-
-    run(scenario())
-
-
-def test_variables_come_from_pod_config_map_and_secret(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        main = container(
-            command=["echo", "$(MODE)", "$(IP)"],
-            envFrom=[{"configMapRef": {"name": "settings"}}],
-            env=[{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+async def test_a_pod_of_the_same_name_starts_while_the_old_one_is_cleaned_up(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        old = await it.create(pod())
+        await it.ready()
+        await it.delete(grace_period=0)
+        await it.create(pod())
+        found = await it.until(
+            lambda found: meta.uid(found) != meta.uid(old) and meta.is_condition_true(found, "Ready")
         )
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(pod("web-0", main))
-            found = await it.until(waiting_for("CreateContainerConfigError"))
-            assert status_of(found)["state"]["waiting"]["message"] == 'configmap "settings" not found'
-            await it.create(object_of("ConfigMap", "settings", data={"MODE": "fast"}), CONFIG_MAPS)
-            await it.ready()
-            assert seconds() < 1
-            (process,) = it.runner.processes.values()
-            assert process.spec.argv == ("echo", "fast", "10.88.0.3")
-            assert process.spec.env["HOSTNAME"] == "web-0"
+        assert meta.status(found)["podIP"] != "10.88.0.3"
 
-    run(scenario())
+
+async def test_a_finalizer_keeps_the_object_but_not_the_processes(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        held = pod()
+        held["metadata"]["finalizers"] = ["example.com/hold"]
+        await it.create(held)
+        await it.ready()
+        await it.delete()
+        await it.until(lambda found: "terminated" in status_of(found)["state"])
+        await asyncio.sleep(60)
+        assert not it.runner.sandboxes
+        before = it.transport.writes
+        await it.client.patch(PODS, ObjectKey("default", "web-0"), {"metadata": {"finalizers": None}}, kind="merge")
+        await it.gone()
+        assert it.transport.writes == before + 1
+
+
+async def test_a_pod_past_its_deadline_fails_and_keeps_its_object(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(pod(activeDeadlineSeconds=60))
+        found = await it.until(is_phase("Failed"))
+        assert seconds() == pytest.approx(60, abs=1)
+        assert meta.status(found)["reason"] == "DeadlineExceeded"
+
+
+async def test_variables_come_from_pod_config_map_and_secret(tmp_path: Path) -> None:
+    main = container(
+        command=["echo", "$(MODE)", "$(IP)"],
+        envFrom=[{"configMapRef": {"name": "settings"}}],
+        env=[{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+    )
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(pod("web-0", main))
+        found = await it.until(waiting_for("CreateContainerConfigError"))
+        assert status_of(found)["state"]["waiting"]["message"] == 'configmap "settings" not found'
+        await it.create(object_of("ConfigMap", "settings", data={"MODE": "fast"}), CONFIG_MAPS)
+        await it.ready()
+        assert seconds() < 1
+        (process,) = it.runner.processes.values()
+        assert process.spec.argv == ("echo", "fast", "10.88.0.3")
+        assert process.spec.env["HOSTNAME"] == "web-0"
 
 
 def object_of(kind: str, name: str, **fields: object) -> JSONObject:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "default"}, **fields}
 
 
-def test_volumes_follow_their_sources(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        volumes = [{"name": "v", "configMap": {"name": "settings"}}]
-        main = container(volumeMounts=[{"name": "v", "mountPath": "/etc/app"}])
-        async with cluster(Machine(directory=tmp_path)) as it:
-            created = await it.create(pod("web-0", main, volumes=volumes))
-            found = await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
-            assert status_of(found)["state"]["waiting"]["message"] == 'volumes: configmap "settings" not found'
-            await it.create(object_of("ConfigMap", "settings", data={"a": "1"}), CONFIG_MAPS)
-            await it.ready()
-            directory = tmp_path / "pods" / meta.uid(created) / "volumes" / "v"
-            (process,) = it.runner.processes.values()
-            mount = next(mount for mount in process.spec.mounts if mount.target == "/etc/app")
-            assert (mount.source, mount.read_only) == (directory, True)
-            key = ObjectKey("default", "settings")
-            await it.client.patch(CONFIG_MAPS, key, {"data": {"a": "2"}}, kind="merge")
-            await asyncio.sleep(1)
-            assert (directory / "a").read_text() == "2"
-
-    run(scenario())
+async def test_volumes_follow_their_sources(tmp_path: Path) -> None:
+    volumes = [{"name": "v", "configMap": {"name": "settings"}}]
+    main = container(volumeMounts=[{"name": "v", "mountPath": "/etc/app"}])
+    async with cluster(Machine(directory=tmp_path)) as it:
+        created = await it.create(pod("web-0", main, volumes=volumes))
+        found = await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
+        assert status_of(found)["state"]["waiting"]["message"] == 'volumes: configmap "settings" not found'
+        await it.create(object_of("ConfigMap", "settings", data={"a": "1"}), CONFIG_MAPS)
+        await it.ready()
+        directory = tmp_path / "pods" / meta.uid(created) / "volumes" / "v"
+        (process,) = it.runner.processes.values()
+        mount = next(mount for mount in process.spec.mounts if mount.target == "/etc/app")
+        assert (mount.source, mount.read_only) == (directory, True)
+        key = ObjectKey("default", "settings")
+        await it.client.patch(CONFIG_MAPS, key, {"data": {"a": "2"}}, kind="merge")
+        await asyncio.sleep(1)
+        assert (directory / "a").read_text() == "2"
 
 
-def test_a_secret_becomes_files(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(object_of("Secret", "token", data={"t": "czNjcmV0"}), SECRETS)
-            created = await it.create(pod(volumes=[{"name": "s", "secret": {"secretName": "token"}}]))
-            await it.ready()
-            assert (tmp_path / "pods" / meta.uid(created) / "volumes" / "s" / "t").read_text() == "s3cret"
-
-    run(scenario())
+async def test_a_secret_becomes_files(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(object_of("Secret", "token", data={"t": "czNjcmV0"}), SECRETS)
+        created = await it.create(pod(volumes=[{"name": "s", "secret": {"secretName": "token"}}]))
+        await it.ready()
+        assert (tmp_path / "pods" / meta.uid(created) / "volumes" / "s" / "t").read_text() == "s3cret"
 
 
-def test_a_pod_waits_until_its_claim_is_bound(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        resources = {"requests": {"storage": "1Gi"}}
-        claim = object_of(
-            "PersistentVolumeClaim", "data", spec={"accessModes": ["ReadWriteOnce"], "resources": resources}
+async def test_a_pod_waits_until_its_claim_is_bound(tmp_path: Path) -> None:
+    resources = {"requests": {"storage": "1Gi"}}
+    claim = object_of("PersistentVolumeClaim", "data", spec={"accessModes": ["ReadWriteOnce"], "resources": resources})
+    disk = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": f"{tmp_path}/disk"},
+    }
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": disk}
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(volume, PERSISTENT_VOLUMES)
+        await it.create(claim, PERSISTENT_VOLUME_CLAIMS)
+        await it.create(pod(volumes=[{"name": "c", "persistentVolumeClaim": {"claimName": "data"}}]))
+        await it.until(lambda found: "is not bound" in status_of(found)["state"].get("waiting", {}).get("message", ""))
+        key = ObjectKey("default", "data")
+        await it.client.patch(PERSISTENT_VOLUME_CLAIMS, key, {"spec": {"volumeName": "disk"}}, kind="merge")
+        await it.ready()
+        assert (tmp_path / "disk").is_dir()
+        assert seconds() < 1
+
+
+async def test_names_lead_to_pods_before_they_are_ready_where_the_service_says_so(tmp_path: Path) -> None:
+    spec = {"clusterIP": "None", "selector": {"app": "web"}, "publishNotReadyAddresses": True}
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(object_of("Service", "web", spec=spec), SERVICES)
+        await it.create(pod(hostname="web-0", subdomain="web"))
+        await it.ready()
+        content = (tmp_path / "hosts" / "default" / "hosts").read_text()
+        assert "10.88.0.3 web-0.web.default.svc.cluster.local " in content
+        await it.delete()
+        await it.gone()
+        await asyncio.sleep(0.1)
+        assert "10.88.0.3" not in (tmp_path / "hosts" / "default" / "hosts").read_text()
+
+
+async def test_a_start_that_is_refused_counts_as_a_crash(tmp_path: Path) -> None:
+    refused = Program(refused="exec: permission denied")
+    async with cluster(Machine(directory=tmp_path, script=lambda _: refused)) as it:
+        await it.create(pod())
+        found = await it.until(waiting_for("CrashLoopBackOff"))
+        ended = status_of(found)["lastState"]["terminated"]
+        assert (ended["exitCode"], ended["reason"], ended["message"]) == (
+            128,
+            "StartError",
+            "exec: permission denied",
         )
-        disk = {
-            "capacity": {"storage": "1Gi"},
-            "accessModes": ["ReadWriteOnce"],
-            "hostPath": {"path": f"{tmp_path}/disk"},
-        }
-        volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": disk}
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(volume, PERSISTENT_VOLUMES)
-            await it.create(claim, PERSISTENT_VOLUME_CLAIMS)
-            await it.create(pod(volumes=[{"name": "c", "persistentVolumeClaim": {"claimName": "data"}}]))
-            await it.until(
-                lambda found: "is not bound" in status_of(found)["state"].get("waiting", {}).get("message", "")
-            )
-            key = ObjectKey("default", "data")
-            await it.client.patch(PERSISTENT_VOLUME_CLAIMS, key, {"spec": {"volumeName": "disk"}}, kind="merge")
-            await it.ready()
-            assert (tmp_path / "disk").is_dir()
-            assert seconds() < 1
-
-    run(scenario())
 
 
-def test_names_lead_to_pods_before_they_are_ready_where_the_service_says_so(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        spec = {"clusterIP": "None", "selector": {"app": "web"}, "publishNotReadyAddresses": True}
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(object_of("Service", "web", spec=spec), SERVICES)
-            await it.create(pod(hostname="web-0", subdomain="web"))
-            await it.ready()
-            content = (tmp_path / "hosts" / "default" / "hosts").read_text()
-            assert "10.88.0.3 web-0.web.default.svc.cluster.local " in content
-            await it.delete()
-            await it.gone()
-            await asyncio.sleep(0.1)
-            assert "10.88.0.3" not in (tmp_path / "hosts" / "default" / "hosts").read_text()
-
-    run(scenario())
+async def test_what_the_machine_cannot_give_is_shown_and_tried_again(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        created = await it.create(pod(initContainers=[container("init")]))
+        await it.until(lambda found: "running" in status_of(found, "init")["state"])
+        blocker = tmp_path / "pods" / meta.uid(created) / "logs" / "main"
+        blocker.touch()
+        it.runner.end(next(iter(it.runner.processes)), Exit(0))
+        found = await it.until(waiting_for("CreateContainerError"))
+        assert "file exists" in status_of(found)["state"]["waiting"]["message"]
+        blocker.unlink()
+        await it.ready()
+        assert seconds() == pytest.approx(10, abs=1)
 
 
-def test_a_start_that_is_refused_counts_as_a_crash(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        refused = Program(refused="exec: permission denied")
-        async with cluster(Machine(directory=tmp_path, script=lambda _: refused)) as it:
-            await it.create(pod())
-            found = await it.until(waiting_for("CrashLoopBackOff"))
-            ended = status_of(found)["lastState"]["terminated"]
-            assert (ended["exitCode"], ended["reason"], ended["message"]) == (
-                128,
-                "StartError",
-                "exec: permission denied",
-            )
-
-    run(scenario())
+async def test_a_container_that_cannot_run_here_waits_and_says_what_to_do(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await it.create(pod("web-0", {"name": "main", "image": "vllm/vllm-openai:v1"}))
+        found = await it.until(waiting_for("ImageNotMapped"))
+        assert meta.status(found)["phase"] == "Pending"
+        assert status_of(found)["restartCount"] == 0
+        assert "--image vllm/vllm-openai=DIR" in status_of(found)["state"]["waiting"]["message"]
 
 
-def test_what_the_machine_cannot_give_is_shown_and_tried_again(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            created = await it.create(pod(initContainers=[container("init")]))
-            await it.until(lambda found: "running" in status_of(found, "init")["state"])
-            blocker = tmp_path / "pods" / meta.uid(created) / "logs" / "main"
-            blocker.touch()
-            it.runner.end(next(iter(it.runner.processes)), Exit(0))
-            found = await it.until(waiting_for("CreateContainerError"))
-            assert "file exists" in status_of(found)["state"]["waiting"]["message"]
-            blocker.unlink()
-            await it.ready()
-            assert seconds() == pytest.approx(10, abs=1)
-
-    run(scenario())
-
-
-def test_a_container_that_cannot_run_here_waits_and_says_what_to_do(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await it.create(pod("web-0", {"name": "main", "image": "vllm/vllm-openai:v1"}))
-            found = await it.until(waiting_for("ImageNotMapped"))
-            assert meta.status(found)["phase"] == "Pending"
-            assert status_of(found)["restartCount"] == 0
-            assert "--image vllm/vllm-openai=DIR" in status_of(found)["state"]["waiting"]["message"]
-
-    run(scenario())
+async def test_with_stubs_such_a_container_is_replaced_and_shown_as_a_stub(tmp_path: Path) -> None:
+    main = {
+        "name": "main",
+        "image": "vllm/vllm-openai:v1",
+        "ports": [{"containerPort": 8000}],
+        "readinessProbe": {"httpGet": {"port": 8000}},
+        "livenessProbe": {"exec": {"command": ["curl"]}},
+        "lifecycle": {"postStart": {"exec": {"command": ["false"]}}},
+        "env": [{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "no", "key": "no"}}}],
+    }
+    volumes = [{"name": "models", "nfs": {"server": "x", "path": "/"}}]
+    async with cluster(Machine(directory=tmp_path, stub=True)) as it:
+        await it.create(pod("web-0", main, container("tool", command=["sleep", "1"]), volumes=volumes))
+        found = await it.ready()
+        assert status_of(found)["imageID"] == "stub://vllm/vllm-openai:v1"
+        assert status_of(found, "tool")["imageID"] == "host://"
+        assert meta.is_condition_true(found, "Stub")
+        stub = next(process.spec for process in it.runner.processes.values() if not process.spec.argv)
+        assert stub.stub_ports == (8000,)
 
 
-def test_with_stubs_such_a_container_is_replaced_and_shown_as_a_stub(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        main = {
-            "name": "main",
-            "image": "vllm/vllm-openai:v1",
-            "ports": [{"containerPort": 8000}],
-            "readinessProbe": {"httpGet": {"port": 8000}},
-            "livenessProbe": {"exec": {"command": ["curl"]}},
-            "lifecycle": {"postStart": {"exec": {"command": ["false"]}}},
-            "env": [{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "no", "key": "no"}}}],
-        }
-        volumes = [{"name": "models", "nfs": {"server": "x", "path": "/"}}]
-        async with cluster(Machine(directory=tmp_path, stub=True)) as it:
-            await it.create(pod("web-0", main, container("tool", command=["sleep", "1"]), volumes=volumes))
-            found = await it.ready()
-            assert status_of(found)["imageID"] == "stub://vllm/vllm-openai:v1"
-            assert status_of(found, "tool")["imageID"] == "host://"
-            assert meta.is_condition_true(found, "Stub")
-            stub = next(process.spec for process in it.runner.processes.values() if not process.spec.argv)
-            assert stub.stub_ports == (8000,)
-
-    run(scenario())
-
-
-def test_a_port_that_another_pod_took_on_the_shared_network_is_named(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        main = container(ports=[{"containerPort": 8080}])
-        listening = Machine(directory=tmp_path, network="shared", script=lambda _: Program(listens={8080: 0}))
-        async with cluster(listening) as it:
-            await it.create(pod("web-0", main))
-            await it.ready("web-0")
-            await it.create(pod("web-1", main))
-            found = await it.until(waiting_for("PortConflict"), "web-1")
-            assert status_of(found)["state"]["waiting"]["message"].startswith("port 8080 is taken by pod default/web-0")
-            await it.delete("web-0")
-            await it.ready("web-1")
-
-    run(scenario())
+async def test_a_port_that_another_pod_took_on_the_shared_network_is_named(tmp_path: Path) -> None:
+    main = container(ports=[{"containerPort": 8080}])
+    listening = Machine(directory=tmp_path, network="shared", script=lambda _: Program(listens={8080: 0}))
+    async with cluster(listening) as it:
+        await it.create(pod("web-0", main))
+        await it.ready("web-0")
+        await it.create(pod("web-1", main))
+        found = await it.until(waiting_for("PortConflict"), "web-1")
+        assert status_of(found)["state"]["waiting"]["message"].startswith("port 8080 is taken by pod default/web-0")
+        await it.delete("web-0")
+        await it.ready("web-1")
 
 
 async def running_cluster(it: ModeledKubelet) -> JSONObject:
@@ -492,140 +415,115 @@ async def running_cluster(it: ModeledKubelet) -> JSONObject:
     return await it.ready()
 
 
-def test_after_a_restart_of_the_cluster_pods_go_on_with_their_identity(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        path = tmp_path / "state.db"
-        async with cluster(Machine(directory=tmp_path, store=Store(path))) as it:
-            before = await running_cluster(it)
-        await asyncio.sleep(60)
-        async with cluster(Machine(directory=tmp_path, store=Store(path))) as it:
-            lost = await it.until(lambda found: bool(status_of(found)["lastState"]))
-            assert not meta.is_condition_true(lost, "Ready")
-            after = await it.ready()
-            assert meta.uid(after) == meta.uid(before)
-            assert status_of(after)["restartCount"] == 0
-            assert status_of(after)["lastState"]["terminated"]["reason"] == "ClusterRestarted"
-            assert it.events.reasons() == ["ClusterRestarted", "Created", "Started"]
-
-    run(scenario())
+async def test_after_a_restart_of_the_cluster_pods_go_on_with_their_identity(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    async with cluster(Machine(directory=tmp_path, store=Store(path))) as it:
+        before = await running_cluster(it)
+    await asyncio.sleep(60)
+    async with cluster(Machine(directory=tmp_path, store=Store(path))) as it:
+        lost = await it.until(lambda found: bool(status_of(found)["lastState"]))
+        assert not meta.is_condition_true(lost, "Ready")
+        after = await it.ready()
+        assert meta.uid(after) == meta.uid(before)
+        assert status_of(after)["restartCount"] == 0
+        assert status_of(after)["lastState"]["terminated"]["reason"] == "ClusterRestarted"
+        assert it.events.reasons() == ["ClusterRestarted", "Created", "Started"]
 
 
-def test_when_the_machine_loses_all_processes_pods_go_on_as_after_a_restart(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            before = await running_cluster(it)
-            await it.create(pod("web-1", restartPolicy="Never"))
-            await it.ready("web-1")
-            await it.runner.lose_everything()
-            failed = await it.until(lambda found: meta.status(found).get("phase") == "Failed", "web-1")
-            assert status_of(failed)["state"]["terminated"]["exitCode"] == 137
-            lost = await it.until(lambda found: bool(status_of(found)["lastState"]))
-            assert status_of(lost)["lastState"]["terminated"]["reason"] == "NodeRestarted"
-            after = await it.until(lambda found: meta.is_condition_true(found, "Ready") and found != before)
-            assert meta.uid(after) == meta.uid(before)
-            assert status_of(after)["restartCount"] == 0
-            assert "NodeRestarted" in it.events.reasons()
-
-    run(scenario())
+async def test_when_the_machine_loses_all_processes_pods_go_on_as_after_a_restart(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        before = await running_cluster(it)
+        await it.create(pod("web-1", restartPolicy="Never"))
+        await it.ready("web-1")
+        await it.runner.lose_everything()
+        failed = await it.until(lambda found: meta.status(found).get("phase") == "Failed", "web-1")
+        assert status_of(failed)["state"]["terminated"]["exitCode"] == 137
+        lost = await it.until(lambda found: bool(status_of(found)["lastState"]))
+        assert status_of(lost)["lastState"]["terminated"]["reason"] == "NodeRestarted"
+        after = await it.until(lambda found: meta.is_condition_true(found, "Ready") and found != before)
+        assert meta.uid(after) == meta.uid(before)
+        assert status_of(after)["restartCount"] == 0
+        assert "NodeRestarted" in it.events.reasons()
 
 
-def test_what_pods_left_that_were_deleted_meanwhile_is_removed(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        orphan = tmp_path / "pods" / "no-such-uid"
-        orphan.mkdir(parents=True)
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await running_cluster(it)
-            assert not orphan.exists()
-
-    run(scenario())
+async def test_what_pods_left_that_were_deleted_meanwhile_is_removed(tmp_path: Path) -> None:
+    orphan = tmp_path / "pods" / "no-such-uid"
+    orphan.mkdir(parents=True)
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await running_cluster(it)
+        assert not orphan.exists()
 
 
-def test_a_fault_in_one_pod_is_told_on_it_and_ends_no_other(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        errors = iter([RuntimeError("a fault")])
+async def test_a_fault_in_one_pod_is_told_on_it_and_ends_no_other(tmp_path: Path) -> None:
+    errors = iter([RuntimeError("a fault")])
 
-        def script(spec: ContainerSpec) -> Program:
-            if spec.env["HOSTNAME"] == "web-1":
-                for error in errors:
-                    raise error
-            return Program()
+    def script(spec: ContainerSpec) -> Program:
+        if spec.env["HOSTNAME"] == "web-1":
+            for error in errors:
+                raise error
+        return Program()
 
-        async with cluster(Machine(directory=tmp_path, script=script)) as it:
-            await running_cluster(it)
-            await it.create(pod("web-1"))
-            await it.ready("web-1")
-            assert "FailedSync" in it.events.reasons()
-            assert seconds() == pytest.approx(10, abs=1)
-
-    run(scenario())
+    async with cluster(Machine(directory=tmp_path, script=script)) as it:
+        await running_cluster(it)
+        await it.create(pod("web-1"))
+        await it.ready("web-1")
+        assert "FailedSync" in it.events.reasons()
+        assert seconds() == pytest.approx(10, abs=1)
 
 
-def test_the_clock_of_the_status_is_the_clusters(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path)) as it:
-            await asyncio.sleep(30)
-            found = await running_cluster(it)
-            assert meta.status(found)["startTime"] == START.strftime("%Y-%m-%dT00:00:30Z")
-
-    run(scenario())
+async def test_the_clock_of_the_status_is_the_clusters(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        await asyncio.sleep(30)
+        found = await running_cluster(it)
+        assert meta.status(found)["startTime"] == START.strftime("%Y-%m-%dT00:00:30Z")
 
 
-def test_a_completed_container_stays_ended_and_the_pod_running_when_completion_is_held(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        holding = Machine(directory=tmp_path, script=lambda _: crashing(code=0), hold_completed=True)
-        async with cluster(holding) as it:
-            await it.create(pod())
-            found = await it.until(lambda found: "terminated" in status_of(found)["state"])
-            await asyncio.sleep(3600)
-            assert meta.resource_version(await it.get()) == meta.resource_version(found)
-            assert meta.status(found)["phase"] == "Running"
-            assert status_of(found)["restartCount"] == 0
-
-    run(scenario())
+async def test_a_completed_container_stays_ended_and_the_pod_running_when_completion_is_held(tmp_path: Path) -> None:
+    holding = Machine(directory=tmp_path, script=lambda _: crashing(code=0), hold_completed=True)
+    async with cluster(holding) as it:
+        await it.create(pod())
+        found = await it.until(lambda found: "terminated" in status_of(found)["state"])
+        await asyncio.sleep(3600)
+        assert meta.resource_version(await it.get()) == meta.resource_version(found)
+        assert meta.status(found)["phase"] == "Running"
+        assert status_of(found)["restartCount"] == 0
 
 
-def test_when_the_cluster_ends_containers_are_asked_to_end_and_their_pods_left_as_they_are(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        machine = Machine(directory=tmp_path, script=lambda _: Program(term=3), farewell=5)
-        async with cluster(machine) as it:
-            ready = await running_cluster(it)
-            before = it.transport.writes
-            began = seconds()
-        assert [number for _, number in it.runner.signals] == [signal.SIGTERM]
-        assert seconds() - began == pytest.approx(3, abs=0.1)
-        assert it.transport.writes == before
-        assert status_of(ready)["state"]["running"]
-
-    run(scenario())
+async def test_when_the_cluster_ends_containers_are_asked_to_end_and_their_pods_left_as_they_are(
+    tmp_path: Path,
+) -> None:
+    machine = Machine(directory=tmp_path, script=lambda _: Program(term=3), farewell=5)
+    async with cluster(machine) as it:
+        ready = await running_cluster(it)
+        before = it.transport.writes
+        began = seconds()
+    assert [number for _, number in it.runner.signals] == [signal.SIGTERM]
+    assert seconds() - began == pytest.approx(3, abs=0.1)
+    assert it.transport.writes == before
+    assert status_of(ready)["state"]["running"]
 
 
 @pytest.mark.parametrize(("grace", "patience"), [(30, 5), (2, 2), (0, 0)])
-def test_the_end_of_the_cluster_waits_for_the_deaf_as_long_as_their_grace_and_the_farewell_allow(
+async def test_the_end_of_the_cluster_waits_for_the_deaf_as_long_as_their_grace_and_the_farewell_allow(
     tmp_path: Path, grace: int, patience: int
 ) -> None:
-    async def scenario() -> None:
-        machine = Machine(directory=tmp_path, script=lambda _: Program(term=None), farewell=5)
-        async with cluster(machine) as it:
-            await it.create(pod(terminationGracePeriodSeconds=grace))
-            await it.ready()
-            began = seconds()
-        assert seconds() - began == pytest.approx(patience, abs=0.1)
-
-    run(scenario())
+    machine = Machine(directory=tmp_path, script=lambda _: Program(term=None), farewell=5)
+    async with cluster(machine) as it:
+        await it.create(pod(terminationGracePeriodSeconds=grace))
+        await it.ready()
+        began = seconds()
+    assert seconds() - began == pytest.approx(patience, abs=0.1)
 
 
-def test_a_kubelet_has_caught_up_once_no_pod_shows_what_was_before(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        path = tmp_path / "state.db"
-        async with cluster(Machine(directory=tmp_path, store=Store(path))) as it:
-            await running_cluster(it)
-        slow = Machine(directory=tmp_path, store=Store(path), script=lambda _: Program(start_delay=3))
-        async with cluster(slow) as it:
-            await it.caught_up.wait()
-            assert not meta.is_condition_true(await it.get(), "Ready")
-            await it.ready()
-
-    run(scenario())
+async def test_a_kubelet_has_caught_up_once_no_pod_shows_what_was_before(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    async with cluster(Machine(directory=tmp_path, store=Store(path))) as it:
+        await running_cluster(it)
+    slow = Machine(directory=tmp_path, store=Store(path), script=lambda _: Program(start_delay=3))
+    async with cluster(slow) as it:
+        await it.caught_up.wait()
+        assert not meta.is_condition_true(await it.get(), "Ready")
+        await it.ready()
 
 
 NUL = "a\0b"
@@ -659,16 +557,13 @@ def stored(found: JSONObject) -> Store:
     ],
     ids=["hostPath", "subPath"],
 )
-def test_a_path_with_nul_is_told_on_its_pod_and_is_no_error_of_the_kubelet(
+async def test_a_path_with_nul_is_told_on_its_pod_and_is_no_error_of_the_kubelet(
     tmp_path: Path, made: JSONObject, reason: str, event: str
 ) -> None:
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:
-            found = await it.until(lambda it: "NUL" in str(status_of(it)["state"].get("waiting")))
-            assert status_of(found)["state"]["waiting"]["reason"] == reason
-            assert it.events.reasons() == [event]
-
-    run(scenario())
+    async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:
+        found = await it.until(lambda it: "NUL" in str(status_of(it)["state"].get("waiting")))
+        assert status_of(found)["state"]["waiting"]["reason"] == reason
+        assert it.events.reasons() == [event]
 
 
 def test_a_pod_whose_times_are_beyond_all_dates_runs_and_can_be_deleted(tmp_path: Path) -> None:

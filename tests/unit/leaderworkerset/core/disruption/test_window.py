@@ -119,7 +119,7 @@ def any_groups(draw: some.DrawFn) -> list[ProtectedGroup]:
     ]
 
 
-@hypothesis.settings(max_examples=examples(200))
+@hypothesis.settings(max_examples=examples(60))
 @given(any_groups(), some.integers(0, 4), some.integers(0, 2), some.booleans(), some.integers(0, 9))
 def test_whatever_is_opened_no_more_can_be_taken_away_than_may_be(
     groups: list[ProtectedGroup], limit: int, missing: int, watches: bool, minutes: int
@@ -132,7 +132,7 @@ def test_whatever_is_opened_no_more_can_be_taken_away_than_may_be(
     assert all(one.is_whole for one in found.close)
 
 
-@hypothesis.settings(max_examples=examples(100))
+@hypothesis.settings(max_examples=examples(30))
 @given(any_groups(), some.integers(1, 4), some.booleans())
 def test_what_rests_stays_and_every_group_that_is_wanted_has_its_turn(
     groups: list[ProtectedGroup], limit: int, watches: bool

@@ -47,14 +47,14 @@ def recorded_step(row: dict[str, Any]) -> RolloutStep:
     return rollingupdate.next_step(limits, current, seen(row["states"]), is_new_revision=row["newRevision"])
 
 
-@pytest.mark.parametrize("row", TRACES, ids=lambda row: f"{row['example']}-{row['step']}")
-def test_every_recorded_step_is_taken(row: dict[str, Any]) -> None:
+def test_every_recorded_step_is_taken() -> None:
     """R-ROLL-1 to R-ROLL-11, Appendix A."""
-    expected = RolloutStep(Case(row["case"]), row["partition"], row["replicas"])
-    if (row["example"], row["step"]) in STALLED | GIVEN_AWAY:
-        assert expected != recorded_step(row)
-    else:
-        assert expected == recorded_step(row)
+    others = {
+        (row["example"], row["step"])
+        for row in TRACES
+        if recorded_step(row) != RolloutStep(Case(row["case"]), row["partition"], row["replicas"])
+    }
+    assert others == STALLED | GIVEN_AWAY
 
 
 @pytest.mark.parametrize(

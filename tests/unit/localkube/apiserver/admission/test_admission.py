@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, config_map, run
+from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, config_map
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
@@ -20,24 +20,18 @@ def configuration(**changes: Any) -> dict[str, Any]:
     return {"metadata": {"name": "check"}, "webhooks": [webhook | changes]}
 
 
-def test_a_webhook_is_asked_from_the_commit_of_its_configuration_to_its_end() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map("before"))
-        assert (await api.create(CONFIGURATIONS, configuration())).code == 201
-        code, reason, message = (await api.create(CONFIG_MAPS, config_map("a"))).refusal
-        assert (code, reason) == (500, "InternalError")
-        assert message.startswith('Internal error occurred: failed calling webhook "check.example.org"')
-        assert (await api.delete(f"{CONFIG_MAPS}/before")).code == 500
-        assert (await api.update(f"{CONFIG_MAPS}/before", config_map("before", k="v"))).code == 200
-        await api.delete(f"{CONFIGURATIONS}/check")
-        assert (await api.create(CONFIG_MAPS, config_map("a"))).code == 201
-
-    run(scenario)
+async def test_a_webhook_is_asked_from_the_commit_of_its_configuration_to_its_end(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map("before"))
+    assert (await api.create(CONFIGURATIONS, configuration())).code == 201
+    code, reason, message = (await api.create(CONFIG_MAPS, config_map("a"))).refusal
+    assert (code, reason) == (500, "InternalError")
+    assert message.startswith('Internal error occurred: failed calling webhook "check.example.org"')
+    assert (await api.delete(f"{CONFIG_MAPS}/before")).code == 500
+    assert (await api.update(f"{CONFIG_MAPS}/before", config_map("before", k="v"))).code == 200
+    await api.delete(f"{CONFIGURATIONS}/check")
+    assert (await api.create(CONFIG_MAPS, config_map("a"))).code == 201
 
 
-def test_a_webhook_whose_failure_is_ignored_does_not_stop_anyone() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIGURATIONS, configuration(failurePolicy="Ignore"))
-        assert (await api.create(CONFIG_MAPS, config_map("a"))).code == 201
-
-    run(scenario)
+async def test_a_webhook_whose_failure_is_ignored_does_not_stop_anyone(api: Api) -> None:
+    await api.create(CONFIGURATIONS, configuration(failurePolicy="Ignore"))
+    assert (await api.create(CONFIG_MAPS, config_map("a"))).code == 201

@@ -1,9 +1,8 @@
 """Admission webhooks, asked over HTTPS as kube-apiserver asks them."""
 
-import asyncio
 import base64
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -123,14 +122,6 @@ def label(name: str, value: str) -> Answer:
     return patch({"op": "add", "path": f"/metadata/labels/{name}", "value": value})
 
 
-def run(authority: trustme.CA, scenario: Callable[[Hooks, Admission], Awaitable[None]]) -> None:
-    async def inside() -> None:
-        async with serving(authority) as (hooks, admission):
-            await scenario(hooks, admission)
-
-    asyncio.run(inside())
-
-
 def test_certificates_need_no_key_identifiers_on_any_python(authority: trustme.CA) -> None:
     """From Python 3.13 on, default contexts refuse certificates without them, as `openssl x509 -req` makes them."""
     for bundle in ("", base64.b64encode(authority.cert_pem.bytes()).decode()):
@@ -139,8 +130,8 @@ def test_certificates_need_no_key_identifiers_on_any_python(authority: trustme.C
         assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
 
 
-def test_mutating_webhooks_patch_one_after_the_other(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_mutating_webhooks_patch_one_after_the_other(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         hooks.handlers["/first"] = lambda _: label("one", "1") | {"warnings": ["look out"]}
         hooks.handlers["/second"] = lambda review: label("two", review["object"]["metadata"]["labels"]["one"] + "2")
         admission.use_mutating([configuration(MUTATING.kind(), hooks.webhook("/first"), hooks.webhook("/second"))])
@@ -152,11 +143,9 @@ def test_mutating_webhooks_patch_one_after_the_other(authority: trustme.CA) -> N
         assert asked.object["metadata"]["labels"] == {"a": "b"}
         assert asked.warnings == ["look out"]
 
-    run(authority, scenario)
 
-
-def test_the_review_says_what_is_asked(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_the_review_says_what_is_asked(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         hooks.handlers["/check"] = lambda _: {}
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/check"))])
         asked = attempt(dry_run=True)
@@ -179,11 +168,9 @@ def test_the_review_says_what_is_asked(authority: trustme.CA) -> None:
             "options": {"kind": "CreateOptions"},
         }
 
-    run(authority, scenario)
 
-
-def test_what_a_webhook_adds_is_defaulted(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_what_a_webhook_adds_is_defaulted(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         added = {"name": "side", "image": "busybox", "unknown": 1}
         hooks.handlers["/inject"] = lambda _: patch({"op": "add", "path": "/spec/containers/-", "value": added})
         admission.use_mutating([configuration(MUTATING.kind(), hooks.webhook("/inject"))])
@@ -192,11 +179,9 @@ def test_what_a_webhook_adds_is_defaulted(authority: trustme.CA) -> None:
         container = found["spec"]["containers"][1]
         assert (container["imagePullPolicy"], "unknown" in container) == ("Always", False)
 
-    run(authority, scenario)
 
-
-def test_a_webhook_that_asks_for_it_sees_what_later_ones_made(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_a_webhook_that_asks_for_it_sees_what_later_ones_made(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         hooks.handlers["/first"] = lambda review: label(
             "seen", "-".join(sorted(review["object"]["metadata"]["labels"]))
         )
@@ -208,8 +193,6 @@ def test_a_webhook_that_asks_for_it_sees_what_later_ones_made(authority: trustme
         assert found["metadata"]["labels"]["seen"] == "a-seen-two"
         assert [path for path, _ in hooks.asked] == ["/first", "/second", "/first"]
 
-    run(authority, scenario)
-
 
 DENIALS: list[tuple[Answer, int, str, str]] = [
     ({"status": {"message": "no luck", "code": 403, "reason": "Forbidden"}}, 403, "Forbidden", "denied the request: no luck"),
@@ -219,16 +202,14 @@ DENIALS: list[tuple[Answer, int, str, str]] = [
 
 
 @pytest.mark.parametrize(("answer", "code", "reason", "text"), DENIALS)
-def test_a_denial_is_passed_on(authority: trustme.CA, answer: Answer, code: int, reason: str, text: str) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_a_denial_is_passed_on(authority: trustme.CA, answer: Answer, code: int, reason: str, text: str) -> None:
+    async with serving(authority) as (hooks, admission):
         hooks.handlers["/deny"] = lambda _: {"allowed": False} | answer
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/deny"))])
         with pytest.raises(RefusalError) as caught:
             await admission.validate(attempt())
         assert (caught.value.code, caught.value.reason) == (code, reason)
         assert caught.value.message == f'admission webhook "deny.lws.test" {text}'
-
-    run(authority, scenario)
 
 
 FAILURES: list[tuple[Answer, str]] = [
@@ -242,8 +223,8 @@ FAILURES: list[tuple[Answer, str]] = [
 
 
 @pytest.mark.parametrize(("answer", "text"), FAILURES, ids=[text[:30] for _, text in FAILURES])
-def test_a_failing_webhook_fails_the_request(authority: trustme.CA, answer: Answer, text: str) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_a_failing_webhook_fails_the_request(authority: trustme.CA, answer: Answer, text: str) -> None:
+    async with serving(authority) as (hooks, admission):
         hooks.handlers["/fail"] = lambda _: answer
         admission.use_mutating([configuration(MUTATING.kind(), hooks.webhook("/fail"))])
         with pytest.raises(RefusalError) as caught:
@@ -252,11 +233,9 @@ def test_a_failing_webhook_fails_the_request(authority: trustme.CA, answer: Answ
         assert caught.value.message.startswith("Internal error occurred: ")
         assert text in caught.value.message
 
-    run(authority, scenario)
 
-
-def test_a_webhook_that_is_not_there_fails_the_request_unless_it_may_be_ignored(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_a_webhook_that_is_not_there_fails_the_request_unless_it_may_be_ignored(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         gone = hooks.webhook("/gone")
         gone["clientConfig"]["url"] = "https://127.0.0.1:1/gone"
         admission.use_validating([configuration(VALIDATING.kind(), gone)])
@@ -269,11 +248,9 @@ def test_a_webhook_that_is_not_there_fails_the_request_unless_it_may_be_ignored(
         admission.use_validating([configuration(VALIDATING.kind(), gone | {"failurePolicy": "Ignore"})])
         await admission.validate(attempt())
 
-    run(authority, scenario)
 
-
-def test_a_webhook_that_takes_too_long_fails_the_request(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_a_webhook_that_takes_too_long_fails_the_request(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         hooks.handlers["/slow"] = lambda _: {"never": True}
         declared = configuration(VALIDATING.kind(), hooks.webhook("/slow"))
         declared["webhooks"][0]["timeoutSeconds"] = 0
@@ -281,11 +258,9 @@ def test_a_webhook_that_takes_too_long_fails_the_request(authority: trustme.CA) 
         with pytest.raises(RefusalError, match="context deadline exceeded after 0s"):
             await admission.validate(attempt())
 
-    run(authority, scenario)
 
-
-def test_a_connection_that_the_webhook_closed_meanwhile_is_opened_anew(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_a_connection_that_the_webhook_closed_meanwhile_is_opened_anew(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         hooks.handlers["/x"] = lambda _: {}
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/x"))])
         await admission.validate(attempt())
@@ -293,22 +268,18 @@ def test_a_connection_that_the_webhook_closed_meanwhile_is_opened_anew(authority
         await admission.validate(attempt())
         assert len(hooks.asked) == 2
 
-    run(authority, scenario)
 
-
-def test_an_answer_that_is_no_review_fails_the_request(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_an_answer_that_is_no_review_fails_the_request(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/raw"))])
         for raw, text in ((b"<html>", "received invalid webhook response"), (b"{}", "webhook response is absent")):
             hooks.raw = raw
             with pytest.raises(RefusalError, match=text):
                 await admission.validate(attempt())
 
-    run(authority, scenario)
 
-
-def test_a_certificate_that_is_not_trusted_fails_the_request(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_a_certificate_that_is_not_trusted_fails_the_request(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         hooks.handlers["/x"] = lambda _: {}
         stranger = hooks.webhook("/x")
         other = trustme.CA(key_type=trustme.KeyType.ECDSA).cert_pem.bytes()
@@ -317,11 +288,9 @@ def test_a_certificate_that_is_not_trusted_fails_the_request(authority: trustme.
         with pytest.raises(RefusalError, match="certificate verify failed"):
             await admission.validate(attempt())
 
-    run(authority, scenario)
 
-
-def test_a_service_is_resolved_or_refused(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_a_service_is_resolved_or_refused(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         hooks.handlers["/x"] = lambda _: {}
         named = hooks.webhook("/x")
         bundle = named["clientConfig"]["caBundle"]
@@ -335,18 +304,14 @@ def test_a_service_is_resolved_or_refused(authority: trustme.CA) -> None:
         with pytest.raises(RefusalError, match="service default/webhook cannot be reached from this API server"):
             await alone.validate(attempt())
 
-    run(authority, scenario)
 
-
-def test_dry_run_does_not_reach_webhooks_with_side_effects(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_dry_run_does_not_reach_webhooks_with_side_effects(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         declared = configuration(VALIDATING.kind(), hooks.webhook("/x"))
         declared["webhooks"][0]["sideEffects"] = "Some"
         admission.use_validating([declared])
         with pytest.raises(RefusalError, match="does not support dry run"):
             await admission.validate(attempt(dry_run=True))
-
-    run(authority, scenario)
 
 
 SELECTED: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
@@ -366,22 +331,20 @@ SELECTED: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
 @pytest.mark.parametrize(
     ("fields", "change", "expected"), [case[1:] for case in SELECTED], ids=[case[0] for case in SELECTED]
 )
-def test_who_is_asked(authority: trustme.CA, fields: dict[str, Any], change: dict[str, Any], expected: bool) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_who_is_asked(
+    authority: trustme.CA, fields: dict[str, Any], change: dict[str, Any], expected: bool
+) -> None:
+    async with serving(authority) as (hooks, admission):
         hooks.handlers["/x"] = lambda _: {}
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/x", **fields))])
         await admission.validate(attempt(**change))
         assert bool(hooks.asked) is expected
 
-    run(authority, scenario)
 
-
-def test_webhook_configurations_themselves_are_never_asked_about(authority: trustme.CA) -> None:
-    async def scenario(hooks: Hooks, admission: Admission) -> None:
+async def test_webhook_configurations_themselves_are_never_asked_about(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
         everything = hooks.webhook("/x", rules=[{**RULE, "apiGroups": ["*"], "resources": ["*"]}])
         declared = configuration(MUTATING.kind(), everything)
         admission.use_mutating([declared])
         about = attempt(kind=MUTATING.kind(), object=declared, namespace="")
         assert await admission.mutate(about) is declared
-
-    run(authority, scenario)

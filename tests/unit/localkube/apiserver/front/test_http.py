@@ -160,18 +160,15 @@ def test_a_port_in_use_is_named() -> None:
     run(scenario)
 
 
-def test_a_certificate_makes_it_https() -> None:
-    async def scenario() -> None:
-        certificate, key = build_certificate(datetime.now(UTC))
-        async with door(ssl_context=server_context(certificate, key)) as opened:
-            trusted = ssl.create_default_context(cadata=certificate.decode())
-            headers = {"authorization": f"Bearer {TOKEN}"}
-            for host in ("127.0.0.1", "localhost"):
-                url = f"https://{host}:{opened.port}/version"
-                async with opened.session.get(url, headers=headers, ssl=trusted) as answer:
-                    assert answer.status == 200
-
-    asyncio.run(scenario())
+async def test_a_certificate_makes_it_https() -> None:
+    certificate, key = build_certificate(datetime.now(UTC))
+    async with door(ssl_context=server_context(certificate, key)) as opened:
+        trusted = ssl.create_default_context(cadata=certificate.decode())
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        for host in ("127.0.0.1", "localhost"):
+            url = f"https://{host}:{opened.port}/version"
+            async with opened.session.get(url, headers=headers, ssl=trusted) as answer:
+                assert answer.status == 200
 
 
 def test_a_client_that_hangs_does_not_hold_up_the_end() -> None:
@@ -217,21 +214,17 @@ def test_connections_that_say_nothing_keep_no_client_out() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_the_rest_of_a_body_is_waited_for_no_longer_than_its_bound() -> None:
+async def test_the_rest_of_a_body_is_waited_for_no_longer_than_its_bound() -> None:
     """Of a client that stays: the connection is closed. Of one that leaves: nothing of it is kept."""
-
-    async def scenario() -> None:
-        async with door() as opened:
-            loop = asyncio.get_running_loop()
-            at_rest = len(asyncio.all_tasks())
-            with StandingTime(loop) as time:
-                head = f"POST {CONFIG_MAPS} HTTP/1.1"  # and no token
-                staying, leaving = [await asyncio.to_thread(HalfSent, opened.port, head) for _ in range(2)]
-                leaving.leave()
-                assert (staying.status, leaving.status) == (401, 401)
-                await time.move(LINGER_SECONDS)
-                assert await asyncio.to_thread(staying.read_to_end)
-                assert await tasks_end(loop, at_rest)
-                staying.leave()
-
-    asyncio.run(scenario())
+    async with door() as opened:
+        loop = asyncio.get_running_loop()
+        at_rest = len(asyncio.all_tasks())
+        with StandingTime(loop) as time:
+            head = f"POST {CONFIG_MAPS} HTTP/1.1"  # and no token
+            staying, leaving = [await asyncio.to_thread(HalfSent, opened.port, head) for _ in range(2)]
+            leaving.leave()
+            assert (staying.status, leaving.status) == (401, 401)
+            await time.move(LINGER_SECONDS)
+            assert await asyncio.to_thread(staying.read_to_end)
+            assert await tasks_end(loop, at_rest)
+            staying.leave()

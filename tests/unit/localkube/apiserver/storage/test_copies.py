@@ -148,7 +148,7 @@ def test_copies_are_made_while_the_store_is_written(tmp_path: Path) -> None:
                 await store.settle()
                 if len(copies.find(path, LATER)) == 2:
                     break
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.wait([task])
         store.close()
@@ -197,7 +197,7 @@ def test_a_copy_that_was_begun_is_finished_before_the_cluster_ends(tmp_path: Pat
         await store.settle()
         task = asyncio.ensure_future(Copies(store, SystemClock()).run(every=0.0))
         while not unfinished():  # noqa: ASYNC110 - nothing tells when
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
         task.cancel()
         await asyncio.wait([task])
         assert (len(copies.find(path, LATER)), unfinished()) == (1, [])

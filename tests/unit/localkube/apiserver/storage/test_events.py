@@ -1,6 +1,5 @@
 """Events: one store, two groups, an hour to live."""
 
-import asyncio
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -31,60 +30,51 @@ def event(name: str) -> dict[str, Any]:
     }
 
 
-def test_an_event_of_one_group_is_seen_in_the_other() -> None:
-    async def scenario(api: Api) -> None:
-        async with api.watch(CORE, fieldSelector="involvedObject.name=demo") as watch:
-            created = await api.create(NEW, event("a"))
-            assert (created.code, created["apiVersion"], created["note"]) == (
-                201,
-                "events.k8s.io/v1",
-                "Created leader statefulset demo",
-            )
-            seen = await watch.next()
-            assert seen is not None
-            assert (seen["object"]["apiVersion"], seen["object"]["message"]) == ("v1", created["note"])
-        core = (await api.get(CORE, fieldSelector="involvedObject.name=demo,reason=GroupsProgressing"))["items"]
-        new = (await api.get(NEW))["items"]
-        assert (core[0]["message"], new[0]["note"]) == (created["note"], created["note"])
-        assert core[0]["metadata"]["uid"] == new[0]["metadata"]["uid"]
-        patched = await api.patch(f"{NEW}/a", SERIES)
-        assert (patched.code, patched["series"]["count"]) == (200, 2)
-
-    run(scenario)
+async def test_an_event_of_one_group_is_seen_in_the_other(api: Api) -> None:
+    async with api.watch(CORE, fieldSelector="involvedObject.name=demo") as watch:
+        created = await api.create(NEW, event("a"))
+        assert (created.code, created["apiVersion"], created["note"]) == (
+            201,
+            "events.k8s.io/v1",
+            "Created leader statefulset demo",
+        )
+        seen = await watch.next()
+        assert seen is not None
+        assert (seen["object"]["apiVersion"], seen["object"]["message"]) == ("v1", created["note"])
+    core = (await api.get(CORE, fieldSelector="involvedObject.name=demo,reason=GroupsProgressing"))["items"]
+    new = (await api.get(NEW))["items"]
+    assert (core[0]["message"], new[0]["note"]) == (created["note"], created["note"])
+    assert core[0]["metadata"]["uid"] == new[0]["metadata"]["uid"]
+    patched = await api.patch(f"{NEW}/a", SERIES)
+    assert (patched.code, patched["series"]["count"]) == (200, 2)
 
 
-def test_an_event_is_forgotten_an_hour_after_it_was_last_written() -> None:
-    async def scenario(api: Api) -> None:
-        async def left() -> list[str]:
-            return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
+async def test_an_event_is_forgotten_an_hour_after_it_was_last_written(api: Api) -> None:
+    async def left() -> list[str]:
+        return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
 
-        await api.create(NEW, event("a"))
-        await api.create(NEW, event("b"))
-        api.clock.move(1800)
-        assert (await api.patch(f"{NEW}/a", SERIES)).code == 200
-        api.clock.move(1801)
-        await api.create(NEW, event("c"))
-        assert await left() == ["a", "c"]
-
-    run(scenario)
+    await api.create(NEW, event("a"))
+    await api.create(NEW, event("b"))
+    api.clock.move(1800)
+    assert (await api.patch(f"{NEW}/a", SERIES)).code == 200
+    api.clock.move(1801)
+    await api.create(NEW, event("c"))
+    assert await left() == ["a", "c"]
 
 
 @pytest.mark.parametrize("days", [400, -400])
-def test_who_sets_the_wall_clock_deletes_no_event_and_keeps_none_for_ever(days: float) -> None:
-    async def scenario(api: Api) -> None:
-        async def left() -> list[str]:
-            return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
+async def test_who_sets_the_wall_clock_deletes_no_event_and_keeps_none_for_ever(api: Api, days: float) -> None:
+    async def left() -> list[str]:
+        return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
 
-        await api.create(NEW, event("a"))
-        api.clock.jump(days * 86400)
-        await api.create(NEW, event("b"))
-        assert await left() == ["a", "b"]
-        api.clock.jump(-days * 86400)
-        api.clock.move(3601)
-        await api.create(NEW, event("c"))
-        assert await left() == ["c"]
-
-    run(scenario)
+    await api.create(NEW, event("a"))
+    api.clock.jump(days * 86400)
+    await api.create(NEW, event("b"))
+    assert await left() == ["a", "b"]
+    api.clock.jump(-days * 86400)
+    api.clock.move(3601)
+    await api.create(NEW, event("c"))
+    assert await left() == ["c"]
 
 
 def test_events_of_an_earlier_life_are_forgotten_too(tmp_path: Path) -> None:
@@ -100,34 +90,28 @@ def test_events_of_an_earlier_life_are_forgotten_too(tmp_path: Path) -> None:
     run(after, Store(tmp_path / "cluster.db"))
 
 
-def test_events_are_bounded_in_number() -> None:
-    async def scenario() -> None:
-        store = Store()
-        store.subscribe(Expiry(store, StoppedClock(), limit=10).observe)
-        await write_events(store, range(23))
-        await store.settle()
-        assert store.count(STORED_AS) == 10
-        assert store.get(StoreKey(STORED_AS, "default", "a-pod-of-some-group-22.18a2b3c4d5e6f708")) is not None
-        store.close()
-
-    asyncio.run(scenario())
+async def test_events_are_bounded_in_number() -> None:
+    store = Store()
+    store.subscribe(Expiry(store, StoppedClock(), limit=10).observe)
+    await write_events(store, range(23))
+    await store.settle()
+    assert store.count(STORED_AS) == 10
+    assert store.get(StoreKey(STORED_AS, "default", "a-pod-of-some-group-22.18a2b3c4d5e6f708")) is not None
+    store.close()
 
 
-def test_too_many_events_of_an_earlier_life_are_forgotten_at_the_start(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        store = Store(tmp_path / "cluster.db")
-        for number in range(20):
-            key = StoreKey(STORED_AS, "default", f"e-{number}")
-            metadata = {"name": key.name, "namespace": "default", "creationTimestamp": "2026-01-02T03:04:05Z"}
-            store.create(key, {"metadata": metadata})
-        await store.settle()
-        Expiry(store, StoppedClock(), limit=5).load()
-        await store.settle()
-        assert store.count(STORED_AS) == 5
-        assert store.get(StoreKey(STORED_AS, "default", "e-19")) is not None
-        store.close()
-
-    asyncio.run(scenario())
+async def test_too_many_events_of_an_earlier_life_are_forgotten_at_the_start(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cluster.db")
+    for number in range(20):
+        key = StoreKey(STORED_AS, "default", f"e-{number}")
+        metadata = {"name": key.name, "namespace": "default", "creationTimestamp": "2026-01-02T03:04:05Z"}
+        store.create(key, {"metadata": metadata})
+    await store.settle()
+    Expiry(store, StoppedClock(), limit=5).load()
+    await store.settle()
+    assert store.count(STORED_AS) == 5
+    assert store.get(StoreKey(STORED_AS, "default", "e-19")) is not None
+    store.close()
 
 
 async def write_events(store: Store, numbers: range) -> None:
@@ -138,37 +122,31 @@ async def write_events(store: Store, numbers: range) -> None:
         await store.settle()
 
 
-def test_an_event_takes_no_more_memory_than_its_age() -> None:
-    async def scenario() -> None:
-        store, clock = Store(), StoppedClock()
-        store.subscribe(Expiry(store, clock).observe)
-        await write_events(store, range(100))
-        tracemalloc.start()
-        try:
-            before, _ = tracemalloc.get_traced_memory()
-            await write_events(store, range(100, 2100))
-            after, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert store.count(STORED_AS) == 2100
-        assert (after - before) / 2000 < 40
-        store.close()
-
-    asyncio.run(scenario())
+async def test_an_event_takes_no_more_memory_than_its_age() -> None:
+    store, clock = Store(), StoppedClock()
+    store.subscribe(Expiry(store, clock).observe)
+    await write_events(store, range(100))
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        await write_events(store, range(100, 2100))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert store.count(STORED_AS) == 2100
+    assert (after - before) / 2000 < 40
+    store.close()
 
 
-def test_events_written_again_meanwhile_are_kept() -> None:
-    async def scenario() -> None:
-        store, clock = Store(), StoppedClock()
-        store.subscribe(Expiry(store, clock, limit=10).observe)
-        await write_events(store, range(10))
-        [first, *_] = [msgspec.json.decode(row) for row in store.list(STORED_AS)]
-        store.update(StoreKey(STORED_AS, "default", first["metadata"]["name"]), first, first)
-        await store.settle()
-        await write_events(store, range(10, 14))
-        await store.settle()
-        left = {msgspec.json.decode(row)["metadata"]["name"].split(".")[0][20:] for row in store.list(STORED_AS)}
-        assert left == {"0", *(str(number) for number in range(5, 14))}
-        store.close()
-
-    asyncio.run(scenario())
+async def test_events_written_again_meanwhile_are_kept() -> None:
+    store, clock = Store(), StoppedClock()
+    store.subscribe(Expiry(store, clock, limit=10).observe)
+    await write_events(store, range(10))
+    [first, *_] = [msgspec.json.decode(row) for row in store.list(STORED_AS)]
+    store.update(StoreKey(STORED_AS, "default", first["metadata"]["name"]), first, first)
+    await store.settle()
+    await write_events(store, range(10, 14))
+    await store.settle()
+    left = {msgspec.json.decode(row)["metadata"]["name"].split(".")[0][20:] for row in store.list(STORED_AS)}
+    assert left == {"0", *(str(number) for number in range(5, 14))}
+    store.close()

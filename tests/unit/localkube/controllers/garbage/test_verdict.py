@@ -93,7 +93,7 @@ NAMES = [str(number) for number in range(10)]
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(
     st.fixed_dictionaries({name: st.sets(st.sampled_from(NAMES), max_size=3) for name in NAMES}),
     st.sets(st.sampled_from(NAMES)),

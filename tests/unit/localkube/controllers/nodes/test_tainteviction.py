@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
-from tests.simulation import virtualtime
 from tests.simulation.virtualtime import VirtualClock
 from tests.unit.localkube.controllers.objects import build_node, build_pod
 
@@ -23,6 +22,8 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 from localkube.controllers.nodes.podgc import BY_NODE, node_index
 from localkube.controllers.nodes.tainteviction import TaintEviction, tolerated
+
+pytestmark = pytest.mark.virtual_time
 
 POOL: JSONObject = {"key": "pool", "value": "gpu", "effect": "NoExecute"}
 LOST: JSONObject = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
@@ -106,32 +107,26 @@ async def world() -> AsyncIterator[TaintedNode]:
 
 
 @pytest.mark.parametrize("days", [400, -400])
-def test_who_sets_the_wall_clock_evicts_no_pod_and_keeps_none_for_ever(days: float) -> None:
-    async def scenario() -> None:
-        async with world() as w:
-            assert await w.left() == timedelta(seconds=60)
-            w.clock.jump = days * DAYS
-            assert await w.left() == timedelta(seconds=60)
-            await asyncio.sleep(40)
-            assert await w.left() == timedelta(seconds=20)
-            w.clock.jump = 0
-            await asyncio.sleep(20.5)
-            assert await w.left() is None
-
-    virtualtime.run(scenario())
+async def test_who_sets_the_wall_clock_evicts_no_pod_and_keeps_none_for_ever(days: float) -> None:
+    async with world() as w:
+        assert await w.left() == timedelta(seconds=60)
+        w.clock.jump = days * DAYS
+        assert await w.left() == timedelta(seconds=60)
+        await asyncio.sleep(40)
+        assert await w.left() == timedelta(seconds=20)
+        w.clock.jump = 0
+        await asyncio.sleep(20.5)
+        assert await w.left() is None
 
 
-def test_the_time_of_a_pod_that_was_made_anew_begins_anew() -> None:
-    async def scenario() -> None:
-        async with world() as w:
-            assert await w.left() == timedelta(seconds=60)
-            await asyncio.sleep(30)
-            old = await w.client.get(PODS, POD)
-            await w.client.delete(PODS, POD, grace_period=0)
-            fresh = {name: old[name] for name in ("apiVersion", "kind", "spec")}
-            await w.client.create(PODS, fresh | {"metadata": {"name": POD.name, "namespace": POD.namespace}})
-            await asyncio.sleep(1)  # virtual: nothing else is left to do before it is over
-            assert meta.uid(w.eviction.pods.store.get(POD) or old) != meta.uid(old)
-            assert await w.left() == timedelta(seconds=60)
-
-    virtualtime.run(scenario())
+async def test_the_time_of_a_pod_that_was_made_anew_begins_anew() -> None:
+    async with world() as w:
+        assert await w.left() == timedelta(seconds=60)
+        await asyncio.sleep(30)
+        old = await w.client.get(PODS, POD)
+        await w.client.delete(PODS, POD, grace_period=0)
+        fresh = {name: old[name] for name in ("apiVersion", "kind", "spec")}
+        await w.client.create(PODS, fresh | {"metadata": {"name": POD.name, "namespace": POD.namespace}})
+        await asyncio.sleep(1)  # virtual: nothing else is left to do before it is over
+        assert meta.uid(w.eviction.pods.store.get(POD) or old) != meta.uid(old)
+        assert await w.left() == timedelta(seconds=60)

@@ -16,6 +16,8 @@ from localkube.kubelet.container.health import ProbeTarget
 from localkube.kubelet.processes.model import ModelRunner, Program
 from localkube.kubelet.processes.runner import SandboxSpec
 
+pytestmark = pytest.mark.virtual_time
+
 HTTP = {"httpGet": {"port": 80, "path": "healthz"}, "periodSeconds": 2}
 
 
@@ -38,16 +40,13 @@ def seconds() -> float:
         ({"exec": {"command": ["check"]}}, {}, 0),
     ],
 )
-def test_a_pod_is_ready_when_its_probe_says_so(
+async def test_a_pod_is_ready_when_its_probe_says_so(
     tmp_path: Path, probe: JSONObject, program: JSONObject, ready_at: float
 ) -> None:
-    async def scenario() -> None:
-        async with cluster(machine(tmp_path, **program)) as it:
-            await it.create(pod("web-0", container(readinessProbe=probe)))
-            await it.ready()
-            assert seconds() == pytest.approx(ready_at, abs=0.1)
-
-    run(scenario())
+    async with cluster(machine(tmp_path, **program)) as it:
+        await it.create(pod("web-0", container(readinessProbe=probe)))
+        await it.ready()
+        assert seconds() == pytest.approx(ready_at, abs=0.1)
 
 
 NOWHERE = "; the pod listens on no port"
@@ -67,17 +66,14 @@ NOWHERE = "; the pod listens on no port"
         ),
     ],
 )
-def test_a_failed_probe_says_what_it_found_once(
+async def test_a_failed_probe_says_what_it_found_once(
     tmp_path: Path, probe: JSONObject, program: JSONObject, text: str
 ) -> None:
-    async def scenario() -> None:
-        async with cluster(machine(tmp_path, **program)) as it:
-            await it.create(pod("web-0", container(readinessProbe=probe)))
-            await asyncio.sleep(100)
-            assert [event.note for event in it.events.recorded if event.reason == "Unhealthy"] == [text]
-            assert not meta.is_condition_true(await it.get(), "Ready")
-
-    run(scenario())
+    async with cluster(machine(tmp_path, **program)) as it:
+        await it.create(pod("web-0", container(readinessProbe=probe)))
+        await asyncio.sleep(100)
+        assert [event.note for event in it.events.recorded if event.reason == "Unhealthy"] == [text]
+        assert not meta.is_condition_true(await it.get(), "Ready")
 
 
 class BusyLoop(VirtualTimeLoop):
@@ -98,82 +94,64 @@ def test_a_probe_does_not_fail_because_this_process_is_busy(tmp_path: Path) -> N
     run(scenario(), BusyLoop)
 
 
-def test_a_pod_becomes_unready_after_three_failures_and_ready_again(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        commands: dict[tuple[str, ...], tuple[float, int]] = {("check",): (0, 0)}
-        probe = {"exec": {"command": ["check"]}, "periodSeconds": 1}
-        async with cluster(machine(tmp_path, commands=commands)) as it:
-            await it.create(pod("web-0", container(readinessProbe=probe)))
-            await it.ready()
-            commands[("check",)] = (0, 1)
-            await it.until(lambda found: not meta.is_condition_true(found, "Ready"))
-            assert seconds() == pytest.approx(3, abs=0.1)
-            commands[("check",)] = (0, 0)
-            found = await it.ready()
-            assert status_of(found)["restartCount"] == 0
-
-    run(scenario())
+async def test_a_pod_becomes_unready_after_three_failures_and_ready_again(tmp_path: Path) -> None:
+    commands: dict[tuple[str, ...], tuple[float, int]] = {("check",): (0, 0)}
+    probe = {"exec": {"command": ["check"]}, "periodSeconds": 1}
+    async with cluster(machine(tmp_path, commands=commands)) as it:
+        await it.create(pod("web-0", container(readinessProbe=probe)))
+        await it.ready()
+        commands[("check",)] = (0, 1)
+        await it.until(lambda found: not meta.is_condition_true(found, "Ready"))
+        assert seconds() == pytest.approx(3, abs=0.1)
+        commands[("check",)] = (0, 0)
+        found = await it.ready()
+        assert status_of(found)["restartCount"] == 0
 
 
-def test_a_container_that_is_not_alive_is_restarted(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        probe = {"tcpSocket": {"port": 80}, "periodSeconds": 1}
-        async with cluster(machine(tmp_path)) as it:
-            await it.create(pod("web-0", container(livenessProbe=probe)))
-            found = await it.until(lambda found: status_of(found)["restartCount"] == 1)
-            assert seconds() == pytest.approx(2, abs=0.1)
-            assert status_of(found)["lastState"]["terminated"]["exitCode"] == 143
-            notes = [event.note for event in it.events.recorded if event.reason == "Killing"]
-            assert notes == ["Container main failed liveness probe, will be restarted"]
-
-    run(scenario())
+async def test_a_container_that_is_not_alive_is_restarted(tmp_path: Path) -> None:
+    probe = {"tcpSocket": {"port": 80}, "periodSeconds": 1}
+    async with cluster(machine(tmp_path)) as it:
+        await it.create(pod("web-0", container(livenessProbe=probe)))
+        found = await it.until(lambda found: status_of(found)["restartCount"] == 1)
+        assert seconds() == pytest.approx(2, abs=0.1)
+        assert status_of(found)["lastState"]["terminated"]["exitCode"] == 143
+        notes = [event.note for event in it.events.recorded if event.reason == "Killing"]
+        assert notes == ["Container main failed liveness probe, will be restarted"]
 
 
-def test_other_probes_wait_for_the_startup_probe(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        startup = {"tcpSocket": {"port": 80}, "periodSeconds": 1, "failureThreshold": 30}
-        liveness = {"tcpSocket": {"port": 80}, "periodSeconds": 1, "failureThreshold": 1}
-        async with cluster(machine(tmp_path, listens={80: 20})) as it:
-            main = container(startupProbe=startup, livenessProbe=liveness, readinessProbe=HTTP)
-            await it.create(pod("web-0", main))
-            found = await it.until(lambda found: bool(status_of(found).get("started")))
-            assert seconds() == pytest.approx(20, abs=0.1)
-            assert status_of(await it.ready())["restartCount"] == status_of(found)["restartCount"] == 0
-
-    run(scenario())
+async def test_other_probes_wait_for_the_startup_probe(tmp_path: Path) -> None:
+    startup = {"tcpSocket": {"port": 80}, "periodSeconds": 1, "failureThreshold": 30}
+    liveness = {"tcpSocket": {"port": 80}, "periodSeconds": 1, "failureThreshold": 1}
+    async with cluster(machine(tmp_path, listens={80: 20})) as it:
+        main = container(startupProbe=startup, livenessProbe=liveness, readinessProbe=HTTP)
+        await it.create(pod("web-0", main))
+        found = await it.until(lambda found: bool(status_of(found).get("started")))
+        assert seconds() == pytest.approx(20, abs=0.1)
+        assert status_of(await it.ready())["restartCount"] == status_of(found)["restartCount"] == 0
 
 
-def test_a_container_that_never_starts_up_is_restarted(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        startup = {"tcpSocket": {"port": 80}, "periodSeconds": 1, "failureThreshold": 5}
-        async with cluster(machine(tmp_path)) as it:
-            await it.create(pod("web-0", container(startupProbe=startup)))
-            await it.until(lambda found: status_of(found)["restartCount"] == 1)
-            assert seconds() == pytest.approx(4, abs=0.1)
-
-    run(scenario())
+async def test_a_container_that_never_starts_up_is_restarted(tmp_path: Path) -> None:
+    startup = {"tcpSocket": {"port": 80}, "periodSeconds": 1, "failureThreshold": 5}
+    async with cluster(machine(tmp_path)) as it:
+        await it.create(pod("web-0", container(startupProbe=startup)))
+        await it.until(lambda found: status_of(found)["restartCount"] == 1)
+        assert seconds() == pytest.approx(4, abs=0.1)
 
 
-def test_a_container_is_running_once_its_post_start_hook_has_ended(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        hook = {"postStart": {"exec": {"command": ["warm"]}}}
-        async with cluster(machine(tmp_path, commands={("warm",): (5, 0)})) as it:
-            await it.create(pod("web-0", container(lifecycle=hook)))
-            await it.ready()
-            assert seconds() == pytest.approx(5, abs=0.1)
-
-    run(scenario())
+async def test_a_container_is_running_once_its_post_start_hook_has_ended(tmp_path: Path) -> None:
+    hook = {"postStart": {"exec": {"command": ["warm"]}}}
+    async with cluster(machine(tmp_path, commands={("warm",): (5, 0)})) as it:
+        await it.create(pod("web-0", container(lifecycle=hook)))
+        await it.ready()
+        assert seconds() == pytest.approx(5, abs=0.1)
 
 
-def test_a_failed_post_start_hook_restarts_the_container(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        hook = {"postStart": {"exec": {"command": ["warm"]}}}
-        async with cluster(machine(tmp_path, commands={("warm",): (0, 1)})) as it:
-            await it.create(pod("web-0", container(lifecycle=hook)))
-            await it.until(lambda found: status_of(found)["restartCount"] == 1)
-            assert "FailedPostStartHook" in it.events.reasons()
-
-    run(scenario())
+async def test_a_failed_post_start_hook_restarts_the_container(tmp_path: Path) -> None:
+    hook = {"postStart": {"exec": {"command": ["warm"]}}}
+    async with cluster(machine(tmp_path, commands={("warm",): (0, 1)})) as it:
+        await it.create(pod("web-0", container(lifecycle=hook)))
+        await it.until(lambda found: status_of(found)["restartCount"] == 1)
+        assert "FailedPostStartHook" in it.events.reasons()
 
 
 @pytest.mark.parametrize(
@@ -189,43 +167,34 @@ def test_a_failed_post_start_hook_restarts_the_container(tmp_path: Path) -> None
         ({"sleep": {"seconds": 9}}, {"term": None}, 11),
     ],
 )
-def test_a_pre_stop_hook_runs_within_the_grace_period(
+async def test_a_pre_stop_hook_runs_within_the_grace_period(
     tmp_path: Path, hook: JSONObject, program: JSONObject, gone_at: float
 ) -> None:
-    async def scenario() -> None:
-        main = container(lifecycle={"preStop": hook})
-        async with cluster(machine(tmp_path, **program)) as it:
-            await it.create(pod("web-0", main, terminationGracePeriodSeconds=10))
-            await it.ready()
-            await it.delete()
-            await it.gone()
-            assert seconds() == pytest.approx(gone_at, abs=0.5)
-            assert it.runner.signals[0][1] == signal.SIGTERM
-
-    run(scenario())
+    main = container(lifecycle={"preStop": hook})
+    async with cluster(machine(tmp_path, **program)) as it:
+        await it.create(pod("web-0", main, terminationGracePeriodSeconds=10))
+        await it.ready()
+        await it.delete()
+        await it.gone()
+        assert seconds() == pytest.approx(gone_at, abs=0.5)
+        assert it.runner.signals[0][1] == signal.SIGTERM
 
 
-def test_a_stop_signal_of_ones_own_is_sent(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(machine(tmp_path)) as it:
-            await it.create(pod("web-0", container(lifecycle={"stopSignal": "SIGINT"})))
-            await it.ready()
-            await it.delete()
-            await it.gone()
-            assert it.runner.signals[0][1] == signal.SIGINT
-
-    run(scenario())
+async def test_a_stop_signal_of_ones_own_is_sent(tmp_path: Path) -> None:
+    async with cluster(machine(tmp_path)) as it:
+        await it.create(pod("web-0", container(lifecycle={"stopSignal": "SIGINT"})))
+        await it.ready()
+        await it.delete()
+        await it.gone()
+        assert it.runner.signals[0][1] == signal.SIGINT
 
 
-def test_a_grpc_probe_is_refused_before_the_start(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(machine(tmp_path)) as it:
-            await it.create(pod("web-0", container(livenessProbe={"grpc": {"port": 80}})))
-            found = await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
-            assert "gRPC probes are not made" in status_of(found)["state"]["waiting"]["message"]
-            assert not it.runner.processes
-
-    run(scenario())
+async def test_a_grpc_probe_is_refused_before_the_start(tmp_path: Path) -> None:
+    async with cluster(machine(tmp_path)) as it:
+        await it.create(pod("web-0", container(livenessProbe={"grpc": {"port": 80}})))
+        found = await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
+        assert "gRPC probes are not made" in status_of(found)["state"]["waiting"]["message"]
+        assert not it.runner.processes
 
 
 @pytest.mark.parametrize(

@@ -125,17 +125,14 @@ def test_a_pod_with_aliases_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert not directory.exists()
 
 
-def test_the_writer_writes_what_changed(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        kept = Hosts(tmp_path, "cluster.local")
-        writer = asyncio.create_task(kept.run())
-        kept.set_pod(member(), "10.0.0.1")
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert read(kept.directory(member())) == ["10.0.0.1 web-0"]
-        writer.cancel()
-
-    asyncio.run(scenario())
+async def test_the_writer_writes_what_changed(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path, "cluster.local")
+    writer = asyncio.create_task(kept.run())
+    kept.set_pod(member(), "10.0.0.1")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert read(kept.directory(member())) == ["10.0.0.1 web-0"]
+    writer.cancel()
 
 
 def test_a_file_that_could_not_be_written_is_written_the_next_time(tmp_path: Path) -> None:
@@ -150,36 +147,30 @@ def test_a_file_that_could_not_be_written_is_written_the_next_time(tmp_path: Pat
     assert "10.0.0.1 web-0.web" in (tmp_path / "root/default/hosts").read_text()
 
 
-def test_pods_that_start_together_share_one_writing_of_the_files(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        kept = Hosts(tmp_path, "cluster.local")
-        directory = kept.directory(member())
-        writer = asyncio.create_task(kept.run())
+async def test_pods_that_start_together_share_one_writing_of_the_files(tmp_path: Path) -> None:
+    kept = Hosts(tmp_path, "cluster.local")
+    directory = kept.directory(member())
+    writer = asyncio.create_task(kept.run())
 
-        async def begin(number: int) -> int:
-            kept.set_pod(member(f"web-{number}"), f"10.0.0.{number}")
-            await kept.written()
-            assert f"10.0.0.{number} web-{number}" in read(directory)
-            return (directory / "hosts").stat().st_ino
-
-        assert len(set(await asyncio.gather(*(begin(number) for number in range(50))))) == 1
+    async def begin(number: int) -> int:
+        kept.set_pod(member(f"web-{number}"), f"10.0.0.{number}")
         await kept.written()
-        writer.cancel()
+        assert f"10.0.0.{number} web-{number}" in read(directory)
+        return (directory / "hosts").stat().st_ino
 
-    asyncio.run(scenario())
+    assert len(set(await asyncio.gather(*(begin(number) for number in range(50))))) == 1
+    await kept.written()
+    writer.cancel()
 
 
-def test_who_waits_for_files_that_cannot_be_written_hears_why(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        (tmp_path / "root").write_text("in the way")
-        kept = Hosts(tmp_path / "root", "cluster.local")
-        kept.set_pod(member(), "10.0.0.1")
-        writer = asyncio.create_task(kept.run())
-        with pytest.raises(OSError, match="root"):
-            await kept.written()
-        writer.cancel()
-
-    asyncio.run(scenario())
+async def test_who_waits_for_files_that_cannot_be_written_hears_why(tmp_path: Path) -> None:
+    (tmp_path / "root").write_text("in the way")
+    kept = Hosts(tmp_path / "root", "cluster.local")
+    kept.set_pod(member(), "10.0.0.1")
+    writer = asyncio.create_task(kept.run())
+    with pytest.raises(OSError, match="root"):
+        await kept.written()
+    writer.cancel()
 
 
 def test_names_of_a_pod_that_is_gone_leave_other_namespaces_too(tmp_path: Path) -> None:

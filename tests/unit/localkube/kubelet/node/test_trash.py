@@ -23,34 +23,25 @@ async def emptied(trash: Trash, directory: Path) -> None:
     task.cancel()
 
 
-def test_a_directory_is_out_of_the_way_at_once_and_then_gone(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        pod = tmp_path / "pod"
-        (pod / "closed").mkdir(parents=True)
-        (pod / "closed" / "file").touch()
-        (pod / "closed").chmod(0)
-        trash = Trash(tmp_path / "trash")
-        trash.add(pod)
-        assert not pod.exists()
-        await emptied(trash, tmp_path / "trash")
-
-    asyncio.run(scenario())
+async def test_a_directory_is_out_of_the_way_at_once_and_then_gone(tmp_path: Path) -> None:
+    pod = tmp_path / "pod"
+    (pod / "closed").mkdir(parents=True)
+    (pod / "closed" / "file").touch()
+    (pod / "closed").chmod(0)
+    trash = Trash(tmp_path / "trash")
+    trash.add(pod)
+    assert not pod.exists()
+    await emptied(trash, tmp_path / "trash")
 
 
-def test_what_a_crash_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        (tmp_path / "left").mkdir()
-        await emptied(Trash(tmp_path), tmp_path)
-
-    asyncio.run(scenario())
+async def test_what_a_crash_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    (tmp_path / "left").mkdir()
+    await emptied(Trash(tmp_path), tmp_path)
 
 
-def test_what_does_not_exist_is_no_trash(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        Trash(tmp_path / "trash").add(tmp_path / "no")
-        assert not (tmp_path / "trash").exists()
-
-    asyncio.run(scenario())
+async def test_what_does_not_exist_is_no_trash(tmp_path: Path) -> None:
+    Trash(tmp_path / "trash").add(tmp_path / "no")
+    assert not (tmp_path / "trash").exists()
 
 
 def test_directories_inside_each_other_by_the_thousand_are_removed(tmp_path: Path) -> None:

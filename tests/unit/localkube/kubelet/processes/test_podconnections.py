@@ -64,25 +64,19 @@ def test_something_else_than_http_is_a_connection_error(answer: bytes) -> None:
         asyncio.run(exchange(answer))
 
 
-def test_a_refused_connection_leaves_no_socket_behind() -> None:
-    async def scenario() -> None:
-        with socket.socket() as unused:
-            unused.bind(("127.0.0.1", 0))
-            with pytest.raises(ConnectionRefusedError):
-                await podconnections.connect(HostRunner(), None, unused.getsockname())
-
-    asyncio.run(scenario())
+async def test_a_refused_connection_leaves_no_socket_behind() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        with pytest.raises(ConnectionRefusedError):
+            await podconnections.connect(HostRunner(), None, unused.getsockname())
 
 
-def test_a_port_nobody_listens_on_is_told_in_words() -> None:
-    async def scenario() -> None:
-        with socket.socket() as bound:
-            bound.bind(("127.0.0.1", 0))
-            with pytest.raises(ConnectionRefusedError) as caught:
-                await podconnections.connect(HostRunner(), None, bound.getsockname())
-        assert caught.value.strerror == "Connection refused"
-
-    asyncio.run(scenario())
+async def test_a_port_nobody_listens_on_is_told_in_words() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        with pytest.raises(ConnectionRefusedError) as caught:
+            await podconnections.connect(HostRunner(), None, bound.getsockname())
+    assert caught.value.strerror == "Connection refused"
 
 
 def test_the_ports_on_which_a_process_listens_are_known() -> None:

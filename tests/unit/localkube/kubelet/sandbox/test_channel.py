@@ -3,7 +3,8 @@
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -12,21 +13,17 @@ from localkube.kubelet.processes.runner import ExhaustedError, StartError
 from localkube.kubelet.sandbox.channel import Channel, LauncherEndedError
 from localkube.kubelet.sandbox.launcher.link import Link, Received
 
-Scenario = Callable[[Channel, Link, list[Any]], Awaitable[None]]
 
-
-def play(scenario: Scenario) -> None:
-    async def run() -> None:
-        ours, theirs = (Link(sock) for sock in socket.socketpair())
-        events: list[Any] = []
-        channel = Channel(ours, events.append, lambda: events.append("closed"))
-        try:
-            await scenario(channel, theirs, events)
-        finally:
-            channel.close()
-            theirs.close()
-
-    asyncio.run(run())
+@asynccontextmanager
+async def opened() -> AsyncIterator[tuple[Channel, Link, list[Any]]]:
+    ours, theirs = (Link(sock) for sock in socket.socketpair())
+    events: list[Any] = []
+    channel = Channel(ours, events.append, lambda: events.append("closed"))
+    try:
+        yield channel, theirs, events
+    finally:
+        channel.close()
+        theirs.close()
 
 
 async def receive(launcher: Link) -> tuple[dict[str, Any], list[int]]:
@@ -34,8 +31,8 @@ async def receive(launcher: Link) -> tuple[dict[str, Any], list[int]]:
     return received[0].message, received[0].fds
 
 
-def test_answers_find_who_asked_in_any_order() -> None:
-    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+async def test_answers_find_who_asked_in_any_order() -> None:
+    async with opened() as (channel, launcher, _):
         first = asyncio.create_task(channel.request("one", {}))
         message, _fds = await receive(launcher)
         second = asyncio.create_task(channel.request("two", {}))
@@ -44,11 +41,9 @@ def test_answers_find_who_asked_in_any_order() -> None:
         launcher.send({"reply": message["id"], "n": 1})
         assert [(await task).message["n"] for task in (first, second)] == [1, 2]
 
-    play(scenario)
 
-
-def test_all_sockets_that_have_arrived_are_taken_in_one_turn_of_the_loop() -> None:
-    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+async def test_all_sockets_that_have_arrived_are_taken_in_one_turn_of_the_loop() -> None:
+    async with opened() as (channel, launcher, _):
         asking = [asyncio.create_task(channel.request("socket", {})) for _ in range(30)]
         await asyncio.sleep(0)
         waiting = [received.message["id"] for received in launcher.receive()]
@@ -60,22 +55,19 @@ def test_all_sockets_that_have_arrived_are_taken_in_one_turn_of_the_loop() -> No
         for task in asking:
             os.close(task.result().fds[0])
 
-    play(scenario)
 
-
-def test_refusal_is_a_start_error() -> None:
-    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+async def test_refusal_is_a_start_error() -> None:
+    async with opened() as (channel, launcher, _):
         asking = asyncio.create_task(channel.request("start", {}))
         message, _fds = await receive(launcher)
         launcher.send({"reply": message["id"], "error": "mount /x: no"})
         with pytest.raises(StartError, match="mount /x: no"):
             await asking
 
-    play(scenario)
 
+async def test_event_comes_after_whoever_awaited_the_answer_went_on() -> None:
+    async with opened() as (channel, launcher, events):
 
-def test_event_comes_after_whoever_awaited_the_answer_went_on() -> None:
-    async def scenario(channel: Channel, launcher: Link, events: list[Any]) -> None:
         async def ask() -> None:
             await channel.request("start", {})
             events.append("answered")
@@ -91,11 +83,9 @@ def test_event_comes_after_whoever_awaited_the_answer_went_on() -> None:
         events.remove("closed")
         assert events == ["answered", {"exit": "c", "code": 0, "signal": 0}]
 
-    play(scenario)
 
-
-def test_end_of_the_launcher_fails_all_who_wait_and_all_who_come() -> None:
-    async def scenario(channel: Channel, launcher: Link, events: list[Any]) -> None:
+async def test_end_of_the_launcher_fails_all_who_wait_and_all_who_come() -> None:
+    async with opened() as (channel, launcher, events):
         asking = asyncio.create_task(channel.request("start", {}))
         await receive(launcher)
         launcher.close()
@@ -105,11 +95,9 @@ def test_end_of_the_launcher_fails_all_who_wait_and_all_who_come() -> None:
             await channel.request("start", {})
         assert events == ["closed"]
 
-    play(scenario)
 
-
-def test_long_request_waits_for_the_launcher_with_its_descriptor() -> None:
-    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+async def test_long_request_waits_for_the_launcher_with_its_descriptor() -> None:
+    async with opened() as (channel, launcher, _):
         reading, writing = os.pipe()
         text = "x" * (4 << 20)
         asking = [
@@ -129,11 +117,9 @@ def test_long_request_waits_for_the_launcher_with_its_descriptor() -> None:
         for fd in (reading, *received[1].fds):
             os.close(fd)
 
-    play(scenario)
 
-
-def test_descriptors_of_an_answer_nobody_awaits_are_closed() -> None:
-    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+async def test_descriptors_of_an_answer_nobody_awaits_are_closed() -> None:
+    async with opened() as (channel, launcher, _):
         reading, writing = os.pipe()
         asking = asyncio.create_task(channel.request("socket", {}))
         message, _fds = await receive(launcher)
@@ -145,15 +131,11 @@ def test_descriptors_of_an_answer_nobody_awaits_are_closed() -> None:
         assert await asyncio.to_thread(os.read, reading, 1) == b""
         os.close(reading)
 
-    play(scenario)
 
-
-def test_what_the_machine_has_none_left_of_may_be_asked_for_again() -> None:
-    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+async def test_what_the_machine_has_none_left_of_may_be_asked_for_again() -> None:
+    async with opened() as (channel, launcher, _):
         asking = asyncio.create_task(channel.request("start", {}))
         message, _fds = await receive(launcher)
         launcher.send({"reply": message["id"], "error": "too many open files", "exhausted": True})
         with pytest.raises(ExhaustedError, match="too many open files"):
             await asking
-
-    play(scenario)

@@ -3,22 +3,21 @@
 import asyncio
 from pathlib import Path
 
-from tests.simulation.virtualtime import run
+import pytest
 
 from localkube.kubelet.sandbox.sandboxrunner import AT_ONCE, LONGEST_TURN, SandboxRunner
 
+pytestmark = pytest.mark.virtual_time
 
-def test_a_start_that_hangs_gives_its_turn_away(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        runner = SandboxRunner(network="shared", state_directory=tmp_path)
-        began: list[float] = []
 
-        async def start(seconds: float) -> None:
-            async with runner.turn():
-                began.append(asyncio.get_running_loop().time())
-                await asyncio.sleep(seconds)
+async def test_a_start_that_hangs_gives_its_turn_away(tmp_path: Path) -> None:
+    runner = SandboxRunner(network="shared", state_directory=tmp_path)
+    began: list[float] = []
 
-        await asyncio.gather(*(start(60) for _ in range(AT_ONCE)), start(1), *(start(1) for _ in range(AT_ONCE)))
-        assert began == [0.0] * AT_ONCE + [LONGEST_TURN] * AT_ONCE + [LONGEST_TURN + 1]
+    async def start(seconds: float) -> None:
+        async with runner.turn():
+            began.append(asyncio.get_running_loop().time())
+            await asyncio.sleep(seconds)
 
-    run(scenario())
+    await asyncio.gather(*(start(60) for _ in range(AT_ONCE)), start(1), *(start(1) for _ in range(AT_ONCE)))
+    assert began == [0.0] * AT_ONCE + [LONGEST_TURN] * AT_ONCE + [LONGEST_TURN + 1]

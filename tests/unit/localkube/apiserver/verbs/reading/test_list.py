@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Answer, Api, config_map, pod, run
+from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Answer, Api, config_map, pod
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
 METADATA = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
@@ -13,28 +13,22 @@ def names(answer: Answer) -> list[str]:
     return [item["metadata"]["name"] for item in answer["items"]]
 
 
-def test_items_come_in_order_without_their_kind_at_the_revision_of_the_list() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map("b"))
-        last = await api.create(CONFIG_MAPS, config_map("a"))
-        answer = await api.get(CONFIG_MAPS)
-        assert (answer["kind"], answer["apiVersion"]) == ("ConfigMapList", "v1")
-        assert answer["metadata"] == {"resourceVersion": last["metadata"]["resourceVersion"]}
-        assert names(answer) == ["a", "b"]
-        assert "kind" not in answer["items"][0]
-
-    run(scenario)
+async def test_items_come_in_order_without_their_kind_at_the_revision_of_the_list(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map("b"))
+    last = await api.create(CONFIG_MAPS, config_map("a"))
+    answer = await api.get(CONFIG_MAPS)
+    assert (answer["kind"], answer["apiVersion"]) == ("ConfigMapList", "v1")
+    assert answer["metadata"] == {"resourceVersion": last["metadata"]["resourceVersion"]}
+    assert names(answer) == ["a", "b"]
+    assert "kind" not in answer["items"][0]
 
 
-def test_all_namespaces_are_listed_without_one() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(NAMESPACES, {"metadata": {"name": "other"}})
-        await api.create(CONFIG_MAPS, config_map("a"))
-        await api.create(f"{NAMESPACES}/other/configmaps", config_map("b"))
-        assert names(await api.get("/api/v1/configmaps")) == ["a", "b"]
-        assert names(await api.get(CONFIG_MAPS)) == ["a"]
-
-    run(scenario)
+async def test_all_namespaces_are_listed_without_one(api: Api) -> None:
+    await api.create(NAMESPACES, {"metadata": {"name": "other"}})
+    await api.create(CONFIG_MAPS, config_map("a"))
+    await api.create(f"{NAMESPACES}/other/configmaps", config_map("b"))
+    assert names(await api.get("/api/v1/configmaps")) == ["a", "b"]
+    assert names(await api.get(CONFIG_MAPS)) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -50,13 +44,10 @@ def test_all_namespaces_are_listed_without_one() -> None:
     ],
     ids=str,
 )
-def test_selectors_choose(query: dict[str, Any], expected: list[str]) -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(PODS, pod("a", nodeName="node-0"))
-        await api.create(PODS, pod("b"))
-        assert names(await api.get(PODS, **query)) == expected
-
-    run(scenario)
+async def test_selectors_choose(api: Api, query: dict[str, Any], expected: list[str]) -> None:
+    await api.create(PODS, pod("a", nodeName="node-0"))
+    await api.create(PODS, pod("b"))
+    assert names(await api.get(PODS, **query)) == expected
 
 
 @pytest.mark.parametrize(
@@ -74,82 +65,64 @@ def test_selectors_choose(query: dict[str, Any], expected: list[str]) -> None:
     ],
     ids=["pod field", "other field", "labels", "limit", "continue"],
 )
-def test_what_cannot_be_understood_is_refused(path: str, query: dict[str, Any], text: str) -> None:
-    async def scenario(api: Api) -> None:
-        code, reason, message = (await api.get(path, **query)).refusal
-        assert (code, reason) == (400, "BadRequest")
-        assert message.startswith(text)
-
-    run(scenario)
+async def test_what_cannot_be_understood_is_refused(api: Api, path: str, query: dict[str, Any], text: str) -> None:
+    code, reason, message = (await api.get(path, **query)).refusal
+    assert (code, reason) == (400, "BadRequest")
+    assert message.startswith(text)
 
 
-def test_pages_together_show_one_moment() -> None:
-    async def scenario(api: Api) -> None:
-        for name in ("a", "b", "c", "d"):
-            await api.create(CONFIG_MAPS, config_map(name, v="1"))
-        first = await api.get(CONFIG_MAPS, limit=2)
-        assert (names(first), first["metadata"]["remainingItemCount"]) == (["a", "b"], 2)
-        await api.delete(f"{CONFIG_MAPS}/c")
-        await api.create(CONFIG_MAPS, config_map("bb"))
-        await api.update(f"{CONFIG_MAPS}/d", config_map("d", v="2"))
-        second = await api.get(CONFIG_MAPS, limit=2, continue_=first["metadata"]["continue"])
-        assert names(second) == ["c", "d"]
-        assert second["items"][1]["data"] == {"v": "1"}
-        assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
-        assert "continue" not in second["metadata"]
-
-    run(scenario)
+async def test_pages_together_show_one_moment(api: Api) -> None:
+    for name in ("a", "b", "c", "d"):
+        await api.create(CONFIG_MAPS, config_map(name, v="1"))
+    first = await api.get(CONFIG_MAPS, limit=2)
+    assert (names(first), first["metadata"]["remainingItemCount"]) == (["a", "b"], 2)
+    await api.delete(f"{CONFIG_MAPS}/c")
+    await api.create(CONFIG_MAPS, config_map("bb"))
+    await api.update(f"{CONFIG_MAPS}/d", config_map("d", v="2"))
+    second = await api.get(CONFIG_MAPS, limit=2, continue_=first["metadata"]["continue"])
+    assert names(second) == ["c", "d"]
+    assert second["items"][1]["data"] == {"v": "1"}
+    assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    assert "continue" not in second["metadata"]
 
 
-def test_a_selective_page_is_full_where_there_is_more() -> None:
-    async def scenario(api: Api) -> None:
-        for number in range(6):
-            await api.create(CONFIG_MAPS, config_map(f"m{number}", labels={"odd": str(number % 2)}))
-        first = await api.get(CONFIG_MAPS, limit=2, labelSelector="odd=1")
-        assert names(first) == ["m1", "m3"]
-        assert "remainingItemCount" not in first["metadata"]
-        rest = await api.get(CONFIG_MAPS, limit=2, labelSelector="odd=1", continue_=first["metadata"]["continue"])
-        assert names(rest) == ["m5"]
-
-    run(scenario)
+async def test_a_selective_page_is_full_where_there_is_more(api: Api) -> None:
+    for number in range(6):
+        await api.create(CONFIG_MAPS, config_map(f"m{number}", labels={"odd": str(number % 2)}))
+    first = await api.get(CONFIG_MAPS, limit=2, labelSelector="odd=1")
+    assert names(first) == ["m1", "m3"]
+    assert "remainingItemCount" not in first["metadata"]
+    rest = await api.get(CONFIG_MAPS, limit=2, labelSelector="odd=1", continue_=first["metadata"]["continue"])
+    assert names(rest) == ["m5"]
 
 
-def test_an_exact_version_shows_the_past_and_a_future_one_is_too_large() -> None:
-    async def scenario(api: Api) -> None:
-        past = (await api.create(CONFIG_MAPS, config_map("a")))["metadata"]["resourceVersion"]
-        await api.delete(f"{CONFIG_MAPS}/a")
-        assert names(await api.get(CONFIG_MAPS, resourceVersion=past, resourceVersionMatch="Exact")) == ["a"]
-        assert names(await api.get(CONFIG_MAPS, resourceVersion=past, resourceVersionMatch="NotOlderThan")) == []
-        code, reason, message = (await api.get(CONFIG_MAPS, resourceVersion="1000")).refusal
-        assert (code, reason) == (504, "Timeout")
-        assert message.startswith("Too large resource version: 1000, current:")
-        odd = await api.get(CONFIG_MAPS, resourceVersionMatch="Exact")
-        assert odd.refusal[:2] == (422, "Invalid")
-
-    run(scenario)
+async def test_an_exact_version_shows_the_past_and_a_future_one_is_too_large(api: Api) -> None:
+    past = (await api.create(CONFIG_MAPS, config_map("a")))["metadata"]["resourceVersion"]
+    await api.delete(f"{CONFIG_MAPS}/a")
+    assert names(await api.get(CONFIG_MAPS, resourceVersion=past, resourceVersionMatch="Exact")) == ["a"]
+    assert names(await api.get(CONFIG_MAPS, resourceVersion=past, resourceVersionMatch="NotOlderThan")) == []
+    code, reason, message = (await api.get(CONFIG_MAPS, resourceVersion="1000")).refusal
+    assert (code, reason) == (504, "Timeout")
+    assert message.startswith("Too large resource version: 1000, current:")
+    odd = await api.get(CONFIG_MAPS, resourceVersionMatch="Exact")
+    assert odd.refusal[:2] == (422, "Invalid")
 
 
-def test_tables_and_metadata_are_shown_to_those_who_accept_them() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map("a", k="v"))
-        table = await api.send("GET", CONFIG_MAPS, headers=TABLE)
-        assert (table["kind"], table["rows"][0]["cells"][0]) == ("Table", "a")
-        assert table["columnDefinitions"][0]["name"] == "Name"
-        one = await api.send("GET", f"{CONFIG_MAPS}/a", headers=TABLE)
-        assert one["kind"] == "Table"
-        partial = await api.send("GET", CONFIG_MAPS, headers=METADATA)
-        assert partial["kind"] == "PartialObjectMetadataList"
-        assert "data" not in partial["items"][0]
-        refused = await api.send("GET", CONFIG_MAPS, headers={"accept": "application/vnd.kubernetes.protobuf"})
-        assert refused.refusal[:2] == (406, "NotAcceptable")
-
-    run(scenario)
+async def test_tables_and_metadata_are_shown_to_those_who_accept_them(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map("a", k="v"))
+    table = await api.send("GET", CONFIG_MAPS, headers=TABLE)
+    assert (table["kind"], table["rows"][0]["cells"][0]) == ("Table", "a")
+    assert table["columnDefinitions"][0]["name"] == "Name"
+    one = await api.send("GET", f"{CONFIG_MAPS}/a", headers=TABLE)
+    assert one["kind"] == "Table"
+    partial = await api.send("GET", CONFIG_MAPS, headers=METADATA)
+    assert partial["kind"] == "PartialObjectMetadataList"
+    assert "data" not in partial["items"][0]
+    refused = await api.send("GET", CONFIG_MAPS, headers={"accept": "application/vnd.kubernetes.protobuf"})
+    assert refused.refusal[:2] == (406, "NotAcceptable")
 
 
-def test_yaml_is_written_to_those_who_accept_it() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map("a", k="v"))
-        answer = await api.send("GET", f"{CONFIG_MAPS}/a", headers={"accept": "application/yaml"})
-        assert b"k: v" in answer.body
-
-    run(scenario)
+async def test_yaml_is_written_to_those_who_accept_it(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map("a", k="v"))
+    answer = await api.send("GET", f"{CONFIG_MAPS}/a", headers={"accept": "application/yaml"})
+    assert b"k: v" in answer.body

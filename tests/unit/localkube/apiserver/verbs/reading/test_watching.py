@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from tests.simulation import virtualtime
 from tests.unit.localkube.apiserver.harness import (
     CONFIG_MAPS,
     NAMESPACES,
@@ -25,80 +24,65 @@ from localkube.apiserver.storage.store import Store
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
-def test_a_watch_without_a_version_begins_with_what_is_there() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map("a"))
-        async with api.watch(CONFIG_MAPS) as watch:
-            assert await watch.seen(1) == [("ADDED", "a")]
-            await api.create(CONFIG_MAPS, config_map("b"))
-            await api.update(f"{CONFIG_MAPS}/b", config_map("b", k="v"))
-            await api.delete(f"{CONFIG_MAPS}/a")
-            assert await watch.seen(3) == [("ADDED", "b"), ("MODIFIED", "b"), ("DELETED", "a")]
-
-    run(scenario)
-
-
-def test_a_watch_from_a_version_shows_what_came_after_it() -> None:
-    async def scenario(api: Api) -> None:
-        first = await api.create(CONFIG_MAPS, config_map("a"))
+async def test_a_watch_without_a_version_begins_with_what_is_there(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map("a"))
+    async with api.watch(CONFIG_MAPS) as watch:
+        assert await watch.seen(1) == [("ADDED", "a")]
         await api.create(CONFIG_MAPS, config_map("b"))
-        await api.create(PODS, pod("p"))
+        await api.update(f"{CONFIG_MAPS}/b", config_map("b", k="v"))
         await api.delete(f"{CONFIG_MAPS}/a")
-        version = first["metadata"]["resourceVersion"]
-        async with api.watch(CONFIG_MAPS, resourceVersion=version) as watch:
-            assert await watch.seen(2) == [("ADDED", "b"), ("DELETED", "a")]
-            await api.create(CONFIG_MAPS, config_map("c"))
-            assert await watch.seen(1) == [("ADDED", "c")]
-
-    run(scenario)
+        assert await watch.seen(3) == [("ADDED", "b"), ("MODIFIED", "b"), ("DELETED", "a")]
 
 
-def test_events_carry_the_object_and_deletions_the_revision_of_the_deletion() -> None:
-    async def scenario(api: Api) -> None:
-        created = await api.create(CONFIG_MAPS, config_map("a"))
-        async with api.watch(CONFIG_MAPS, resourceVersion=created["metadata"]["resourceVersion"]) as watch:
-            await api.delete(f"{CONFIG_MAPS}/a")
-            event = await watch.next()
-            assert event is not None
-            assert (event["object"]["kind"], event["object"]["apiVersion"]) == ("ConfigMap", "v1")
-            before, after = created["metadata"]["resourceVersion"], event["object"]["metadata"]["resourceVersion"]
-            assert int(after) == int(before) + 1
-
-    run(scenario)
+async def test_a_watch_from_a_version_shows_what_came_after_it(api: Api) -> None:
+    first = await api.create(CONFIG_MAPS, config_map("a"))
+    await api.create(CONFIG_MAPS, config_map("b"))
+    await api.create(PODS, pod("p"))
+    await api.delete(f"{CONFIG_MAPS}/a")
+    version = first["metadata"]["resourceVersion"]
+    async with api.watch(CONFIG_MAPS, resourceVersion=version) as watch:
+        assert await watch.seen(2) == [("ADDED", "b"), ("DELETED", "a")]
+        await api.create(CONFIG_MAPS, config_map("c"))
+        assert await watch.seen(1) == [("ADDED", "c")]
 
 
-def test_objects_that_enter_and_leave_the_selection_are_added_and_deleted() -> None:
-    async def scenario(api: Api) -> None:
-        async with api.watch(CONFIG_MAPS, labelSelector="on=yes") as watch:
-            await api.create(CONFIG_MAPS, config_map("a", labels={"on": "no"}, v="1"))
-            await api.update(f"{CONFIG_MAPS}/a", config_map("a", labels={"on": "yes"}, v="2"))
-            await api.update(f"{CONFIG_MAPS}/a", config_map("a", labels={"on": "yes"}, v="3"))
-            left = await api.update(f"{CONFIG_MAPS}/a", config_map("a", labels={"on": "no"}, v="4"))
-            await api.delete(f"{CONFIG_MAPS}/a")
-            events = [await watch.next() for _ in range(3)]
-            assert [event and event["type"] for event in events] == ["ADDED", "MODIFIED", "DELETED"]
-            gone = events[2]
-            assert gone is not None
-            assert gone["object"]["data"] == {"v": "3"}
-            assert gone["object"]["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
-
-    run(scenario)
+async def test_events_carry_the_object_and_deletions_the_revision_of_the_deletion(api: Api) -> None:
+    created = await api.create(CONFIG_MAPS, config_map("a"))
+    async with api.watch(CONFIG_MAPS, resourceVersion=created["metadata"]["resourceVersion"]) as watch:
+        await api.delete(f"{CONFIG_MAPS}/a")
+        event = await watch.next()
+        assert event is not None
+        assert (event["object"]["kind"], event["object"]["apiVersion"]) == ("ConfigMap", "v1")
+        before, after = created["metadata"]["resourceVersion"], event["object"]["metadata"]["resourceVersion"]
+        assert int(after) == int(before) + 1
 
 
-def test_field_selectors_and_namespaces_select_events_too() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(NAMESPACES, {"metadata": {"name": "other"}})
-        async with (
-            api.watch("/api/v1/pods", fieldSelector="spec.nodeName=node-0") as on_node,
-            api.watch(f"{NAMESPACES}/other/pods") as elsewhere,
-        ):
-            await api.create(PODS, pod("a"))
-            await api.create(f"{NAMESPACES}/other/pods", pod("b"))
-            await api.create(f"{PODS}/a/binding", {"target": {"name": "node-0"}})
-            assert await on_node.seen(1) == [("ADDED", "a")]
-            assert await elsewhere.seen(1) == [("ADDED", "b")]
+async def test_objects_that_enter_and_leave_the_selection_are_added_and_deleted(api: Api) -> None:
+    async with api.watch(CONFIG_MAPS, labelSelector="on=yes") as watch:
+        await api.create(CONFIG_MAPS, config_map("a", labels={"on": "no"}, v="1"))
+        await api.update(f"{CONFIG_MAPS}/a", config_map("a", labels={"on": "yes"}, v="2"))
+        await api.update(f"{CONFIG_MAPS}/a", config_map("a", labels={"on": "yes"}, v="3"))
+        left = await api.update(f"{CONFIG_MAPS}/a", config_map("a", labels={"on": "no"}, v="4"))
+        await api.delete(f"{CONFIG_MAPS}/a")
+        events = [await watch.next() for _ in range(3)]
+        assert [event and event["type"] for event in events] == ["ADDED", "MODIFIED", "DELETED"]
+        gone = events[2]
+        assert gone is not None
+        assert gone["object"]["data"] == {"v": "3"}
+        assert gone["object"]["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
 
-    run(scenario)
+
+async def test_field_selectors_and_namespaces_select_events_too(api: Api) -> None:
+    await api.create(NAMESPACES, {"metadata": {"name": "other"}})
+    async with (
+        api.watch("/api/v1/pods", fieldSelector="spec.nodeName=node-0") as on_node,
+        api.watch(f"{NAMESPACES}/other/pods") as elsewhere,
+    ):
+        await api.create(PODS, pod("a"))
+        await api.create(f"{NAMESPACES}/other/pods", pod("b"))
+        await api.create(f"{PODS}/a/binding", {"target": {"name": "node-0"}})
+        assert await on_node.seen(1) == [("ADDED", "a")]
+        assert await elsewhere.seen(1) == [("ADDED", "b")]
 
 
 def test_a_version_that_is_no_longer_remembered_is_expired() -> None:
@@ -115,20 +99,17 @@ def test_a_version_that_is_no_longer_remembered_is_expired() -> None:
     run(scenario, Store(remembered=100))
 
 
-def test_a_streaming_list_ends_its_initial_events_with_a_marked_bookmark() -> None:
-    async def scenario(api: Api) -> None:
-        last = await api.create(CONFIG_MAPS, config_map("a"))
-        query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
-        async with api.watch(CONFIG_MAPS, **query) as watch:
-            assert await watch.seen(1) == [("ADDED", "a")]
-            bookmark = await watch.next()
-            assert bookmark is not None
-            metadata = bookmark["object"]["metadata"]
-            assert (bookmark["type"], bookmark["object"]["kind"]) == ("BOOKMARK", "ConfigMap")
-            assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
-            assert metadata["resourceVersion"] == last["metadata"]["resourceVersion"]
-
-    run(scenario)
+async def test_a_streaming_list_ends_its_initial_events_with_a_marked_bookmark(api: Api) -> None:
+    last = await api.create(CONFIG_MAPS, config_map("a"))
+    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+    async with api.watch(CONFIG_MAPS, **query) as watch:
+        assert await watch.seen(1) == [("ADDED", "a")]
+        bookmark = await watch.next()
+        assert bookmark is not None
+        metadata = bookmark["object"]["metadata"]
+        assert (bookmark["type"], bookmark["object"]["kind"]) == ("BOOKMARK", "ConfigMap")
+        assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+        assert metadata["resourceVersion"] == last["metadata"]["resourceVersion"]
 
 
 @pytest.mark.parametrize(
@@ -141,79 +122,62 @@ def test_a_streaming_list_ends_its_initial_events_with_a_marked_bookmark() -> No
     ],
     ids=["initial events alone", "match alone", "future", "no number"],
 )
-def test_options_that_make_no_sense_are_refused(query: dict[str, Any], code: int) -> None:
-    async def scenario(api: Api) -> None:
-        assert (await api.send("GET", CONFIG_MAPS, watch="true", **query)).code == code
-
-    run(scenario)
+async def test_options_that_make_no_sense_are_refused(api: Api, query: dict[str, Any], code: int) -> None:
+    assert (await api.send("GET", CONFIG_MAPS, watch="true", **query)).code == code
 
 
-def test_tables_tell_their_columns_once() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map("a"))
-        await api.create(CONFIG_MAPS, config_map("b"))
-        answer = await api.send("GET", CONFIG_MAPS, headers=TABLE, watch="true", timeoutSeconds="0.0")
-        assert answer.code == 400
-        async with asyncio.timeout(5):
-            one = await api.send("GET", CONFIG_MAPS, headers=TABLE)
-        assert one["columnDefinitions"]
-
-    run(scenario)
+async def test_tables_tell_their_columns_once(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map("a"))
+    await api.create(CONFIG_MAPS, config_map("b"))
+    answer = await api.send("GET", CONFIG_MAPS, headers=TABLE, watch="true", timeoutSeconds="0.0")
+    assert answer.code == 400
+    async with asyncio.timeout(5):
+        one = await api.send("GET", CONFIG_MAPS, headers=TABLE)
+    assert one["columnDefinitions"]
 
 
-def test_events_of_one_commit_reach_all_watchers_as_the_same_bytes() -> None:
-    async def scenario(api: Api) -> None:
-        async with api.watch(PODS) as one, api.watch(PODS) as other:
-            first, second = asyncio.ensure_future(one.seen(2)), asyncio.ensure_future(other.seen(2))
-            await asyncio.gather(api.create(PODS, pod("a")), api.create(PODS, pod("b")))
-            assert await first == await second == [("ADDED", "a"), ("ADDED", "b")]
-
-    run(scenario)
+async def test_events_of_one_commit_reach_all_watchers_as_the_same_bytes(api: Api) -> None:
+    async with api.watch(PODS) as one, api.watch(PODS) as other:
+        first, second = asyncio.ensure_future(one.seen(2)), asyncio.ensure_future(other.seen(2))
+        await asyncio.gather(api.create(PODS, pod("a")), api.create(PODS, pod("b")))
+        assert await first == await second == [("ADDED", "a"), ("ADDED", "b")]
 
 
-def test_a_watch_ends_after_its_time_and_bookmarks_tell_how_far_it_came() -> None:
-    async def scenario() -> None:
-        server = ApiServer(Store(), served(), StoppedClock())
-        await server.start()
-        api = Api(server, StoppedClock())
-        query = {"timeoutSeconds": 150, "allowWatchBookmarks": "true", "resourceVersion": 1}
-        async with api.watch(CONFIG_MAPS, **query) as watch:
-            await api.create(PODS, pod("p"))
-            seen = []
-            while (event := await watch.next()) is not None:
-                seen.append((event["type"], event["object"]["metadata"]["resourceVersion"]))
-        assert seen == [("BOOKMARK", "5"), ("BOOKMARK", "5")]
-        await server.close()
-
-    virtualtime.run(scenario())
+@pytest.mark.virtual_time
+async def test_a_watch_ends_after_its_time_and_bookmarks_tell_how_far_it_came() -> None:
+    server = ApiServer(Store(), served(), StoppedClock())
+    await server.start()
+    api = Api(server, StoppedClock())
+    query = {"timeoutSeconds": 150, "allowWatchBookmarks": "true", "resourceVersion": 1}
+    async with api.watch(CONFIG_MAPS, **query) as watch:
+        await api.create(PODS, pod("p"))
+        seen = []
+        while (event := await watch.next()) is not None:
+            seen.append((event["type"], event["object"]["metadata"]["resourceVersion"]))
+    assert seen == [("BOOKMARK", "5"), ("BOOKMARK", "5")]
+    await server.close()
 
 
-def test_watches_end_when_the_server_does() -> None:
-    async def scenario(api: Api) -> None:
-        async with api.watch(CONFIG_MAPS) as watch:
-            ending = asyncio.ensure_future(watch.next())
-            await asyncio.sleep(0)
-            api.server.end_watches()
-            assert await ending is None
-        async with api.watch(CONFIG_MAPS) as late:
-            assert await late.next() is None
-
-    run(scenario)
+async def test_watches_end_when_the_server_does(api: Api) -> None:
+    async with api.watch(CONFIG_MAPS) as watch:
+        ending = asyncio.ensure_future(watch.next())
+        await asyncio.sleep(0)
+        api.server.end_watches()
+        assert await ending is None
+    async with api.watch(CONFIG_MAPS) as late:
+        assert await late.next() is None
 
 
-def test_a_watcher_that_does_not_keep_up_is_ended_with_expired() -> None:
-    async def scenario() -> None:
-        watcher = Watcher()
-        watcher.push(b"x" * BUFFER)
-        watcher.push(b"y")
-        watcher.push(b"never")
-        last = await watcher.take()
-        assert last is not None
-        assert last.startswith(b'{"type":"ERROR"')
-        assert b'"code":410' in last
-        assert await watcher.take() is None
-
-    asyncio.run(scenario())
+async def test_a_watcher_that_does_not_keep_up_is_ended_with_expired() -> None:
+    watcher = Watcher()
+    watcher.push(b"x" * BUFFER)
+    watcher.push(b"y")
+    watcher.push(b"never")
+    last = await watcher.take()
+    assert last is not None
+    assert last.startswith(b'{"type":"ERROR"')
+    assert b'"code":410' in last
+    assert await watcher.take() is None
 
 
 def test_a_watcher_gets_what_was_pushed_in_pieces() -> None:

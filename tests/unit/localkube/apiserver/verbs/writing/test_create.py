@@ -4,81 +4,58 @@ import pytest
 from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Api, config_map, pod, run
 
 
-def test_a_new_object_gets_its_identity_from_the_server() -> None:
-    async def scenario(api: Api) -> None:
-        sent = config_map(a="1")
-        sent["metadata"] |= {"uid": "mine", "creationTimestamp": "2000-01-01T00:00:00Z", "generation": 7}
-        answer = await api.create(CONFIG_MAPS, sent)
-        metadata = answer["metadata"]
-        assert answer.code == 201
-        assert metadata["creationTimestamp"] == "2026-01-02T03:04:05Z"
-        assert metadata["namespace"] == "default"
-        assert len(metadata["uid"]) == 36
-        assert metadata["resourceVersion"].isdecimal()
-        assert metadata["generation"] == 7, "kinds whose generation nobody counts keep what was sent"
-        assert (await api.get(f"{CONFIG_MAPS}/settings")).body == answer.body
-
-    run(scenario)
+async def test_a_new_object_gets_its_identity_from_the_server(api: Api) -> None:
+    sent = config_map(a="1")
+    sent["metadata"] |= {"uid": "mine", "creationTimestamp": "2000-01-01T00:00:00Z", "generation": 7}
+    answer = await api.create(CONFIG_MAPS, sent)
+    metadata = answer["metadata"]
+    assert answer.code == 201
+    assert metadata["creationTimestamp"] == "2026-01-02T03:04:05Z"
+    assert metadata["namespace"] == "default"
+    assert len(metadata["uid"]) == 36
+    assert metadata["resourceVersion"].isdecimal()
+    assert metadata["generation"] == 7, "kinds whose generation nobody counts keep what was sent"
+    assert (await api.get(f"{CONFIG_MAPS}/settings")).body == answer.body
 
 
-def test_identity_may_be_left_to_the_url() -> None:
-    async def scenario(api: Api) -> None:
-        answer = await api.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
-        assert (answer.code, answer["kind"], answer["apiVersion"]) == (201, "ConfigMap", "v1")
-
-    run(scenario)
+async def test_identity_may_be_left_to_the_url(api: Api) -> None:
+    answer = await api.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    assert (answer.code, answer["kind"], answer["apiVersion"]) == (201, "ConfigMap", "v1")
 
 
-def test_a_name_is_generated_from_its_beginning() -> None:
-    async def scenario(api: Api) -> None:
-        sent = {"metadata": {"generateName": "x" * 70}}
-        names = {(await api.create(CONFIG_MAPS, sent))["metadata"]["name"] for _ in range(3)}
-        assert len(names) == 3
-        assert all(name.startswith("x" * 58) and len(name) == 63 for name in names)
-
-    run(scenario)
+async def test_a_name_is_generated_from_its_beginning(api: Api) -> None:
+    sent = {"metadata": {"generateName": "x" * 70}}
+    names = {(await api.create(CONFIG_MAPS, sent))["metadata"]["name"] for _ in range(3)}
+    assert len(names) == 3
+    assert all(name.startswith("x" * 58) and len(name) == 63 for name in names)
 
 
-def test_an_object_that_exists_is_not_created_again() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(PODS, pod())
-        answer = await api.create(PODS, pod())
-        assert answer.refusal == (409, "AlreadyExists", 'pods "web" already exists')
-        assert answer["details"] == {"name": "web", "kind": "pods"}
-
-    run(scenario)
+async def test_an_object_that_exists_is_not_created_again(api: Api) -> None:
+    await api.create(PODS, pod())
+    answer = await api.create(PODS, pod())
+    assert answer.refusal == (409, "AlreadyExists", 'pods "web" already exists')
+    assert answer["details"] == {"name": "web", "kind": "pods"}
 
 
-def test_a_resource_version_must_not_be_set() -> None:
-    async def scenario(api: Api) -> None:
-        sent = config_map()
-        sent["metadata"]["resourceVersion"] = "5"
-        answer = await api.create(CONFIG_MAPS, sent)
-        assert answer.refusal == (500, "", "resourceVersion should not be set on objects to be created")
-
-    run(scenario)
+async def test_a_resource_version_must_not_be_set(api: Api) -> None:
+    sent = config_map()
+    sent["metadata"]["resourceVersion"] = "5"
+    answer = await api.create(CONFIG_MAPS, sent)
+    assert answer.refusal == (500, "", "resourceVersion should not be set on objects to be created")
 
 
-def test_a_namespace_must_exist() -> None:
-    async def scenario(api: Api) -> None:
-        answer = await api.create(f"{NAMESPACES}/nowhere/pods", pod())
-        assert answer.refusal == (404, "NotFound", 'namespaces "nowhere" not found')
-
-    run(scenario)
+async def test_a_namespace_must_exist(api: Api) -> None:
+    answer = await api.create(f"{NAMESPACES}/nowhere/pods", pod())
+    assert answer.refusal == (404, "NotFound", 'namespaces "nowhere" not found')
 
 
-def test_a_namespace_that_ends_takes_nothing_new() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(NAMESPACES, {"metadata": {"name": "old"}})
-        await api.delete(f"{NAMESPACES}/old")
-        answer = await api.create(f"{NAMESPACES}/old/configmaps", config_map("a"))
-        text = (
-            'configmaps "a" is forbidden: unable to create new content in namespace old because it is being terminated'
-        )
-        assert answer.refusal == (403, "Forbidden", text)
-        assert answer["details"]["causes"][0]["reason"] == "NamespaceTerminating"
-
-    run(scenario)
+async def test_a_namespace_that_ends_takes_nothing_new(api: Api) -> None:
+    await api.create(NAMESPACES, {"metadata": {"name": "old"}})
+    await api.delete(f"{NAMESPACES}/old")
+    answer = await api.create(f"{NAMESPACES}/old/configmaps", config_map("a"))
+    text = 'configmaps "a" is forbidden: unable to create new content in namespace old because it is being terminated'
+    assert answer.refusal == (403, "Forbidden", text)
+    assert answer["details"]["causes"][0]["reason"] == "NamespaceTerminating"
 
 
 @pytest.mark.parametrize(
@@ -95,71 +72,51 @@ def test_a_namespace_that_ends_takes_nothing_new() -> None:
     ],
     ids=["namespace", "version", "kind", "syntax", "list"],
 )
-def test_a_body_that_does_not_fit_the_url_is_refused(body: object, text: str) -> None:
-    async def scenario(api: Api) -> None:
-        code, reason, message = (await api.create(CONFIG_MAPS, body)).refusal
-        assert (code, reason) == (400, "BadRequest")
-        assert message.startswith(text)
-
-    run(scenario)
+async def test_a_body_that_does_not_fit_the_url_is_refused(api: Api, body: object, text: str) -> None:
+    code, reason, message = (await api.create(CONFIG_MAPS, body)).refusal
+    assert (code, reason) == (400, "BadRequest")
+    assert message.startswith(text)
 
 
-def test_an_object_without_a_name_is_invalid() -> None:
-    async def scenario(api: Api) -> None:
-        answer = await api.create(CONFIG_MAPS, {"metadata": {}})
-        text = 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
-        assert answer.refusal == (422, "Invalid", text)
-
-    run(scenario)
+async def test_an_object_without_a_name_is_invalid(api: Api) -> None:
+    answer = await api.create(CONFIG_MAPS, {"metadata": {}})
+    text = 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
+    assert answer.refusal == (422, "Invalid", text)
 
 
-def test_a_dry_run_leaves_nothing_behind() -> None:
-    async def scenario(api: Api) -> None:
-        answer = await api.create(CONFIG_MAPS, config_map(), dryRun="All")
-        assert answer.code == 201
-        assert answer["metadata"]["uid"]
-        assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 404
-        await api.create(CONFIG_MAPS, config_map())
-        assert (await api.create(CONFIG_MAPS, config_map(), dryRun="All")).code == 409
-
-    run(scenario)
+async def test_a_dry_run_leaves_nothing_behind(api: Api) -> None:
+    answer = await api.create(CONFIG_MAPS, config_map(), dryRun="All")
+    assert answer.code == 201
+    assert answer["metadata"]["uid"]
+    assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 404
+    await api.create(CONFIG_MAPS, config_map())
+    assert (await api.create(CONFIG_MAPS, config_map(), dryRun="All")).code == 409
 
 
-def test_unknown_fields_are_dropped_and_warned_of_unless_told_otherwise() -> None:
-    async def scenario(api: Api) -> None:
-        sent = pod("a") | {"extra": 1}
-        warned = await api.create(PODS, sent)
-        assert warned.headers["warning"] == '299 - "unknown field \\"extra\\""'
-        assert "extra" not in warned.body
-        ignored = await api.create(PODS, sent | {"metadata": {"name": "b"}}, fieldValidation="Ignore")
-        assert "warning" not in ignored.headers
-        strict = await api.create(PODS, sent | {"metadata": {"name": "c"}}, fieldValidation="Strict")
-        text = 'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "extra"'
-        assert strict.refusal == (400, "BadRequest", text)
-
-    run(scenario)
+async def test_unknown_fields_are_dropped_and_warned_of_unless_told_otherwise(api: Api) -> None:
+    sent = pod("a") | {"extra": 1}
+    warned = await api.create(PODS, sent)
+    assert warned.headers["warning"] == '299 - "unknown field \\"extra\\""'
+    assert "extra" not in warned.body
+    ignored = await api.create(PODS, sent | {"metadata": {"name": "b"}}, fieldValidation="Ignore")
+    assert "warning" not in ignored.headers
+    strict = await api.create(PODS, sent | {"metadata": {"name": "c"}}, fieldValidation="Strict")
+    text = 'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "extra"'
+    assert strict.refusal == (400, "BadRequest", text)
 
 
-def test_options_are_checked() -> None:
-    async def scenario(api: Api) -> None:
-        answer = await api.create(CONFIG_MAPS, config_map(), dryRun="Some")
-        text = 'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"'
-        assert answer.refusal == (422, "Invalid", text)
-
-    run(scenario)
+async def test_options_are_checked(api: Api) -> None:
+    answer = await api.create(CONFIG_MAPS, config_map(), dryRun="Some")
+    text = 'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"'
+    assert answer.refusal == (422, "Invalid", text)
 
 
-def test_yaml_is_read_and_other_formats_are_refused() -> None:
-    async def scenario(api: Api) -> None:
-        body = b"metadata: {name: a}\ndata: {day: 2026-01-01, on: 'x'}\n"
-        answer = await api.send("POST", CONFIG_MAPS, body, headers={"content-type": "application/yaml"})
-        assert answer["data"] == {"day": "2026-01-01", "true": "x"}
-        form = await api.send(
-            "POST", CONFIG_MAPS, b"a=1", headers={"content-type": "application/x-www-form-urlencoded"}
-        )
-        assert form.refusal[:2] == (415, "UnsupportedMediaType")
-
-    run(scenario)
+async def test_yaml_is_read_and_other_formats_are_refused(api: Api) -> None:
+    body = b"metadata: {name: a}\ndata: {day: 2026-01-01, on: 'x'}\n"
+    answer = await api.send("POST", CONFIG_MAPS, body, headers={"content-type": "application/yaml"})
+    assert answer["data"] == {"day": "2026-01-01", "true": "x"}
+    form = await api.send("POST", CONFIG_MAPS, b"a=1", headers={"content-type": "application/x-www-form-urlencoded"})
+    assert form.refusal[:2] == (415, "UnsupportedMediaType")
 
 
 def test_a_pod_more_than_the_cluster_may_have_is_refused_as_by_a_quota() -> None:

@@ -1,37 +1,31 @@
 """DELETE of an object."""
 
 import pytest
-from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Api, config_map, pod, run
+from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Api, config_map, pod
 
 
-def test_deletion_answers_with_a_status_that_names_the_object() -> None:
-    async def scenario(api: Api) -> None:
-        uid = (await api.create(CONFIG_MAPS, config_map()))["metadata"]["uid"]
-        answer = await api.delete(f"{CONFIG_MAPS}/settings")
-        assert answer.code == 200
-        assert answer.body == {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": {"name": "settings", "kind": "configmaps", "uid": uid},
-        }
-        assert (await api.delete(f"{CONFIG_MAPS}/settings")).refusal[:2] == (404, "NotFound")
-
-    run(scenario)
+async def test_deletion_answers_with_a_status_that_names_the_object(api: Api) -> None:
+    uid = (await api.create(CONFIG_MAPS, config_map()))["metadata"]["uid"]
+    answer = await api.delete(f"{CONFIG_MAPS}/settings")
+    assert answer.code == 200
+    assert answer.body == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {"name": "settings", "kind": "configmaps", "uid": uid},
+    }
+    assert (await api.delete(f"{CONFIG_MAPS}/settings")).refusal[:2] == (404, "NotFound")
 
 
-def test_a_pod_without_a_node_is_marked_and_removed_at_once() -> None:
-    async def scenario(api: Api) -> None:
-        created = await api.create(PODS, pod())
-        async with api.watch(PODS, resourceVersion=created["metadata"]["resourceVersion"]) as watch:
-            answer = await api.delete(f"{PODS}/web")
-            assert answer["kind"] == "Pod"
-            assert answer["metadata"]["deletionGracePeriodSeconds"] == 0
-            assert await watch.seen(2) == [("MODIFIED", "web"), ("DELETED", "web")]
-        assert (await api.get(f"{PODS}/web")).code == 404
-
-    run(scenario)
+async def test_a_pod_without_a_node_is_marked_and_removed_at_once(api: Api) -> None:
+    created = await api.create(PODS, pod())
+    async with api.watch(PODS, resourceVersion=created["metadata"]["resourceVersion"]) as watch:
+        answer = await api.delete(f"{PODS}/web")
+        assert answer["kind"] == "Pod"
+        assert answer["metadata"]["deletionGracePeriodSeconds"] == 0
+        assert await watch.seen(2) == [("MODIFIED", "web"), ("DELETED", "web")]
+    assert (await api.get(f"{PODS}/web")).code == 404
 
 
 async def running_pod(api: Api) -> None:
@@ -39,30 +33,24 @@ async def running_pod(api: Api) -> None:
     await api.create(f"{PODS}/web/binding", {"target": {"kind": "Node", "name": "node-0"}})
 
 
-def test_a_running_pod_gets_its_grace_period_which_may_be_shortened() -> None:
-    async def scenario(api: Api) -> None:
-        await running_pod(api)
-        first = (await api.delete(f"{PODS}/web"))["metadata"]
-        assert (first["deletionTimestamp"], first["deletionGracePeriodSeconds"]) == ("2026-01-02T03:04:25Z", 20)
-        assert first["generation"] == 2
-        longer = (await api.delete(f"{PODS}/web", gracePeriodSeconds=60))["metadata"]
-        assert longer == first
-        shorter = (await api.delete(f"{PODS}/web", gracePeriodSeconds=5))["metadata"]
-        assert (shorter["deletionTimestamp"], shorter["deletionGracePeriodSeconds"]) == ("2026-01-02T03:04:10Z", 5)
-        assert (await api.delete(f"{PODS}/web", {"gracePeriodSeconds": 0})).code == 200
-        assert (await api.get(f"{PODS}/web")).code == 404
-
-    run(scenario)
+async def test_a_running_pod_gets_its_grace_period_which_may_be_shortened(api: Api) -> None:
+    await running_pod(api)
+    first = (await api.delete(f"{PODS}/web"))["metadata"]
+    assert (first["deletionTimestamp"], first["deletionGracePeriodSeconds"]) == ("2026-01-02T03:04:25Z", 20)
+    assert first["generation"] == 2
+    longer = (await api.delete(f"{PODS}/web", gracePeriodSeconds=60))["metadata"]
+    assert longer == first
+    shorter = (await api.delete(f"{PODS}/web", gracePeriodSeconds=5))["metadata"]
+    assert (shorter["deletionTimestamp"], shorter["deletionGracePeriodSeconds"]) == ("2026-01-02T03:04:10Z", 5)
+    assert (await api.delete(f"{PODS}/web", {"gracePeriodSeconds": 0})).code == 200
+    assert (await api.get(f"{PODS}/web")).code == 404
 
 
-def test_a_pod_that_has_ended_needs_no_grace() -> None:
-    async def scenario(api: Api) -> None:
-        await running_pod(api)
-        await api.patch(f"{PODS}/web/status", {"status": {"phase": "Failed"}})
-        await api.delete(f"{PODS}/web")
-        assert (await api.get(f"{PODS}/web")).code == 404
-
-    run(scenario)
+async def test_a_pod_that_has_ended_needs_no_grace(api: Api) -> None:
+    await running_pod(api)
+    await api.patch(f"{PODS}/web/status", {"status": {"phase": "Failed"}})
+    await api.delete(f"{PODS}/web")
+    assert (await api.get(f"{PODS}/web")).code == 404
 
 
 @pytest.mark.parametrize(
@@ -74,89 +62,68 @@ def test_a_pod_that_has_ended_needs_no_grace() -> None:
     ],
     ids=["foreground", "orphan", "orphanDependents"],
 )
-def test_propagation_puts_the_finalizer_of_the_garbage_collector_on(
-    options: dict[str, object], finalizers: list[str]
+async def test_propagation_puts_the_finalizer_of_the_garbage_collector_on(
+    api: Api, options: dict[str, object], finalizers: list[str]
 ) -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map())
-        answer = await api.delete(f"{CONFIG_MAPS}/settings", options)
-        assert answer["metadata"]["finalizers"] == finalizers
-        assert answer["metadata"]["deletionTimestamp"]
-
-    run(scenario)
+    await api.create(CONFIG_MAPS, config_map())
+    answer = await api.delete(f"{CONFIG_MAPS}/settings", options)
+    assert answer["metadata"]["finalizers"] == finalizers
+    assert answer["metadata"]["deletionTimestamp"]
 
 
-def test_background_propagation_takes_the_foreground_finalizer_off() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map())
-        await api.delete(f"{CONFIG_MAPS}/settings", propagationPolicy="Foreground")
-        await api.delete(f"{CONFIG_MAPS}/settings", propagationPolicy="Background")
-        assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 404
-
-    run(scenario)
+async def test_background_propagation_takes_the_foreground_finalizer_off(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map())
+    await api.delete(f"{CONFIG_MAPS}/settings", propagationPolicy="Foreground")
+    await api.delete(f"{CONFIG_MAPS}/settings", propagationPolicy="Background")
+    assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 404
 
 
-def test_preconditions_must_hold() -> None:
-    async def scenario(api: Api) -> None:
-        uid = (await api.create(CONFIG_MAPS, config_map()))["metadata"]["uid"]
-        answer = await api.delete(f"{CONFIG_MAPS}/settings", {"preconditions": {"uid": "other"}})
-        text = (
-            'Operation cannot be fulfilled on ConfigMap "settings": the UID in the precondition (other) does not match'
-            f" the UID in record ({uid}). The object might have been deleted and then recreated"
-        )
-        assert answer.refusal == (409, "Conflict", text)
-        stale = await api.delete(f"{CONFIG_MAPS}/settings", {"preconditions": {"resourceVersion": "1"}})
-        assert stale.refusal[:2] == (409, "Conflict")
-        assert (await api.delete(f"{CONFIG_MAPS}/settings", {"preconditions": {"uid": uid}})).code == 200
-
-    run(scenario)
+async def test_preconditions_must_hold(api: Api) -> None:
+    uid = (await api.create(CONFIG_MAPS, config_map()))["metadata"]["uid"]
+    answer = await api.delete(f"{CONFIG_MAPS}/settings", {"preconditions": {"uid": "other"}})
+    text = (
+        'Operation cannot be fulfilled on ConfigMap "settings": the UID in the precondition (other) does not match'
+        f" the UID in record ({uid}). The object might have been deleted and then recreated"
+    )
+    assert answer.refusal == (409, "Conflict", text)
+    stale = await api.delete(f"{CONFIG_MAPS}/settings", {"preconditions": {"resourceVersion": "1"}})
+    assert stale.refusal[:2] == (409, "Conflict")
+    assert (await api.delete(f"{CONFIG_MAPS}/settings", {"preconditions": {"uid": uid}})).code == 200
 
 
-def test_a_dry_run_deletes_nothing() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map())
-        assert (await api.delete(f"{CONFIG_MAPS}/settings", dryRun="All")).code == 200
-        assert (await api.delete(f"{CONFIG_MAPS}/settings", {"dryRun": ["All"]})).code == 200
-        assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 200
-
-    run(scenario)
+async def test_a_dry_run_deletes_nothing(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map())
+    assert (await api.delete(f"{CONFIG_MAPS}/settings", dryRun="All")).code == 200
+    assert (await api.delete(f"{CONFIG_MAPS}/settings", {"dryRun": ["All"]})).code == 200
+    assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 200
 
 
-def test_options_are_checked() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map())
-        answer = await api.delete(f"{CONFIG_MAPS}/settings", propagationPolicy="Sideways")
-        text = (
-            'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Sideways":'
-            ' supported values: "Foreground", "Background", "Orphan", "nil"'
-        )
-        assert answer.refusal == (422, "Invalid", text)
-        both = await api.delete(f"{CONFIG_MAPS}/settings", {"propagationPolicy": "Orphan", "orphanDependents": True})
-        assert both.refusal[:2] == (422, "Invalid")
-
-    run(scenario)
+async def test_options_are_checked(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map())
+    answer = await api.delete(f"{CONFIG_MAPS}/settings", propagationPolicy="Sideways")
+    text = (
+        'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Sideways":'
+        ' supported values: "Foreground", "Background", "Orphan", "nil"'
+    )
+    assert answer.refusal == (422, "Invalid", text)
+    both = await api.delete(f"{CONFIG_MAPS}/settings", {"propagationPolicy": "Orphan", "orphanDependents": True})
+    assert both.refusal[:2] == (422, "Invalid")
 
 
-def test_a_namespace_ends_when_its_controller_says_so() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(NAMESPACES, {"metadata": {"name": "old"}})
-        marked = await api.delete(f"{NAMESPACES}/old")
-        assert (marked.code, marked["status"]["phase"]) == (200, "Terminating")
-        assert (await api.get(f"{NAMESPACES}/old")).code == 200
-        finalized = await api.update(f"{NAMESPACES}/old/finalize", marked.body | {"spec": {"finalizers": []}})
-        assert finalized.code == 200
-        assert (await api.get(f"{NAMESPACES}/old")).code == 404
-
-    run(scenario)
+async def test_a_namespace_ends_when_its_controller_says_so(api: Api) -> None:
+    await api.create(NAMESPACES, {"metadata": {"name": "old"}})
+    marked = await api.delete(f"{NAMESPACES}/old")
+    assert (marked.code, marked["status"]["phase"]) == (200, "Terminating")
+    assert (await api.get(f"{NAMESPACES}/old")).code == 200
+    finalized = await api.update(f"{NAMESPACES}/old/finalize", marked.body | {"spec": {"finalizers": []}})
+    assert finalized.code == 200
+    assert (await api.get(f"{NAMESPACES}/old")).code == 404
 
 
-def test_the_namespaces_of_every_cluster_stay() -> None:
-    async def scenario(api: Api) -> None:
-        answer = await api.delete(f"{NAMESPACES}/default")
-        assert answer.refusal == (
-            403,
-            "Forbidden",
-            'namespaces "default" is forbidden: this namespace may not be deleted',
-        )
-
-    run(scenario)
+async def test_the_namespaces_of_every_cluster_stay(api: Api) -> None:
+    answer = await api.delete(f"{NAMESPACES}/default")
+    assert answer.refusal == (
+        403,
+        "Forbidden",
+        'namespaces "default" is forbidden: this namespace may not be deleted',
+    )

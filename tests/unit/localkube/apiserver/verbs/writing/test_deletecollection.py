@@ -8,26 +8,20 @@ from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, config_map,
 from localkube.apiserver.verbs.writing.delete import BATCH
 
 
-def test_the_selected_objects_are_deleted_and_shown() -> None:
-    async def scenario(api: Api) -> None:
-        for name in ("a", "b", "c"):
-            await api.create(CONFIG_MAPS, config_map(name, labels={"keep": "yes" if name == "b" else "no"}))
-        answer = await api.delete(CONFIG_MAPS, labelSelector="keep=no")
-        assert answer["kind"] == "ConfigMapList"
-        assert [item["metadata"]["name"] for item in answer["items"]] == ["a", "c"]
-        left = await api.get(CONFIG_MAPS)
-        assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
-
-    run(scenario)
+async def test_the_selected_objects_are_deleted_and_shown(api: Api) -> None:
+    for name in ("a", "b", "c"):
+        await api.create(CONFIG_MAPS, config_map(name, labels={"keep": "yes" if name == "b" else "no"}))
+    answer = await api.delete(CONFIG_MAPS, labelSelector="keep=no")
+    assert answer["kind"] == "ConfigMapList"
+    assert [item["metadata"]["name"] for item in answer["items"]] == ["a", "c"]
+    left = await api.get(CONFIG_MAPS)
+    assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
 
 
-def test_options_hold_for_each_object() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map("a"))
-        await api.delete(CONFIG_MAPS, {"propagationPolicy": "Foreground"})
-        assert (await api.get(f"{CONFIG_MAPS}/a"))["metadata"]["finalizers"] == ["foregroundDeletion"]
-
-    run(scenario)
+async def test_options_hold_for_each_object(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map("a"))
+    await api.delete(CONFIG_MAPS, {"propagationPolicy": "Foreground"})
+    assert (await api.get(f"{CONFIG_MAPS}/a"))["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
 def test_others_are_served_while_a_large_collection_is_deleted() -> None:
@@ -54,20 +48,16 @@ def test_others_are_served_while_a_large_collection_is_deleted() -> None:
     run(scenario)
 
 
-def test_what_is_created_meanwhile_is_not_chased() -> None:
+async def test_what_is_created_meanwhile_is_not_chased(api: Api) -> None:
     """Whoever creates faster than the deletion goes keeps it from ending nowhere."""
-
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map("a"))
-        await api.create(CONFIG_MAPS, config_map("b"))
-        deleting = asyncio.create_task(api.delete(CONFIG_MAPS))
-        while (await api.get(f"{CONFIG_MAPS}/a")).code == 200:  # noqa: ASYNC110 - each turn is a request
-            await asyncio.sleep(0)
-        await api.create(CONFIG_MAPS, config_map("z"))
-        assert [item["metadata"]["name"] for item in (await deleting)["items"]] == ["a", "b"]
-        assert [item["metadata"]["name"] for item in (await api.get(CONFIG_MAPS))["items"]] == ["z"]
-
-    run(scenario)
+    await api.create(CONFIG_MAPS, config_map("a"))
+    await api.create(CONFIG_MAPS, config_map("b"))
+    deleting = asyncio.create_task(api.delete(CONFIG_MAPS))
+    while (await api.get(f"{CONFIG_MAPS}/a")).code == 200:  # noqa: ASYNC110 - each turn is a request
+        await asyncio.sleep(0)
+    await api.create(CONFIG_MAPS, config_map("z"))
+    assert [item["metadata"]["name"] for item in (await deleting)["items"]] == ["a", "b"]
+    assert [item["metadata"]["name"] for item in (await api.get(CONFIG_MAPS))["items"]] == ["z"]
 
 
 def test_a_large_collection_is_never_in_memory_as_objects() -> None:

@@ -10,7 +10,6 @@ from tests.unit.localkube.apiserver.harness import (
     config_map,
     definition,
     pod,
-    run,
     widget,
 )
 
@@ -20,144 +19,108 @@ STALE = (
 )
 
 
-def test_an_update_at_an_older_version_is_a_conflict() -> None:
-    async def scenario(api: Api) -> None:
-        first = (await api.create(CONFIG_MAPS, config_map(a="1"))).body
-        second = await api.update(f"{CONFIG_MAPS}/settings", first | {"data": {"a": "2"}})
-        assert (second.code, second["data"]) == (200, {"a": "2"})
-        answer = await api.update(f"{CONFIG_MAPS}/settings", first | {"data": {"a": "3"}})
-        assert answer.refusal == (409, "Conflict", STALE)
-
-    run(scenario)
+async def test_an_update_at_an_older_version_is_a_conflict(api: Api) -> None:
+    first = (await api.create(CONFIG_MAPS, config_map(a="1"))).body
+    second = await api.update(f"{CONFIG_MAPS}/settings", first | {"data": {"a": "2"}})
+    assert (second.code, second["data"]) == (200, {"a": "2"})
+    answer = await api.update(f"{CONFIG_MAPS}/settings", first | {"data": {"a": "3"}})
+    assert answer.refusal == (409, "Conflict", STALE)
 
 
-def test_an_update_without_a_version_replaces_whatever_is_there() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map(a="1"))
-        answer = await api.update(f"{CONFIG_MAPS}/settings", config_map(b="2"))
-        assert (answer.code, answer["data"]) == (200, {"b": "2"})
-
-    run(scenario)
+async def test_an_update_without_a_version_replaces_whatever_is_there(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map(a="1"))
+    answer = await api.update(f"{CONFIG_MAPS}/settings", config_map(b="2"))
+    assert (answer.code, answer["data"]) == (200, {"b": "2"})
 
 
-def test_custom_resources_are_updated_at_a_version_only() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CRDS, definition())
-        await api.create(WIDGETS, widget())
-        answer = await api.update(f"{WIDGETS}/a", widget(size=2))
-        text = (
-            'widgets.example.org "a" is invalid: metadata.resourceVersion: Invalid value: 0:'
-            " must be specified for an update"
-        )
-        assert answer.refusal == (422, "Invalid", text)
-
-    run(scenario)
+async def test_custom_resources_are_updated_at_a_version_only(api: Api) -> None:
+    await api.create(CRDS, definition())
+    await api.create(WIDGETS, widget())
+    answer = await api.update(f"{WIDGETS}/a", widget(size=2))
+    text = (
+        'widgets.example.org "a" is invalid: metadata.resourceVersion: Invalid value: 0:'
+        " must be specified for an update"
+    )
+    assert answer.refusal == (422, "Invalid", text)
 
 
-def test_an_update_that_changes_nothing_is_no_write() -> None:
-    async def scenario(api: Api) -> None:
-        first = (await api.create(PODS, pod())).body
-        answer = await api.update(f"{PODS}/web", first)
-        assert answer.body == first
-
-    run(scenario)
+async def test_an_update_that_changes_nothing_is_no_write(api: Api) -> None:
+    first = (await api.create(PODS, pod())).body
+    answer = await api.update(f"{PODS}/web", first)
+    assert answer.body == first
 
 
-def test_what_the_server_owns_cannot_be_updated() -> None:
-    async def scenario(api: Api) -> None:
-        first = (await api.create(CONFIG_MAPS, config_map())).body
-        changed = first["metadata"] | {
-            "creationTimestamp": "2000-01-01T00:00:00Z",
-            "generation": 9,
-            "labels": {"a": "b"},
-        }
-        answer = await api.update(f"{CONFIG_MAPS}/settings", first | {"metadata": changed})
-        assert answer["metadata"]["creationTimestamp"] == first["metadata"]["creationTimestamp"]
-        assert "generation" not in answer["metadata"]
-
-    run(scenario)
+async def test_what_the_server_owns_cannot_be_updated(api: Api) -> None:
+    first = (await api.create(CONFIG_MAPS, config_map())).body
+    changed = first["metadata"] | {
+        "creationTimestamp": "2000-01-01T00:00:00Z",
+        "generation": 9,
+        "labels": {"a": "b"},
+    }
+    answer = await api.update(f"{CONFIG_MAPS}/settings", first | {"metadata": changed})
+    assert answer["metadata"]["creationTimestamp"] == first["metadata"]["creationTimestamp"]
+    assert "generation" not in answer["metadata"]
 
 
-def test_another_uid_is_a_conflict() -> None:
-    async def scenario(api: Api) -> None:
-        first = (await api.create(CONFIG_MAPS, config_map())).body
-        metadata = {"name": "settings", "uid": "other"}
-        code, reason, message = (await api.update(f"{CONFIG_MAPS}/settings", {"metadata": metadata})).refusal
-        assert (code, reason) == (409, "Conflict")
-        assert f"UID in precondition: other, UID in object meta: {first['metadata']['uid']}" in message
-
-    run(scenario)
+async def test_another_uid_is_a_conflict(api: Api) -> None:
+    first = (await api.create(CONFIG_MAPS, config_map())).body
+    metadata = {"name": "settings", "uid": "other"}
+    code, reason, message = (await api.update(f"{CONFIG_MAPS}/settings", {"metadata": metadata})).refusal
+    assert (code, reason) == (409, "Conflict")
+    assert f"UID in precondition: other, UID in object meta: {first['metadata']['uid']}" in message
 
 
-def test_the_name_must_be_that_of_the_url() -> None:
-    async def scenario(api: Api) -> None:
-        await api.create(CONFIG_MAPS, config_map())
-        answer = await api.update(f"{CONFIG_MAPS}/settings", config_map("other"))
-        text = "the name of the object (other) does not match the name on the URL (settings)"
-        assert answer.refusal == (400, "BadRequest", text)
-
-    run(scenario)
+async def test_the_name_must_be_that_of_the_url(api: Api) -> None:
+    await api.create(CONFIG_MAPS, config_map())
+    answer = await api.update(f"{CONFIG_MAPS}/settings", config_map("other"))
+    text = "the name of the object (other) does not match the name on the URL (settings)"
+    assert answer.refusal == (400, "BadRequest", text)
 
 
-def test_an_object_that_is_not_there_is_not_found_but_for_kinds_that_put_creates() -> None:
-    async def scenario(api: Api) -> None:
-        answer = await api.update(f"{CONFIG_MAPS}/settings", config_map())
-        assert answer.refusal == (404, "NotFound", 'configmaps "settings" not found')
-        lease = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}}
-        created = await api.update("/apis/coordination.k8s.io/v1/namespaces/default/leases/a", lease)
-        assert created.code == 201
-
-    run(scenario)
+async def test_an_object_that_is_not_there_is_not_found_but_for_kinds_that_put_creates(api: Api) -> None:
+    answer = await api.update(f"{CONFIG_MAPS}/settings", config_map())
+    assert answer.refusal == (404, "NotFound", 'configmaps "settings" not found')
+    lease = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}}
+    created = await api.update("/apis/coordination.k8s.io/v1/namespaces/default/leases/a", lease)
+    assert created.code == 201
 
 
-def test_status_is_written_through_its_subresource_only() -> None:
-    async def scenario(api: Api) -> None:
-        first = (await api.create(PODS, pod())).body
-        main = await api.update(f"{PODS}/web", first | {"status": {"phase": "Running"}})
-        assert main["status"]["phase"] == "Pending"
-        changed = main.body | {"status": {"phase": "Running"}, "spec": {"containers": []}}
-        status = await api.update(f"{PODS}/web/status", changed)
-        assert status["status"]["phase"] == "Running"
-        assert status["spec"] == first["spec"]
-
-    run(scenario)
+async def test_status_is_written_through_its_subresource_only(api: Api) -> None:
+    first = (await api.create(PODS, pod())).body
+    main = await api.update(f"{PODS}/web", first | {"status": {"phase": "Running"}})
+    assert main["status"]["phase"] == "Pending"
+    changed = main.body | {"status": {"phase": "Running"}, "spec": {"containers": []}}
+    status = await api.update(f"{PODS}/web/status", changed)
+    assert status["status"]["phase"] == "Running"
+    assert status["spec"] == first["spec"]
 
 
-def test_the_generation_counts_changes_of_the_spec() -> None:
-    async def scenario(api: Api) -> None:
-        template = {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}
-        spec = {"selector": {"matchLabels": {"a": "b"}}, "serviceName": "s", "template": template, "replicas": 1}
-        first = (await api.create(STATEFULSETS, {"metadata": {"name": "a"}, "spec": spec})).body
-        scaled = (await api.update(f"{STATEFULSETS}/a", first | {"spec": first["spec"] | {"replicas": 2}})).body
-        status = await api.update(f"{STATEFULSETS}/a/status", scaled | {"status": {"replicas": 1}})
-        assert [one["metadata"]["generation"] for one in (first, scaled, status.body)] == [1, 2, 2]
-
-    run(scenario)
+async def test_the_generation_counts_changes_of_the_spec(api: Api) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "serviceName": "s", "template": template, "replicas": 1}
+    first = (await api.create(STATEFULSETS, {"metadata": {"name": "a"}, "spec": spec})).body
+    scaled = (await api.update(f"{STATEFULSETS}/a", first | {"spec": first["spec"] | {"replicas": 2}})).body
+    status = await api.update(f"{STATEFULSETS}/a/status", scaled | {"status": {"replicas": 1}})
+    assert [one["metadata"]["generation"] for one in (first, scaled, status.body)] == [1, 2, 2]
 
 
-def test_the_last_finalizer_that_goes_takes_the_object_with_it() -> None:
-    async def scenario(api: Api) -> None:
-        sent = config_map()
-        sent["metadata"]["finalizers"] = ["example.org/hold"]
-        await api.create(CONFIG_MAPS, sent)
-        held = (await api.delete(f"{CONFIG_MAPS}/settings")).body
-        assert held["metadata"]["deletionTimestamp"] == "2026-01-02T03:04:05Z"
-        added = held["metadata"] | {"finalizers": ["example.org/hold", "example.org/more"]}
-        refused = await api.update(f"{CONFIG_MAPS}/settings", held | {"metadata": added})
-        assert refused.refusal[:2] == (422, "Invalid")
-        assert "no new finalizers can be added if the object is being deleted" in refused["message"]
-        freed = held["metadata"] | {"finalizers": []}
-        assert (await api.update(f"{CONFIG_MAPS}/settings", held | {"metadata": freed})).code == 200
-        assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 404
-
-    run(scenario)
+async def test_the_last_finalizer_that_goes_takes_the_object_with_it(api: Api) -> None:
+    sent = config_map()
+    sent["metadata"]["finalizers"] = ["example.org/hold"]
+    await api.create(CONFIG_MAPS, sent)
+    held = (await api.delete(f"{CONFIG_MAPS}/settings")).body
+    assert held["metadata"]["deletionTimestamp"] == "2026-01-02T03:04:05Z"
+    added = held["metadata"] | {"finalizers": ["example.org/hold", "example.org/more"]}
+    refused = await api.update(f"{CONFIG_MAPS}/settings", held | {"metadata": added})
+    assert refused.refusal[:2] == (422, "Invalid")
+    assert "no new finalizers can be added if the object is being deleted" in refused["message"]
+    freed = held["metadata"] | {"finalizers": []}
+    assert (await api.update(f"{CONFIG_MAPS}/settings", held | {"metadata": freed})).code == 200
+    assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 404
 
 
-def test_a_dry_run_shows_the_result_and_stores_nothing() -> None:
-    async def scenario(api: Api) -> None:
-        first = (await api.create(CONFIG_MAPS, config_map(a="1"))).body
-        answer = await api.update(f"{CONFIG_MAPS}/settings", first | {"data": {"a": "2"}}, dryRun="All")
-        assert answer["data"] == {"a": "2"}
-        assert (await api.get(f"{CONFIG_MAPS}/settings")).body == first
-
-    run(scenario)
+async def test_a_dry_run_shows_the_result_and_stores_nothing(api: Api) -> None:
+    first = (await api.create(CONFIG_MAPS, config_map(a="1"))).body
+    answer = await api.update(f"{CONFIG_MAPS}/settings", first | {"data": {"a": "2"}}, dryRun="All")
+    assert answer["data"] == {"a": "2"}
+    assert (await api.get(f"{CONFIG_MAPS}/settings")).body == first

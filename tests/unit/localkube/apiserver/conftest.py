@@ -1,0 +1,12 @@
+"""What tests of the API server are given."""
+
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+from tests.unit.localkube.apiserver.harness import Api, serving
+
+
+@pytest.fixture(name="api")
+def _api() -> AbstractAsyncContextManager[Api]:
+    """Return a server that runs while the test does."""
+    return serving()
