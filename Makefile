@@ -71,7 +71,7 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 test: dev controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(RECORD) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
 
-nightly: export ROWS := all
+nightly: export THOROUGH := 1
 nightly: RECORD := --record docs/reference/compatibility.jsonl
 nightly: test unit-all docs ## all tests, and the site; tests on a control plane again, on the newer Kubernetes; and a thousand simulated schedules
 	KUBERNETES=1.37 $(BIN)/pytest $(SIDE_BY_SIDE) $(RECORD) -k 'not embedded' tests/integration tests/kubectl tests/parity

@@ -30,7 +30,7 @@ rolled, joined by another one, and deleted, and what was set is looked for: gang
 
 | tried | how many |
 |---|---|
-| Kubernetes | {kubernetes}; {newer} with each gang scheduler ({schedulers} processes), and every night with all |
+| Kubernetes | {kubernetes}; {newer} every night |
 | processes | {usual}; {rows} every night |
 | fields of the configuration, and values of them | {fields}, {values} |
 | pairs of values of two fields, all of them every night | {pairs} |
@@ -68,7 +68,6 @@ def page() -> str:
         "usual": len(pairs.usual()),
         "kubernetes": build.VERSIONS[build.DEFAULT].removeprefix("v"),
         "newer": build.VERSIONS[max(build.VERSIONS)].removeprefix("v"),
-        "schedulers": len(pairs.of_schedulers()),
         "fields": count_names(FIELDS),
         "values": count_values(FIELDS),
         "pairs": sum(len(part) > 1 for part in pairs.wanted(FIELDS)),

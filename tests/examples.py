@@ -1,12 +1,15 @@
-"""How many examples hypothesis tries: few in `make test`, as many as the environment variable EXAMPLES says in a long run.
+"""How much is tried: little in `make test`, as much as the environment says in a long run.
 
-`EXAMPLES=20` multiplies what every property usually gets by 20.
+`EXAMPLES=20` multiplies what hypothesis tries of every property by 20. `THOROUGH=1` is what `make nightly` sets: it also
+tries what seldom breaks.
 """
 
 import os
 from typing import Final
 
 import hypothesis
+
+IS_THOROUGH: Final = bool(os.environ.get("THOROUGH"))
 
 USUAL: Final = 50
 """Examples of a property that names no number."""

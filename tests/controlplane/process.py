@@ -33,7 +33,7 @@ COLLECT_AT = "300"
 """Percent by which Go's heaps grow before they are collected: memory for processor time."""
 
 PORTS = range(12_000, 30_000)
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 STOP_SECONDS = 10.0
 KWOK_STAGES = Path(__file__).parent / "stages.yaml"
 PR_SET_PDEATHSIG = 1
@@ -170,7 +170,7 @@ def kwok_flags(plane: Plane) -> list[str]:
         f"--kubeconfig={plane.kubeconfig}",
         "--manage-all-nodes=false",
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-        "--node-lease-duration-seconds=40",
+        "--node-lease-duration-seconds=80",
         f"--config={KWOK_STAGES}",
         "--server-address=",
     ]

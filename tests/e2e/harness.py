@@ -199,12 +199,16 @@ def line_with(process: Running, words: str, seconds: float = 30) -> str:
     return lines_with(process, words, 1, seconds)[0]
 
 
-def until(check: Callable[[], Any], what: str, seconds: float = 30) -> None:
+SELDOM = 0.5
+"""Seconds between two checks that start a program."""
+
+
+def until(check: Callable[[], Any], what: str, seconds: float = 30, *, poll: float = 0.1) -> None:
     """Wait for what no event reports: check the machine every tenth of a second."""
     deadline = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"
-        select.select([], [], [], 0.1)
+        select.select([], [], [], poll)
 
 
 def ranks(view: JSONObject) -> dict[str, JSONObject]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import Cluster, Shell, facts, is_whole, ranks, until
+from tests.e2e.harness import SELDOM, Cluster, Shell, facts, is_whole, ranks, until
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -208,7 +208,7 @@ def test_a_killed_command_leaves_a_fault_for_its_own_time_only(squad: Cluster) -
     process.kill()
     process.communicate(timeout=30)
     assert "stop    default/web-0-1" in squad.lws("chaos", "list")
-    until(lambda: squad.lws("chaos", "list") == "No fault lasts.\n", "the end of the fault", 30)
+    until(lambda: squad.lws("chaos", "list") == "No fault lasts.\n", "the end of the fault", 30, poll=SELDOM)
     assert ticks(squad, "web/0/1") > 0
 
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.e2e.harness import ROOT, SECONDS, Shell, line_with, until
+from tests.e2e.harness import ROOT, SECONDS, SELDOM, Shell, line_with, until
 from tests.e2e.pages import follow
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
@@ -46,7 +46,12 @@ def test_a_deployment_of_routers_serves_and_is_replaced_while_the_groups_stay(sh
     assert printed.count("4 ranks answer as one") == 2
     version = "import urllib.request as u; print(u.urlopen('http://router:8080/healthz').headers['X-Router'])"
     ask = ["exec", "--local", "tensor-parallel/1", "--", "python3", "-c", version]
-    until(lambda: {shell.lws(*ask).stdout.strip() for _ in range(4)} == {"2"}, "only routers of version 2", SECONDS)
+    until(
+        lambda: {shell.lws(*ask).stdout.strip() for _ in range(4)} == {"2"},
+        "only routers of version 2",
+        SECONDS,
+        poll=SELDOM,
+    )
     shell.lws("wait", "--local", "tensor-parallel")
 
 

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import LWS, Cluster, Shell, lws, python, shell_script, until
+from tests.e2e.harness import LWS, SELDOM, Cluster, Shell, lws, python, shell_script, until
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -25,7 +25,11 @@ def episodes(cluster: Cluster, name: str) -> list[JSONObject]:
 
 def wait(cluster: Cluster, name: str, outcome: str) -> JSONObject:
     """Wait for an episode with this outcome; return the first."""
-    until(lambda: [one for one in episodes(cluster, name) if one["outcome"] == outcome], f"{outcome} of {name}")
+    until(
+        lambda: [one for one in episodes(cluster, name) if one["outcome"] == outcome],
+        f"{outcome} of {name}",
+        poll=SELDOM,
+    )
     return next(one for one in episodes(cluster, name) if one["outcome"] == outcome)
 
 
@@ -130,7 +134,11 @@ def test_what_a_killed_cluster_recorded_is_read_without_it_and_goes_on_after_it(
     assert "fails/" in cluster.lws("history", "-A")
     shell.lws("up", "short", "--detach")
     known = {(one["group"], one["number"]) for one in before}
-    until(lambda: {(one["group"], one["number"]) for one in episodes(cluster, "fails")} > known, "another episode")
+    until(
+        lambda: {(one["group"], one["number"]) for one in episodes(cluster, "fails")} > known,
+        "another episode",
+        poll=SELDOM,
+    )
     again = {(one["group"], one["number"]): one for one in episodes(cluster, "fails")}
     assert [again[one["group"], one["number"]]["time"] for one in before] == [one["time"] for one in before]
 

@@ -1,6 +1,7 @@
 """Hundreds of pods: none that ran is started again; what is said of them while they change."""
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bench.idle import processes
-from tests.e2e.harness import Cluster, Shell, lws, ranks
+from tests.e2e.harness import SELDOM, Cluster, Shell, lws, ranks
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -35,6 +36,7 @@ def seen(cluster: Cluster) -> Iterator[tuple[int, int]]:
         assert name == "many"
         assert agrees or "the status of many is behind its pods: " in told.stderr, f"{told.stdout}{told.stderr}"
         yield int(ready), int(desired)
+        time.sleep(SELDOM)
 
 
 def count(places: str) -> int:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
-from tests.e2e.harness import ROOT, Cluster, Shell, until
+from tests.e2e.harness import ROOT, SELDOM, Cluster, Shell, until
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -117,7 +117,7 @@ def test_a_group_that_hangs_is_recreated_where_its_set_asks_for_it(cluster: Clus
     view = cluster.until("again", lambda view: bool(view["groups"][0]["recreations"]))
     told = view["groups"][0]["recreations"]
     assert (told["failedPod"], told["failure"]) == ("again-0-1", "no progress for 2 s, waits for the end of a sleep")
-    until(lambda: "no progress for 2 s" in cluster.lws("history", "again"), "the record of the failure")
+    until(lambda: "no progress for 2 s" in cluster.lws("history", "again"), "the record of the failure", poll=SELDOM)
 
 
 def test_a_bar_and_the_time_left_are_shown(cluster: Cluster) -> None:

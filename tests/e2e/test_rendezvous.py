@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
-from tests.e2e.harness import LWS, ROOT, SLEEP, Cluster, facts, lines_with, lws, python, shell_script, until
+from tests.e2e.harness import LWS, ROOT, SELDOM, SLEEP, Cluster, facts, lines_with, lws, python, shell_script, until
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.rendezvous.obstacles import Obstacle
@@ -213,7 +213,7 @@ def test_ranks_meet_whatever_names_they_have(groups: Cluster, form: str, name: s
         said = groups.lws("logs", f"{name}-{form}")
         return [said.count(f"rendezvous: rank {rank} met all after ") for rank in range(3)]
 
-    until(lambda: met() == [1, 1, 1], "all ranks met")
+    until(lambda: met() == [1, 1, 1], "all ranks met", poll=SELDOM)
     groups.lws("delete", f"{name}-{form}")
 
 

@@ -52,7 +52,7 @@ class Place:
         deadline = time.monotonic() + SECONDS
         while text not in (told := self.run(*words)):
             assert time.monotonic() < deadline, f"{words} does not show {text!r}: {told}"
-            time.sleep(0.2)
+            time.sleep(0.5)
         return told
 
     def start(self, *words: str) -> "subprocess.Popen[str]":

@@ -4,14 +4,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
+import msgspec
 from tests.simulation.webhooks import InProcessWebhooks
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.fence import FencedTransport
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock
-from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.kinds.managed import MANAGED
@@ -34,34 +35,40 @@ def webhooks(kinds: Registry = MANAGED) -> InProcessWebhooks:
     return InProcessWebhooks(WEBHOOK_HOST, decisions, lambda path, body: review.answer(body, decisions[path]))
 
 
-async def install(client: Client, kinds: Registry = MANAGED) -> None:
-    """Define the kinds of the product and name its webhooks to the API server."""
+def _installation(kinds: Registry) -> list[tuple[Resource, JSONObject]]:
     at = configurations.at_url(f"https://{WEBHOOK_HOST}", b"")
-    for resource, obj in (
+    return [
         *((CUSTOM_RESOURCE_DEFINITIONS, one) for one in kinds.definitions()),
         *configurations.build_configurations(kinds.webhooks, at),
-    ):
+    ]
+
+
+async def install(client: Client, kinds: Registry = MANAGED) -> None:
+    """Define the kinds of the product and name its webhooks to the API server."""
+    for resource, obj in _installation(kinds):
         await client.apply(resource, obj, manager=INSTALLER)
 
 
-_INSTALLED: Final[dict[int, tuple[Registry, Sequence[Change]]]] = {}
+_INSTALLED: Final[dict[bytes, Sequence[Change]]] = {}
+"""What each installation stored, by what was installed."""
 
 
 async def restore(server: ApiServer, kinds: Registry) -> None:
     """Store what `install` leaves, with UIDs of this server: it is found out once, as it takes longer than most scenarios."""
-    if id(kinds) not in _INSTALLED:
-        _INSTALLED[id(kinds)] = kinds, await _changes_of_installation(server.backend.clock, kinds)
-    for change in _INSTALLED[id(kinds)][1]:
+    installed = msgspec.json.encode([obj for _, obj in _installation(kinds)])
+    if installed not in _INSTALLED:
+        _INSTALLED[installed] = await _stored(server.backend.clock, kinds)
+    for change in _INSTALLED[installed]:
         own = change.object["metadata"] | {"uid": server.backend.identities.uid()}
         server.backend.store.create(change.key, change.object | {"metadata": own})
         await server.backend.store.settle()
 
 
-async def _changes_of_installation(clock: Clock, kinds: Registry) -> Sequence[Change]:
-    store, changes = Store(), list[Change]()
-    server = ApiServer(store, builtin.kinds(), clock)
+async def _stored(clock: Clock, kinds: Registry) -> Sequence[Change]:
+    changes = list[Change]()
+    server = ApiServer(Store(), builtin.kinds(), clock)
     await server.start()
-    store.subscribe(changes.extend)
+    server.backend.store.subscribe(changes.extend)
     await install(Client(InProcessTransport(server, "scenario")), kinds)
     await server.close()
     return [change for change in changes if change.type == "ADDED"]  # the server itself accepts their names, too

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.fuzz.seeds import seeds
 from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
-from tests.simulation.faults import Schedule
+from tests.simulation.faults import STRIDE, Schedule
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.errors import NotFoundError
@@ -164,5 +164,5 @@ def test_a_manager_that_dies_after_any_write_exhausts_and_recovers_all_the_same(
         assert labels.GROUP_RESTART_COUNTS not in meta.annotations(anew)
 
     writes = len(simulate(life, Settings(managers=(Schedule(),))).trace.of("manager-0"))
-    for last in range(1, writes + 1):
+    for last in range(1, writes + 1, STRIDE):
         simulate(life, Settings(managers=(Schedule(crash_after=last),)))

@@ -1,6 +1,5 @@
 """DisaggregatedSets in the simulated cluster: a rollout of three roles, and managers that die in the midst of it."""
 
-import os
 import re
 from contextlib import AsyncExitStack
 
@@ -8,7 +7,7 @@ import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.simulation import product
 from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate
-from tests.simulation.faults import Schedule
+from tests.simulation.faults import STRIDE, Schedule
 from tests.simulation.states import differences, with_conditions_that_hold
 from tests.simulation.workloads import groups
 
@@ -25,9 +24,6 @@ from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver.storage.store import Change
 
 KEY = ObjectKey(NAMESPACE, "split")
-STRIDE = 1 if os.environ.get("DISAGGREGATED_CRASHES") == "all" else 4
-"""Every fourth write of every day; DISAGGREGATED_CRASHES=all in the environment tries every one."""
-
 OWN = re.compile(r"disaggregatedsets/|(POST|PATCH|DELETE) .*/leaderworkersets[^ ]*(?<!/status)$|-prv$")
 """Writes to the set, to the LeaderWorkerSets that it owns, and to the services of roles."""
 

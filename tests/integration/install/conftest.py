@@ -100,7 +100,7 @@ class Administrator:
         words = [str(self.plane.assets / "kubectl"), "explain", plural]
         while (result := self._run(words, {}, None)).returncode:
             assert time.monotonic() < deadline, result.stderr
-            time.sleep(0.1)
+            time.sleep(0.5)
 
     def there(self, *words: str) -> dict[str, Any]:
         """Return an object that must be there."""

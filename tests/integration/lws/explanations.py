@@ -21,6 +21,9 @@ from leaderworkerset.cli.sets.diagnoses import explain
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.finding import Diagnosis
 
+ASKED_AGAIN: Final = 0.3
+"""Seconds between two explanations, each of which lists a dozen kinds."""
+
 NAMED_WITHIN: Final = 5.0
 """Seconds after the fault can be seen."""
 
@@ -51,7 +54,7 @@ async def named(space: Space, code: str, target: str = "web", *, seconds: float 
     try:
         async with timeouts.within(seconds):
             while told.code != code:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(ASKED_AGAIN)
                 told = await diagnosis(space, target)
     except TimeoutError:
         raise AssertionError(f"not {code}, but {told}") from None

@@ -8,6 +8,7 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
 from tests.integration.lws.explanations import (
+    ASKED_AGAIN,
     HELD,
     NAMED_WITHIN,
     asking,
@@ -228,7 +229,7 @@ async def test_of_a_disaggregated_set_the_worst_part_is_explained_first(space: S
     async with timeouts.within(NAMED_WITHIN * 2):
         found = await explain(session_of(space), parse("split"))
         while worst(found).code != "LWS-E026":
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(ASKED_AGAIN)
             found = await explain(session_of(space), parse("split"))
     assert worst(found).target.endswith("-decode")
     assert len(found) == 2
@@ -263,7 +264,7 @@ async def test_without_a_name_everything_is_explained_the_worst_first(space: Spa
     async with timeouts.within(NAMED_WITHIN * 4):
         found = await survey(session, space.namespace)
         while {one.code for one in found} != {"LWS-E026", "LWS-E031", ""} or found[-1].target != "web":
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(ASKED_AGAIN)
             found = await survey(session, space.namespace)
     assert {one.namespace for one in found} == {space.namespace}
     assert [one.owner for one in found if "split" in one.target] == ["split", "split"]

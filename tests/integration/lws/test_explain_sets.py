@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters.space import Space
-from tests.integration.lws.explanations import NAMED_WITHIN, unreachable_webhook, warned
+from tests.integration.lws.explanations import ASKED_AGAIN, NAMED_WITHIN, unreachable_webhook, warned
 from tests.integration.lws.test_commands import session_of
 
 from kuberuntime import timeouts
@@ -31,7 +31,7 @@ async def told(space: Space, code: str) -> Diagnosis:
     session = session_of(space)
     async with timeouts.within(NAMED_WITHIN):
         while (found := worst(await explain(session, parse("split")))).code != code:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(ASKED_AGAIN)
     everything = await survey(session, space.namespace)
     assert (everything[0].code, everything[0].owner) == (code, "split"), everything
     return found
@@ -74,5 +74,5 @@ async def test_a_set_is_healthy_when_it_is_done(space: Space) -> None:
     async with timeouts.within(NAMED_WITHIN * 4):
         while worst(found := await explain(session_of(space), parse("split"))).verdict is not Verdict.HEALTHY:
             assert all(one.verdict is Verdict.PROGRESSING or not one.code for one in found), found
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(ASKED_AGAIN)
     assert len(found) == 2

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+from tests.examples import IS_THOROUGH
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 
@@ -10,7 +11,7 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
-PAUSE: Final = 0.05
+PAUSE: Final = 0.05 if IS_THOROUGH else 0.2
 """Seconds between a deletion and the next creation: webhooks that are away are so for longer."""
 
 

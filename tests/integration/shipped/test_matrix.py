@@ -1,9 +1,8 @@
 """The manager as it ships, with every setting: a LeaderWorkerSet lives its whole life, and what was set has its effect.
 
-With `ROWS=all` in the environment, as in `make nightly`, with every pair of them.
+With `THOROUGH=1`, as in `make nightly`, with every pair of them, and each gang scheduler on the other Kubernetes, too.
 """
 
-import os
 import socket
 import ssl
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Final
 
 import aiohttp
 import pytest
+from tests.examples import IS_THOROUGH
 from tests.integration.clusters.cluster import transport
 from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
@@ -43,10 +43,9 @@ pytestmark = pytest.mark.slow
 
 ROWS: Final = pairs.rows()
 TRIED: Final = [
-    *(("kubernetes", number) for number in (range(len(ROWS)) if os.environ.get("ROWS") == "all" else pairs.usual())),
-    *(("other_version", number) for number in pairs.of_schedulers()),
+    *(("kubernetes", number) for number in (range(len(ROWS)) if IS_THOROUGH else pairs.usual())),
+    *(("other_version", number) for number in pairs.of_schedulers() if IS_THOROUGH),
 ]
-"""The rows on the version of the session, and on the other one what differs there: the gang schedulers."""
 
 
 @pytest.mark.parametrize(
