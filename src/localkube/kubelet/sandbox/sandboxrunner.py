@@ -135,13 +135,11 @@ class SandboxRunner:
         if network == "isolated":
             self._pool = AddressPool(POD_NETWORK)
             self._way_out = WayOut(self._state_directory)
-            granted = await self._way_out.open(self._require())
-            lost += granted.lost
-            return Capabilities(isolation == "namespaces", network, granted.kind, tuple(lost))
-        if sys.platform == "linux":
+            lost += await self._way_out.open(self._require())
+        elif sys.platform == "linux":
             self._block = LoopbackBlock()
             self._pool = AddressPool(self._block.network)
-        return Capabilities(isolation == "namespaces", network, "host", tuple(lost))
+        return Capabilities(isolation == "namespaces", network, tuple(lost))
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
