@@ -27,7 +27,7 @@ FAULTS: Final = "system:faults"
 GRACE_AT_END: Final = timedelta(seconds=5)
 """The time between SIGTERM and SIGKILL when the cluster ends; less for pods with a shorter grace period."""
 
-NO_PODS: Final = Capabilities(namespaces=False, network="shared", way_out="none")
+NO_PODS: Final = Capabilities(namespaces=False, network="shared")
 """The capabilities of a cluster without pods."""
 
 
@@ -95,6 +95,7 @@ async def _run_kubelet(
 ) -> None:
     from kuberuntime.controller.eventrecorder import EventRecorder
     from localkube.faults import allfaults, leavingnodes
+    from localkube.faults.effects import PodsHere
     from localkube.kubelet.kubelet import Kubelet
     from localkube.kubelet.node import podevents
 
@@ -107,7 +108,8 @@ async def _run_kubelet(
     faults = cluster.client(FAULTS)
     await leavingnodes.restore(faults)
     async with TaskGroup() as tasks:
-        keeper = allfaults.keeper(faults, cluster.clock, runner, kubelet, cluster.parts, tasks)
+        pods = PodsHere(faults, runner, kubelet.running)
+        keeper = allfaults.keeper(pods, cluster.clock, cluster.parts, tasks)
         cluster.api.attach_faults(keeper.answer)
         tasks.create_task(keeper.run())
         tasks.create_task(events.run())

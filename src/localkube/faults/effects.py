@@ -1,33 +1,53 @@
-"""The seam between the keeper of faults and what they do: an effect begins, and is undone."""
+"""What makes faults happen: an effect begins, and returns what undoes it. Most need the pods of this machine."""
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from localkube.faults.fault import Fault
+from kuberuntime.objects.resources import PODS
+from localkube.faults.fault import Fault, FaultError
+from localkube.kubelet.processes.runner import ProcessRunner
 
 Undo: TypeAlias = Callable[[], Awaitable[None]]
 
-
-class Effect(Protocol):
-    """Makes faults of some kinds happen."""
-
-    async def begin(self, fault: Fault) -> Undo:
-        """Make it happen; return what undoes it. Raise `FaultError` or `StartError` if it cannot be."""
-        ...
+Effect: TypeAlias = Callable[[Fault], Awaitable[Undo]]
+"""Makes a fault happen; raises `FaultError` or `StartError` if it cannot be."""
 
 
-class Pods(Protocol):
-    """The pods of this machine, as faults see them."""
+@dataclass(frozen=True, slots=True)
+class PodsHere:
+    """The pods of this machine: objects of the API, and processes of the runner.
+
+    `containers` returns the names by which the runner knows the running containers of a pod.
+    """
+
+    client: Client
+    runner: ProcessRunner
+    containers: Callable[[JSONObject], list[str]]
 
     async def pod(self, key: ObjectKey) -> JSONObject:
-        """Return a pod that has an address; raise `FaultError` otherwise."""
-        ...
+        """Return a pod that has an address of its own."""
+        try:
+            pod = await self.client.get(PODS, key)
+        except NotFoundError as error:
+            raise FaultError(f"pod {key} is not there") from error
+        if not meta.status(pod).get("podIP"):
+            raise FaultError(f"pod {key} has no address: it has not started, or has ended")
+        if meta.spec(pod).get("hostNetwork"):
+            raise FaultError(f"pod {key} shares the network of its node (hostNetwork): choose another one")
+        return pod
 
     def running(self, pod: JSONObject) -> list[str]:
-        """Return the names by which the runner knows its running containers; raise `FaultError` if it has none."""
-        ...
+        """Return the names of its running containers."""
+        if found := self.containers(pod):
+            return found
+        raise FaultError(f"pod {meta.key(pod)} has no running container: wait until it has started again")
 
-
-async def nothing() -> None:
-    """Undo what needs no undoing."""
+    async def signal(self, containers: list[str], number: int) -> None:
+        """Signal every process of containers; those that have ended are no error."""
+        for container in containers:
+            await self.runner.signal(container, number, everything=True)

@@ -69,7 +69,7 @@ class FaultKeeper:
         async with self._changing:
             if len(self._active) >= MOST:
                 raise FaultError(f"{MOST} faults last already: undo some first")
-            undo = await self._effects[fault.kind].begin(fault)
+            undo = await self._effects[fault.kind](fault)
             number = next(self._numbers)
             self._active[number] = Active(fault, self._clock.monotonic() + fault.seconds, undo)
         self._changed.set()

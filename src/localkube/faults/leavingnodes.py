@@ -4,6 +4,7 @@ What such a fault changes is in the API, and so survives the cluster's process. 
 cluster that starts again undoes what it finds (`restore`).
 """
 
+from contextlib import suppress
 from typing import Final
 
 from kuberuntime.client.client import Client
@@ -21,45 +22,35 @@ LOST: Final = {"key": "node.kubernetes.io/out-of-service", "value": "fault", "ef
 """The taint by which administrators declare a node lost, so that its pods are replaced."""
 
 
-class Leaving:
-    """Makes a node unschedulable, and removes its pods: with their grace period, or as if its power was cut."""
+async def remove(client: Client, fault: Fault) -> Undo:
+    """Make a node unschedulable, and remove its pods: with their grace period, or as if its power was cut."""
+    name, is_lost = fault.targets[0], fault.kind is FaultKind.LOSE_NODE
+    node = await _find(client, name)
+    if meta.spec(node).get("unschedulable"):
+        raise FaultError(f"{fault.kind}: node {name} is unschedulable already: choose another one")
+    taints = {"taints": [*(meta.spec(node).get("taints") or []), LOST]} if is_lost else {}
+    change = {
+        "metadata": {"annotations": {MARK: str(fault.kind)}},
+        "spec": {"unschedulable": True} | taints,
+    }
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    async def undo() -> None:
+        await recover(client, name)
 
-    async def begin(self, fault: Fault) -> Undo:
-        """Remove the pods; make the node schedulable again in the end."""
-        name, is_lost = fault.targets[0], fault.kind is FaultKind.LOSE_NODE
-        node = await self._find(name)
-        if meta.spec(node).get("unschedulable"):
-            raise FaultError(f"{fault.kind}: node {name} is unschedulable already: choose another one")
-        taints = {"taints": [*(meta.spec(node).get("taints") or []), LOST]} if is_lost else {}
-        change = {
-            "metadata": {"annotations": {MARK: str(fault.kind)}},
-            "spec": {"unschedulable": True} | taints,
-        }
+    await client.patch(NODES, meta.key(node), change, kind="merge")
+    pods = await client.list(PODS, field_selector=f"spec.nodeName={name}")
+    for pod in pods.items:
+        with suppress(NotFoundError):
+            await client.delete(PODS, meta.key(pod), uid=meta.uid(pod), grace_period=0 if is_lost else None)
+    return undo
 
-        async def undo() -> None:
-            await recover(self._client, name)
 
-        await self._client.patch(NODES, meta.key(node), change, kind="merge")
-        pods = await self._client.list(PODS, field_selector=f"spec.nodeName={name}")
-        for pod in pods.items:
-            await self._remove(pod, is_lost=is_lost)
-        return undo
-
-    async def _remove(self, pod: JSONObject, *, is_lost: bool) -> None:
-        try:
-            await self._client.delete(PODS, meta.key(pod), uid=meta.uid(pod), grace_period=0 if is_lost else None)
-        except NotFoundError:
-            return
-
-    async def _find(self, name: str) -> JSONObject:
-        try:
-            return await self._client.get(NODES, ObjectKey("", name))
-        except NotFoundError as error:
-            names = ", ".join(map(meta.name, (await self._client.list(NODES)).items))
-            raise FaultError(f"node {name} is not there; there are {names}") from error
+async def _find(client: Client, name: str) -> JSONObject:
+    try:
+        return await client.get(NODES, ObjectKey("", name))
+    except NotFoundError as error:
+        names = ", ".join(map(meta.name, (await client.list(NODES)).items))
+        raise FaultError(f"node {name} is not there; there are {names}") from error
 
 
 async def recover(client: Client, name: str) -> None:

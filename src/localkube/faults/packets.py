@@ -7,20 +7,20 @@ packets to a pod.
 from itertools import permutations
 
 from kuberuntime.objects import meta
-from localkube.faults.effects import Pods, Undo
+from localkube.faults.effects import PodsHere, Undo
 from localkube.faults.fault import Fault, FaultError, FaultKind
-from localkube.kubelet.processes.runner import PacketLoss, ProcessRunner
+from localkube.kubelet.processes.runner import PacketLoss
 
 
-class Losing:
-    """Loses packets. All losses are one table, which is replaced whenever one begins or ends."""
+class Packets:
+    """Loses and holds packets. All losses are one table, which is replaced whenever one begins or ends."""
 
-    def __init__(self, runner: ProcessRunner, pods: Pods) -> None:
-        self._runner = runner
+    def __init__(self, pods: PodsHere) -> None:
         self._pods = pods
         self._losses: list[list[PacketLoss]] = []
+        self._delayed: set[str] = set()
 
-    async def begin(self, fault: Fault) -> Undo:
+    async def lose(self, fault: Fault) -> Undo:
         """Begin to lose packets."""
         addresses = [str(meta.status(await self._pods.pod(key)).get("podIP")) for key in fault.pods]
         own = losses(fault, addresses)
@@ -37,8 +37,22 @@ class Losing:
             raise
         return undo
 
+    async def delay(self, fault: Fault) -> Undo:
+        """Begin to hold all packets to a pod for a time. One pod has one delay at a time."""
+        uid = meta.uid(await self._pods.pod(fault.pods[0]))
+        if uid in self._delayed:
+            raise FaultError(f"delay: {fault.targets[0]} is delayed already: undo that first")
+
+        async def undo() -> None:
+            self._delayed.discard(uid)
+            await self._pods.runner.delay_packets(uid, 0.0)
+
+        await self._pods.runner.delay_packets(uid, fault.amount)
+        self._delayed.add(uid)
+        return undo
+
     async def _replace(self) -> None:
-        await self._runner.lose_packets([loss for group in self._losses for loss in group])
+        await self._pods.runner.lose_packets([loss for group in self._losses for loss in group])
 
 
 def losses(fault: Fault, addresses: list[str]) -> list[PacketLoss]:
@@ -57,26 +71,3 @@ def losses(fault: Fault, addresses: list[str]) -> list[PacketLoss]:
             return [PacketLoss(source, to) for source, to in ways]
         case _:
             raise FaultError(f"{fault.kind} loses no packets")
-
-
-class Delaying:
-    """Holds all packets to a pod for a time. One pod has one delay at a time."""
-
-    def __init__(self, runner: ProcessRunner, pods: Pods) -> None:
-        self._runner = runner
-        self._pods = pods
-        self._delayed: set[str] = set()
-
-    async def begin(self, fault: Fault) -> Undo:
-        """Begin to hold packets."""
-        uid = meta.uid(await self._pods.pod(fault.pods[0]))
-        if uid in self._delayed:
-            raise FaultError(f"delay: {fault.targets[0]} is delayed already: undo that first")
-
-        async def undo() -> None:
-            self._delayed.discard(uid)
-            await self._runner.delay_packets(uid, 0.0)
-
-        await self._runner.delay_packets(uid, fault.amount)
-        self._delayed.add(uid)
-        return undo

@@ -15,6 +15,7 @@ import structlog
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
+from kuberuntime.controller.executor import Recorder
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
@@ -23,7 +24,6 @@ from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.metering import Meter
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.node.objects import Objects, claim_names, references
-from localkube.kubelet.node.podevents import Recorder
 from localkube.kubelet.node.trash import FormerLogs, Trash
 from localkube.kubelet.pod import recovery
 from localkube.kubelet.pod.podcell import PodCell

@@ -11,6 +11,7 @@ import pytest
 from tests.integration.sandbox.harness import DEADLINE, Machine, machine
 
 from localkube.kubelet.processes.runner import Exit, Network
+from localkube.kubelet.sandbox.way_out import NO_WAY_OUT
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
@@ -118,7 +119,7 @@ def test_names_that_nobody_has_fail_at_once_without_a_way_out(tmp_path: Path) ->
 
     async def scenario() -> None:
         async with machine(tmp_path) as made:
-            if made.capabilities.way_out != "none":
+            if NO_WAY_OUT not in str(made.capabilities.lost):
                 pytest.skip("this machine grants a way out")
             assert (await (await made.start(await made.pod("a"), "python3", "-c", script)).finish())[1] == "True\n"
 
@@ -188,7 +189,6 @@ def test_stub_without_ports_waits(tmp_path: Path) -> None:
 def test_shared_network_gives_each_pod_a_loopback_address(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with machine(tmp_path, network="shared") as made:
-            assert made.capabilities.way_out == "host"
             pods = [await made.pod(name) for name in ("a", "b")]
             assert all(made.addresses[pod].startswith("127.") for pod in pods)
             for pod in pods:

@@ -55,7 +55,6 @@ async def _post(session: aiohttp.ClientSession, request: WebhookRequest, context
         params={"timeout": f"{request.timeout_seconds}s"},
         headers=HEADERS,
         ssl=context,
-        server_hostname=request.server_name,
         allow_redirects=False,
     ) as answer:
         headers = {name.lower(): value for name, value in answer.headers.items()}

@@ -20,14 +20,12 @@ class WebhookRequest:
     """One AdmissionReview to be sent to a webhook.
 
     `ca_bundle` (base64 of PEM) verifies the certificate of the server; if it is empty, the system's authorities do.
-    `server_name` is the expected name in it, None for the one in the URL.
     """
 
     url: str
     body: bytes = field(repr=False)
     timeout_seconds: int
     ca_bundle: str = field(default="", repr=False)
-    server_name: str | None = None
 
 
 class WebhookTransport(Protocol):

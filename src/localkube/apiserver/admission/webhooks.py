@@ -9,7 +9,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -42,20 +42,6 @@ class CallError(Exception):
     """The webhook could not be called, or its response is invalid."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The URL of a webhook, and the name expected in its certificate."""
-
-    url: str
-    server_name: str | None = None
-
-
-def no_services(service: JSONObject) -> Target:
-    """Refuse a webhook that is addressed by a service: there is no virtual network to reach it."""
-    place = f"{service['namespace']}/{service['name']}"
-    raise CallError(f"service {place} cannot be reached from this API server: use clientConfig.url")
-
-
 class Admission:
     """The webhooks of one API server."""
 
@@ -64,12 +50,10 @@ class Admission:
         *,
         namespace_labels: NamespaceLabels,
         uid: Callable[[], str],
-        resolve: Callable[[JSONObject], Target] = no_services,
         transport: WebhookTransport | None = None,
     ) -> None:
         self._namespace_labels = namespace_labels
         self._uid = uid
-        self._resolve = resolve
         self._mutating = HookIndex()
         self._validating = HookIndex()
         self._transport = transport or HTTPSWebhookTransport()
@@ -165,10 +149,12 @@ class Admission:
         """Send one review within the configured time-out; return the `response` of the review."""
         uid = self._uid()
         client, seconds = hook.declaration["clientConfig"], hook.declaration["timeoutSeconds"]
+        if "url" not in client:  # there is no virtual network to reach services
+            place = f"{client['service']['namespace']}/{client['service']['name']}"
+            text = f"service {place} cannot be reached from this API server: use clientConfig.url"
+            raise CallError(f"failed to call webhook: {text}")
         try:
-            target = Target(client["url"]) if "url" in client else self._resolve(client["service"])
-            bundle = client.get("caBundle", "")
-            request = WebhookRequest(target.url, review(uid, attempt), seconds, bundle, target.server_name)
+            request = WebhookRequest(client["url"], review(uid, attempt), seconds, client.get("caBundle", ""))
             async with timeouts.within(seconds):
                 answer = _content(await self._reached.request(request))
         except (WebhookConnectionError, TimeoutError, ValueError, CallError) as error:
@@ -184,7 +170,7 @@ def _content(answer: Response) -> bytes:
 
 def _reason(client: JSONObject, error: Exception, seconds: int) -> str:
     text = f"context deadline exceeded after {seconds}s" if isinstance(error, TimeoutError) else str(error)
-    if isinstance(error, CallError) or "url" not in client:
+    if isinstance(error, CallError):
         return text
     return f'Post "{client["url"]}?timeout={seconds}s": {text or type(error).__name__}'
 

@@ -9,7 +9,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -47,6 +47,31 @@ POD_SUBRESOURCES: Final = (
 SCALE: Final = Subresource("scale", "Scale", EDITS, "autoscaling", "v1")
 
 
+class Listed(NamedTuple):
+    """One resource in discovery."""
+
+    resource: Resource
+    singular: str
+    verbs: tuple[str, ...]
+    names: JSONObject
+    subresources: tuple[Subresource, ...] = ()
+
+
+def listed(registry: Registry) -> list[Listed]:
+    """Return all resources, also those that have no objects of their own, sorted by their names."""
+    served = [_served(one) for one in registry]
+    asked = [Listed(one, one.kind.lower(), ("create",), {}) for one in reviews.RESOURCES]
+    measured = [Listed(one, one.kind.lower(), ("get", "list"), {}) for one in loadmetrics.RESOURCES]
+    return sorted([*served, *asked, *measured], key=lambda one: one.resource.plural)
+
+
+def _served(served: Served) -> Listed:
+    kind = served.kind
+    names: JSONObject = {"shortNames": list(kind.short_names)} if kind.short_names else {}
+    names |= {"categories": list(kind.categories)} if kind.categories else {}
+    return Listed(kind.resource, kind.singular, VERBS, names, tuple(subresources(served)))
+
+
 def subresources(served: Served) -> Iterator[Subresource]:
     """Yield the subresources of a kind."""
     kind = served.kind
@@ -80,24 +105,13 @@ def answer(registry: Registry, parts: Sequence[str], accept: str) -> tuple[JSONO
     raise refusal.unknown_resource()
 
 
-def _addresses(registry: Registry) -> Iterator[Resource]:
-    yield from (served.resource for served in registry)
-    yield from (resource for resource, _ in _unstored())
-
-
-def _unstored() -> Iterator[tuple[Resource, tuple[str, ...]]]:
-    """Yield the resources that have no objects of their own, with their verbs."""
-    yield from ((resource, ("create",)) for resource in reviews.RESOURCES)
-    yield from ((resource, ("get", "list")) for resource in loadmetrics.RESOURCES)
-
-
 def _groups(registry: Registry) -> list[str]:
-    return sorted({resource.group for resource in _addresses(registry)})
+    return sorted({one.resource.group for one in listed(registry)})
 
 
 def _versions(registry: Registry, group: str) -> list[str]:
     """Return the versions of a group, the preferred one first: of released ones the newest."""
-    found = {resource.version for resource in _addresses(registry) if resource.group == group}
+    found = {one.resource.version for one in listed(registry) if one.resource.group == group}
     return sorted(sorted(found), key=lambda version: -int(version[1:]) if version[1:].isdecimal() else 0)
 
 
@@ -106,55 +120,26 @@ def _group(registry: Registry, group: str) -> JSONObject:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _of(registry: Registry, group: str, version: str) -> list[Served]:
-    wanted = [served for served in registry if (served.resource.group, served.resource.version) == (group, version)]
-    return sorted(wanted, key=lambda served: served.resource.plural)
+def _of(registry: Registry, group: str, version: str) -> list[Listed]:
+    return [one for one in listed(registry) if (one.resource.group, one.resource.version) == (group, version)]
 
 
 def _resources(registry: Registry, group: str, version: str) -> JSONObject:
-    listed: list[JSONObject] = []
-    for served in _of(registry, group, version):
-        listed.append(_resource(served))
-        listed += [_subresource(served, subresource) for subresource in subresources(served)]
-    listed += [
-        {
-            "name": resource.plural,
-            "singularName": "",
-            "namespaced": resource.namespaced,
-            "kind": resource.kind,
-            "verbs": list(verbs),
-        }
-        for resource, verbs in _unstored()
-        if (resource.group, resource.version) == (group, version)
-    ]
+    found = [entry for one in _of(registry, group, version) for entry in _entries(one)]
     name = f"{group}/{version}" if group else version
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": listed}
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": found}
 
 
-def _resource(served: Served) -> JSONObject:
-    resource, kind = served.resource, served.kind
-    names: JSONObject = {"shortNames": list(kind.short_names)} if kind.short_names else {}
-    names |= {"categories": list(kind.categories)} if kind.categories else {}
-    return {
-        "name": resource.plural,
-        "singularName": kind.singular,
-        "namespaced": resource.namespaced,
-        "kind": resource.kind,
-        "verbs": list(VERBS),
-        **names,
-    }
-
-
-def _subresource(served: Served, subresource: Subresource) -> JSONObject:
-    address = {"group": subresource.group, "version": subresource.version} if subresource.group else {}
-    return {
-        "name": f"{served.resource.plural}/{subresource.name}",
-        "singularName": "",
-        "namespaced": served.resource.namespaced,
-        **address,
-        "kind": subresource.kind,
-        "verbs": list(subresource.verbs),
-    }
+def _entries(one: Listed) -> Iterator[JSONObject]:
+    """Yield the entries of a resource and its subresources, in the form of one version."""
+    resource = one.resource
+    place = {"singularName": "", "namespaced": resource.namespaced}
+    singular = {"singularName": one.singular} if one.verbs is VERBS else {}
+    yield {"name": resource.plural, **place, **singular, "kind": resource.kind, "verbs": list(one.verbs), **one.names}
+    for below in one.subresources:
+        address = {"group": below.group, "version": below.version} if below.group else {}
+        name = f"{resource.plural}/{below.name}"
+        yield {"name": name, **place, **address, "kind": below.kind, "verbs": list(below.verbs)}
 
 
 def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
@@ -165,10 +150,7 @@ def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
             "versions": [
                 {
                     "version": version,
-                    "resources": [_discovered(served) for served in _of(registry, group, version)]
-                    + [
-                        _discovered_as(one, one.kind.lower(), verbs) for one, verbs in _unstored() if one.group == group
-                    ],
+                    "resources": [_discovered(one) for one in _of(registry, group, version)],
                     "freshness": "Current",
                 }
                 for version in _versions(registry, group)
@@ -179,29 +161,24 @@ def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def _discovered(served: Served) -> JSONObject:
-    resource = served.resource
-    listed = _resource(served)
-    found = _discovered_as(resource, served.kind.singular, VERBS)
-    found |= {name: listed[name] for name in ("shortNames", "categories") if name in listed}
+def _discovered(one: Listed) -> JSONObject:
+    resource = one.resource
     below = [
         {
-            "subresource": one.name,
-            "responseKind": _kind(one.group or resource.group, one.version or resource.version, one.kind),
-            "verbs": list(one.verbs),
+            "subresource": each.name,
+            "responseKind": _kind(each.group or resource.group, each.version or resource.version, each.kind),
+            "verbs": list(each.verbs),
         }
-        for one in subresources(served)
+        for each in one.subresources
     ]
-    return found | {"subresources": below} if below else found
-
-
-def _discovered_as(resource: Resource, singular: str, verbs: Sequence[str]) -> JSONObject:
     return {
         "resource": resource.plural,
         "responseKind": _kind(resource.group, resource.version, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": singular,
-        "verbs": list(verbs),
+        "singularResource": one.singular,
+        "verbs": list(one.verbs),
+        **one.names,
+        **({"subresources": below} if below else {}),
     }
 
 

@@ -98,8 +98,9 @@ class Store:
             self._db = database.connect(self.path)
             self.revision = self._counter("revision")
             self.compacted = self._counter("compacted")
-            for row in self._rows("SELECT revision, length(value) FROM history WHERE revision > ?", self.compacted):
-                self._window.add(*row)
+            retained = "SELECT length(value) FROM history WHERE revision > ? ORDER BY revision"
+            for (size,) in self._rows(retained, self.compacted):
+                self._window.add(size)
         except BaseException:
             self._release()
             raise
@@ -234,10 +235,11 @@ class Store:
             return
         committed, changes = self._committed, self._pending
         self._committed, self._pending = None, []
+        for change in changes:
+            self._window.add(len(change.value))
+        self._window.drop(self.compacted - self._saved[1])
         self._trims |= self.compacted > self._saved[1]
         self._saved = (self.revision, self.compacted)
-        for change in changes:
-            self._window.add(change.revision, len(change.value))
         if not committed.done():
             committed.set_result(None)
         self._notify(changes)
@@ -308,9 +310,10 @@ class Store:
             raise CompactedError(self.compacted)
 
     def _compact(self) -> None:
-        until = self._window.expired(self.revision, self.compacted, COMPACT_EVERY)
-        if until <= self.compacted:
+        expired = self._window.expired(self.revision - self.compacted, COMPACT_EVERY)
+        if not expired:
             return
+        until = self.compacted + expired
         self._execute(
             "DELETE FROM history WHERE revision IN (SELECT previous FROM history WHERE revision > ? AND revision <= ?)",
             self.compacted,

@@ -1,63 +1,44 @@
 """The retained history: a number of revisions or a number of bytes, whichever is less."""
 
-from collections import deque
-from dataclasses import dataclass
+from array import array
+from itertools import islice
 from typing import Final
-
-CHUNK: Final = 100
-"""Revisions that are dropped together."""
 
 BYTES: Final = 16 * 2**20
 """Bytes of objects in the retained history. A watch that was interrupted for longer lists again."""
 
 
-@dataclass(slots=True)
-class _Chunk:
-    last: int
-    revisions: int = 0
-    size: int = 0
-
-
 class Window:
-    """Counts the retained revisions and their bytes."""
+    """The sizes of the retained revisions, oldest first: every write has the next number, so that they need none."""
 
     def __init__(self, revisions: int, size: int = BYTES) -> None:
         self._revisions = revisions
         self._limit = size
         self._size = 0
-        self._chunks: deque[_Chunk] = deque()
+        self._sizes = array("q")
 
-    def add(self, revision: int, size: int) -> None:
-        """Add a revision."""
-        full = not self._chunks or self._chunks[-1].revisions >= CHUNK or self._chunks[-1].size >= self._limit // CHUNK
-        if full:
-            self._chunks.append(_Chunk(revision))
-        chunk = self._chunks[-1]
-        chunk.last = revision
-        chunk.revisions += 1
-        chunk.size += size
+    def add(self, size: int) -> None:
+        """Add the next revision."""
+        self._sizes.append(size)
         self._size += size
 
-    def expired(self, revision: int, forgotten: int, every: int) -> int:
-        """Return the revision up to which history is to be dropped; `forgotten` if that would be fewer than `every`.
+    def expired(self, retained: int, every: int) -> int:
+        """Return how many of the `retained` revisions are to be dropped; 0 if those beyond the limit are fewer than `every`.
 
-        Revisions above the limit of bytes are dropped at once, down to half of it.
+        Beyond the limit of bytes revisions are dropped at once, down to half of it; the newest is kept.
         """
-        until = revision - self._revisions
-        if self._size > self._limit:
-            until = max(until, self._last_beyond(self._limit // 2))
-        elif until < forgotten + every:
-            return forgotten
-        while self._chunks and self._chunks[0].last <= until:
-            self._size -= self._chunks.popleft().size
-        return max(until, forgotten)
-
-    def _last_beyond(self, size: int) -> int:
-        """Return the last revision of the chunks above this size; the newest chunk is kept."""
-        excess, last = self._size - size, 0
-        for chunk in list(self._chunks)[:-1]:
-            if excess <= 0:
+        surplus = max(retained - self._revisions, 0)
+        if self._size <= self._limit:
+            return surplus if surplus >= every else 0
+        left, count = self._size, 0
+        for size in islice(self._sizes, len(self._sizes) - 1):
+            if left <= self._limit // 2:
                 break
-            excess -= chunk.size
-            last = chunk.last
-        return last
+            left -= size
+            count += 1
+        return max(count, surplus)
+
+    def drop(self, count: int) -> None:
+        """Remove the oldest revisions."""
+        self._size -= sum(self._sizes[:count])
+        del self._sizes[:count]

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
+from kuberuntime.controller.executor import Recorder
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.objects import Objects
-from localkube.kubelet.node.podevents import Recorder
 from localkube.kubelet.node.trash import FormerLogs
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import ProcessRunner

@@ -1,6 +1,6 @@
-"""The kubelet's events about pods and their containers. Pure, apart from the recorder."""
+"""The kubelet's events about pods and their containers. Pure."""
 
-from typing import Final, Protocol
+from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -31,14 +31,6 @@ ACTIONS: Final = {
 """The reasons of the kubelet's events, and the action of each."""
 
 NORMAL: Final = frozenset({"Created", "Started", "Killing", "ClusterRestarted", "NodeRestarted", ALL_RESTARTED})
-
-
-class Recorder(Protocol):
-    """Records events without waiting; `kuberuntime.controller.eventrecorder.EventRecorder` is one."""
-
-    def record(self, event: Event) -> None:
-        """Record one event."""
-        ...
 
 
 def build(pod: JSONObject, reason: str, note: str, container: str = "") -> Event:

@@ -108,21 +108,18 @@ class ModelRunner:
         self._pids = itertools.count(2**22 + 1)  # no process of Linux has such a number
         self._hosts = itertools.count(2)
         self._commands: dict[int, tuple[asyncio.TimerHandle, Callable[[Exit], None]]] = {}
-        self._on_lost: dict[str, Callable[[], None]] = {}
 
     async def start(self) -> Capabilities:
         """Grant everything."""
-        way_out: Final = "nat" if self._network == "isolated" else "host"
-        return Capabilities(namespaces=True, network=self._network, way_out=way_out)
+        return Capabilities(namespaces=True, network=self._network)
 
-    async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
+    async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:  # noqa: ARG002 - a model loses none
         """Record a pod; return its address."""
         if spec.id in self.sandboxes:
             raise StartError(f"sandbox {spec.id} exists already")
         number = next(self._hosts)
         prefix = "10.88" if self._network == "isolated" else "127.88"
         self.sandboxes[spec.id] = spec
-        self._on_lost[spec.id] = on_lost
         self.addresses[spec.id] = f"{prefix}.{number // 250}.{number % 250 + 1}"
         return self.addresses[spec.id]
 
@@ -207,7 +204,6 @@ class ModelRunner:
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """End all remaining processes of a pod."""
         self.sandboxes.pop(sandbox_id, None)
-        self._on_lost.pop(sandbox_id, None)
         self.addresses.pop(sandbox_id, None)
         for container_id in [key for key, process in self.processes.items() if process.spec.sandbox_id == sandbox_id]:
             self.end(container_id, _killed(signals.SIGKILL))
@@ -216,12 +212,6 @@ class ModelRunner:
         """Remove all sandboxes."""
         for sandbox_id in list(self.sandboxes):
             await self.remove_sandbox(sandbox_id)
-
-    async def lose_everything(self) -> None:
-        """End all pods and processes, as when the machine fails."""
-        for on_lost in self._on_lost.values():
-            asyncio.get_running_loop().call_soon(on_lost)
-        await self.stop()
 
     def end(self, container_id: str, ending: Exit) -> None:
         """End a process now, as if it had ended by itself or been killed from outside."""

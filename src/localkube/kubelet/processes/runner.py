@@ -20,7 +20,6 @@ class Capabilities:
 
     namespaces: bool
     network: Network
-    way_out: Literal["nat", "pasta", "slirp4netns", "host", "none"]
     lost: tuple[str, ...] = ()
 
 

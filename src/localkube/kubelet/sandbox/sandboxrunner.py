@@ -19,6 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from kuberuntime.clock import SystemClock
 from localkube.kubelet.processes import consumption
 from localkube.kubelet.processes.descriptors import raise_limit, restore_limit
@@ -33,7 +35,7 @@ from localkube.kubelet.processes.runner import (
     StartError,
     Used,
 )
-from localkube.kubelet.sandbox import plainnames, requests
+from localkube.kubelet.sandbox import plainnames
 from localkube.kubelet.sandbox.addresses import (
     GATEWAY,
     LOOPBACK,
@@ -135,13 +137,11 @@ class SandboxRunner:
         if network == "isolated":
             self._pool = AddressPool(POD_NETWORK)
             self._way_out = WayOut(self._state_directory)
-            granted = await self._way_out.open(self._require())
-            lost += granted.lost
-            return Capabilities(isolation == "namespaces", network, granted.kind, tuple(lost))
-        if sys.platform == "linux":
+            lost += await self._way_out.open(self._require())
+        elif sys.platform == "linux":
             self._block = LoopbackBlock()
             self._pool = AddressPool(self._block.network)
-        return Capabilities(isolation == "namespaces", network, "host", tuple(lost))
+        return Capabilities(isolation == "namespaces", network, tuple(lost))
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -163,7 +163,7 @@ class SandboxRunner:
         address = self._take_address(spec)
         try:
             async with self.turn():
-                await launcher.channel.request("create", requests.create(spec, address))
+                await launcher.channel.request("create", {"pod": fields_of(spec) | {"address": address}})
         except BaseException:
             self._release_address(address)
             raise
@@ -176,7 +176,8 @@ class SandboxRunner:
             hosts = (sandbox.spec.hosts_directory / "hosts").absolute()
             spec = replace(spec, env=plainnames.with_names(spec.env, hosts, sandbox.spec.hostname, self._wrapper))
         async with self.turn():
-            return await self._begin("start", requests.start(spec), (spec.stdout, spec.stderr), on_exit)
+            request = {"key": spec.id, "pod": spec.sandbox_id, "container": fields_of(spec)}
+            return await self._begin("start", request, (spec.stdout, spec.stderr), on_exit)
 
     async def exec(
         self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]
@@ -361,6 +362,16 @@ class SandboxRunner:
         ended, self._on_exit = self._on_exit, {}
         for on_exit in ended.values():
             loop.call_soon(on_exit, KILLED)
+
+
+def fields_of(spec: SandboxSpec | ContainerSpec) -> Message:
+    """Return a specification as the launcher reads it (`launcher/launchedpods.py`), with absolute paths."""
+    fields: Message = msgspec.to_builtins(spec, enc_hook=_absolute)
+    return fields
+
+
+def _absolute(path: Path) -> str:
+    return str(path.absolute())
 
 
 def _told(refusals: Sequence[tuple[str, str]]) -> list[str]:

@@ -60,14 +60,6 @@ CARRIERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
-    """The kind of connection to the outside, and what is lost without one."""
-
-    kind: Literal["pasta", "slirp4netns", "none"]
-    lost: tuple[str, ...] = ()
-
-
 class WayOut:
     """The program that forwards the pods' traffic, if there is one."""
 
@@ -75,8 +67,8 @@ class WayOut:
         self._log = state_directory / "way-out.log"
         self._process: subprocess.Popen[bytes] | None = None
 
-    async def open(self, launcher: Launcher, carriers: Sequence[Carrier] = CARRIERS) -> Granted:
-        """Start the first program that works; if none does, report this in the result."""
+    async def open(self, launcher: Launcher, carriers: Sequence[Carrier] = CARRIERS) -> list[str]:
+        """Start the first program that works; return what is lost if none does."""
         failures = []
         for carrier in carriers:
             program = shutil.which(carrier.kind)
@@ -85,11 +77,11 @@ class WayOut:
             self._process = self._start(program, carrier, launcher.pid)
             failure = await self._attach(launcher, carrier, self._process)
             if failure is None:
-                return Granted(carrier.kind)
+                return []
             failures.append(f"{carrier.kind}: {failure}; see {self._log}")
             await self.close()
         hint = "; ".join(failures) or "slirp4netns or pasta, if installed, makes one"
-        return Granted("none", (f"{NO_WAY_OUT} ({hint})",))
+        return [f"{NO_WAY_OUT} ({hint})"]
 
     async def close(self) -> None:
         """End the program."""

@@ -43,7 +43,7 @@ def keeping(scenario: Callable[[FaultKeeper, Noting], Awaitable[None]]) -> Notin
     effect = Noting()
 
     async def main() -> None:
-        keeper = FaultKeeper(dict.fromkeys(FaultKind, effect), SystemClock())
+        keeper = FaultKeeper(dict.fromkeys(FaultKind, effect.begin), SystemClock())
         running = asyncio.create_task(keeper.run())
         await asyncio.sleep(0)  # it begins
         await scenario(keeper, effect)

@@ -23,7 +23,7 @@ from localkube.apiserver.storage.store import Store
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.model import ModelRunner, Script, run_forever
-from localkube.kubelet.processes.runner import Network
+from localkube.kubelet.processes.runner import Network, SandboxSpec
 
 NODE = "node-0"
 
@@ -45,6 +45,24 @@ def container(name: str = "main", **fields: object) -> JSONObject:
 
 LONGEST = 6 * 3600.0
 """Seconds until what did not come true never will."""
+
+
+class LosingRunner(ModelRunner):
+    """A runner whose machine may fail."""
+
+    def __init__(self, script: Script, *, network: Network) -> None:
+        super().__init__(script, network=network)
+        self._on_lost: dict[str, Callable[[], None]] = {}
+
+    async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
+        self._on_lost[spec.id] = on_lost
+        return await super().create_sandbox(spec, on_lost)
+
+    async def lose_everything(self) -> None:
+        """End all pods and processes."""
+        for sandbox in self.sandboxes:
+            asyncio.get_running_loop().call_soon(self._on_lost[sandbox])
+        await self.stop()
 
 
 @dataclass
@@ -76,7 +94,7 @@ class ModeledKubelet:
 
     client: Client
     transport: CountingTransport
-    runner: ModelRunner
+    runner: LosingRunner
     kubelet: Kubelet
     events: Events
     pods: Informer
@@ -144,7 +162,7 @@ class Machine:
 @asynccontextmanager
 async def cluster(machine: Machine) -> AsyncIterator[ModeledKubelet]:
     """Run a cluster around the body of a test."""
-    runner, events = ModelRunner(machine.script, network=machine.network), Events()
+    runner, events = LosingRunner(machine.script, network=machine.network), Events()
     settings = KubeletSettings(
         node_names=frozenset({NODE}),
         capabilities=await runner.start(),

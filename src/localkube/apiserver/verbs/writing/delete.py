@@ -11,7 +11,7 @@ collector removes them when it has processed the dependents.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -233,7 +233,9 @@ def read_options(call: Call) -> DeleteOptions:
         resource_version=conditions.resource_version,
         dry_run=bool(wanted.dry_run or "dryRun" in query),
     )
-    errors = [*_errors(chosen), *_dry_run_errors(wanted.dry_run or [query.get("dryRun", "All")])]
+    errors, dry_run = _errors(chosen), wanted.dry_run or [query.get("dryRun", "All")]
+    if dry_run != ["All"]:
+        errors.append(not_supported("dryRun", [*dry_run], ["All"]))
     if errors:
         raise refusal.invalid("meta.k8s.io", "DeleteOptions", "", errors)
     return chosen
@@ -246,11 +248,6 @@ def _errors(chosen: DeleteOptions) -> list[FieldError]:
     if chosen.propagation is not None and chosen.propagation not in FINALIZER_OF:
         return [not_supported("propagationPolicy", chosen.propagation, ["Foreground", "Background", "Orphan", "nil"])]
     return []
-
-
-def _dry_run_errors(values: Iterable[str]) -> list[FieldError]:
-    listed = list(values)
-    return [not_supported("dryRun", listed, ["All"])] if listed != ["All"] else []
 
 
 def success(call: Call, obj: JSONObject) -> JSONObject:

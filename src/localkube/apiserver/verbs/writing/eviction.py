@@ -37,7 +37,8 @@ async def evict(backend: Backend, call: Call) -> JSONObject:
     options = msgspec.json.encode(sent.get("deleteOptions") or {})
     chosen = delete.read_options(replace(call, body=options, headers={}))
     pod = backend.store.get(call.key)
-    if pod is not None and not _is_unprotected(pod) and (budget := _find_budget(backend, pod)) is not None:
+    is_protected = pod is not None and not meta.is_deleting(pod) and meta.status(pod).get("phase") not in UNPROTECTED
+    if pod is not None and is_protected and (budget := _find_budget(backend, pod)) is not None:
         if _is_unguarded(pod, budget):
             chosen = replace(chosen, resource_version=meta.resource_version(pod))
         else:
@@ -48,10 +49,6 @@ async def evict(backend: Backend, call: Call) -> JSONObject:
                 await backend.store.settle()
     await delete.delete_object(backend, call, chosen)
     return SUCCESS
-
-
-def _is_unprotected(pod: JSONObject) -> bool:
-    return meta.is_deleting(pod) or meta.status(pod).get("phase") in UNPROTECTED
 
 
 def _find_budget(backend: Backend, pod: JSONObject) -> JSONObject | None:

@@ -18,7 +18,7 @@ from .kernel.syscalls import is_readable
 from .launchedpods import Container, Pod
 from .link import Link
 from .process import ChildProcess
-from .program import ProgramSpec, become
+from .program import become
 
 Streams = tuple[int, int, int]
 
@@ -35,10 +35,11 @@ class Birth(NamedTuple):
 class Children:
     """All processes between their fork and their end, found by key, PID, pod and descriptor."""
 
-    def __init__(self, selector: selectors.BaseSelector, host_proc: int | None, files: int) -> None:
+    def __init__(self, selector: selectors.BaseSelector, host_proc: int | None, files: int, *, confined: bool) -> None:
         self._selector = selector
         self._host_proc = host_proc
         self._files = files
+        self._confined = confined
         self._by_key: dict[str, ChildProcess] = {}
         self._by_pid: dict[int, ChildProcess] = {}
         self._by_pod: dict[str, dict[str, ChildProcess]] = {}
@@ -65,12 +66,14 @@ class Children:
                 _live(Link(theirs), live)
         self._add(ChildProcess(birth.key, birth.pod, birth.container, (pid, Link(ours)), birth.reply))
 
-    def run_program(self, link: Link, program: ProgramSpec, streams: Streams) -> NoReturn:
+    def run_program(self, link: Link, program: Container, streams: Streams) -> NoReturn:
         """In the child, start a program and wait for its end."""
         report = self.settle(link, "kube-init", streams)
         if is_readable(link.fileno()):
             os._exit(supervise.FAILED)  # the launcher ended before the child could request a signal at its end
-        pid = supervise.start(lambda: become(program, streams, self._files), report, own=set(streams))
+        pid = supervise.start(
+            lambda: become(program, streams, self._files, confined=self._confined), report, own=set(streams)
+        )
         supervise.watch(pid, link)
 
     def settle(self, link: Link, name: str, streams: Streams) -> supervise.Report:

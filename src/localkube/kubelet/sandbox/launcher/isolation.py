@@ -82,7 +82,7 @@ class NamespaceGround:
             uts, ipc = _make_names(pod.hostname)
             for fd in (uts, ipc):
                 undo.callback(os.close, fd)
-            init = self._fork_pod_init() if pod.share_processes else None
+            init = self._fork_pod_init() if pod.share_process_namespace else None
             self._held[pod.id] = Held(uts, ipc, connected, init)
             undo.pop_all()
 
@@ -206,7 +206,7 @@ class NamespaceGround:
 
     def _plan_root(self, pod: Pod, container: Container) -> Root:
         source = os.path.realpath(container.root or "/")
-        private = _PRIVATE if container.root is None and container.program.argv else ()  # a stub writes nothing
+        private = _PRIVATE if container.root is None and container.argv else ()  # a stub writes nothing
         return Root(
             source=source,
             point=self._point,
@@ -220,7 +220,7 @@ class NamespaceGround:
         files = self._files(pod)
         mounts = [_open(mount) for mount in container.mounts]
         wanted = [] if container.root is None else [Wanted(view, view) for view in _KERNEL_VIEWS]
-        if container.root is None and container.program.user is None and not _hides(mounts, pod.hosts_directory):
+        if container.root is None and container.run_as_user is None and not _hides(mounts, pod.hosts_directory):
             wanted.append(Wanted(f"{files}/hosts", "/etc/hosts"))
         else:
             wanted += [

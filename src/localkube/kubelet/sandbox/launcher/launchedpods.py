@@ -1,8 +1,7 @@
-"""Pods and containers in the launcher, as the cluster process requests them."""
+"""Pods and containers in the launcher, as the cluster process requests them: the fields of its `SandboxSpec` and `ContainerSpec`."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-from .program import ProgramSpec
 
 
 class Pod(NamedTuple):
@@ -14,7 +13,7 @@ class Pod(NamedTuple):
     directory: str
     hosts_directory: str
     host_network: bool
-    share_processes: bool
+    share_process_namespace: bool
 
 
 class MountRequest(NamedTuple):
@@ -27,24 +26,25 @@ class MountRequest(NamedTuple):
 
 
 class Container(NamedTuple):
-    """A requested container."""
+    """A requested container: its program with its identity, and its file system."""
 
     id: str
-    program: ProgramSpec
+    sandbox_id: str
+    argv: list[str]
+    env: Mapping[str, str]
+    stdout: int
+    stderr: int
+    cwd: str | None
     mounts: list[MountRequest]
     root: str | None
+    run_as_user: int | None
+    run_as_group: int | None
     read_only_root: bool
     stub_ports: list[int]
+    limits: Mapping[str, int]
 
 
-def parse_pod(request: dict[str, Any]) -> Pod:
-    """Return the pod of a `create` request."""
-    return Pod(**request["pod"])
-
-
-def parse_container(request: dict[str, Any], *, confined: bool) -> Container:
+def parse_container(request: dict[str, Any]) -> Container:
     """Return the container of a `start` request."""
-    asked = dict(request["container"])
-    asked["program"] = ProgramSpec(**asked["program"], confined=confined)
-    asked["mounts"] = [MountRequest(*mount) for mount in asked["mounts"]]
-    return Container(**asked)
+    asked = request["container"]
+    return Container(**asked | {"mounts": [MountRequest(**mount) for mount in asked["mounts"]]})

@@ -21,7 +21,7 @@ from .children import Birth, Children, Streams, wake_on_children
 from .ground import PlainGround
 from .isolation import NamespaceGround
 from .kernel.packetrules import PacketRule
-from .launchedpods import Pod, parse_container, parse_pod
+from .launchedpods import Pod, parse_container
 from .link import Link, LinkClosedError, Message, Received, require_all
 from .process import ChildProcess
 
@@ -37,13 +37,12 @@ class Server:
     def __init__(self, link: Link, ground: Ground, *, confined: bool, files: int) -> None:
         self._link = link
         self._ground = ground
-        self._confined = confined
         self._null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self._pods: dict[str, Pod] = {}
         self._leaving: dict[str, int] = {}
         self._woken = wake_on_children()
         self._selector = selectors.DefaultSelector()
-        self._children = Children(self._selector, ground.host_proc, files)
+        self._children = Children(self._selector, ground.host_proc, files, confined=confined)
         for source in (self._link.fileno(), self._woken):
             self._selector.register(source, selectors.EVENT_READ)
 
@@ -101,7 +100,7 @@ class Server:
 
     def _create(self, request: Message, _: list[int]) -> None:
         require_spare(SPARE)
-        pod = parse_pod(request)
+        pod = Pod(**request["pod"])
         self._ground.create(pod)
         self._pods[pod.id] = pod
         self._done(request)
@@ -111,13 +110,13 @@ class Server:
         if pod is None or pod.id in self._leaving:
             raise RefusedError(f"pod {request['pod']} has no sandbox")
         require_spare(SPARE)
-        container = parse_container(request, confined=self._confined)
+        container = parse_container(request)
         streams: Streams = (self._null, fds[0], fds[1])
 
         def live(link: Link) -> None:
             self._ground.enter(pod, container)
-            if container.program.argv:
-                self._children.run_program(link, container.program, streams)
+            if container.argv:
+                self._children.run_program(link, container, streams)
             supervise.report_started(self._children.settle(link, "kube-stub", streams), os.getpid())
             link.close()
             stub.serve(self._ground.stub_address(pod), container.stub_ports, output=fds[0], errors=fds[1])
@@ -130,10 +129,10 @@ class Server:
         if process is None or not process.running:
             raise RefusedError("the container is not running")
         require_spare(SPARE)
-        env = dict(process.container.program.env)
+        env = dict(process.container.env)
         if os.isatty(fds[0]):
             env.setdefault("TERM", "xterm")
-        program = process.container.program._replace(argv=request["argv"], env=env)
+        program = process.container._replace(argv=request["argv"], env=env)
         streams: Streams = (fds[0], fds[1], fds[2])
 
         def live(link: Link) -> None:

@@ -10,12 +10,12 @@ import resource
 import signal
 import termios
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from localkube.kubelet.processes.descriptors import restore_limit
 from localkube.kubelet.processes.kernelerrors import RefusedError, explain
 
 from .kernel import syscalls
+from .launchedpods import Container
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -23,18 +23,6 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # setpcap, net_bind_service, net_raw, sys_chroot, mknod, audit_write, setfcap.
 _KEPT_CAPABILITIES = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31})
 _NO_ID = 0xFFFFFFFF
-
-
-class ProgramSpec(NamedTuple):
-    """The program and its identity; `confined` programs of root get a container's capabilities only."""
-
-    argv: list[str]
-    env: Mapping[str, str]
-    cwd: str | None
-    user: int | None
-    group: int | None
-    limits: Mapping[str, int]
-    confined: bool
 
 
 def find_executable(name: str, path: str) -> str:
@@ -53,14 +41,17 @@ def find_executable(name: str, path: str) -> str:
     raise RefusedError(f'exec: "{name}": executable file not found in $PATH')
 
 
-def become(program: ProgramSpec, streams: tuple[int, int, int], files: int) -> None:
-    """Execute the program, which may open so many files. Returns only by raising `RefusedError`."""
+def become(program: Container, streams: tuple[int, int, int], files: int, *, confined: bool) -> None:
+    """Execute the program, which may open so many files. Returns only by raising `RefusedError`.
+
+    `confined` programs of root get a container's capabilities only.
+    """
     os.setsid()
     _take_streams(streams)
     _limit(program.limits, files)
-    if program.confined and os.geteuid() == 0:
+    if confined and os.geteuid() == 0:
         _drop_capabilities()
-    _take_identity(program.user, program.group)
+    _take_identity(program.run_as_user, program.run_as_group)
     _enter_directory(program.cwd)
     reset_signals()
     name = program.argv[0]

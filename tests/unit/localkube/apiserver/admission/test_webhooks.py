@@ -14,7 +14,7 @@ from aiohttp import web
 
 from localkube.apiserver.admission.webhook_https import tls_context
 from localkube.apiserver.admission.webhook_rules import Attempt
-from localkube.apiserver.admission.webhooks import Admission, Target
+from localkube.apiserver.admission.webhooks import Admission
 from localkube.apiserver.builtin.extensions import MUTATING, VALIDATING
 from localkube.apiserver.builtin.pods import POD
 from localkube.apiserver.model.kind import Kind
@@ -80,7 +80,7 @@ def configuration(kind: Kind, *webhooks: dict[str, Any]) -> dict[str, Any]:
 async def serving(authority: trustme.CA) -> AsyncIterator[tuple[Hooks, Admission]]:
     hooks = Hooks(authority)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1", "webhook.default.svc").configure_cert(context)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
     app = web.Application()
     app.router.add_post("/{name}", hooks.serve)
     runner = web.AppRunner(app)
@@ -91,7 +91,6 @@ async def serving(authority: trustme.CA) -> AsyncIterator[tuple[Hooks, Admission
     admission = Admission(
         namespace_labels=lambda name: NAMESPACES[name],
         uid=lambda: f"review-{next(numbers)}",
-        resolve=lambda service: Target(f"https://127.0.0.1:{hooks.port}{service['path']}", "webhook.default.svc"),
     )
     try:
         yield hooks, admission
@@ -289,20 +288,12 @@ async def test_a_certificate_that_is_not_trusted_fails_the_request(authority: tr
             await admission.validate(attempt())
 
 
-async def test_a_service_is_resolved_or_refused(authority: trustme.CA) -> None:
+async def test_a_service_cannot_be_reached(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
-        hooks.handlers["/x"] = lambda _: {}
-        named = hooks.webhook("/x")
-        bundle = named["clientConfig"]["caBundle"]
-        service = {"namespace": "default", "name": "webhook", "path": "/x"}
-        named["clientConfig"] = {"service": service, "caBundle": bundle}
-        declared = [configuration(VALIDATING.kind(), named)]
-        admission.use_validating(declared)
-        await admission.validate(attempt())
-        alone = Admission(namespace_labels=lambda name: NAMESPACES[name], uid=lambda: "u")
-        alone.use_validating(declared)
+        service = {"service": {"namespace": "default", "name": "webhook", "path": "/x"}}
+        admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/x", clientConfig=service))])
         with pytest.raises(RefusalError, match="service default/webhook cannot be reached from this API server"):
-            await alone.validate(attempt())
+            await admission.validate(attempt())
 
 
 async def test_dry_run_does_not_reach_webhooks_with_side_effects(authority: trustme.CA) -> None:

@@ -4,17 +4,16 @@ import json
 from pathlib import Path
 
 from localkube.kubelet.processes.runner import ContainerSpec, Mount, SandboxSpec
-from localkube.kubelet.sandbox import requests
-from localkube.kubelet.sandbox.launcher.launchedpods import Container, MountRequest, Pod, parse_container, parse_pod
-from localkube.kubelet.sandbox.launcher.program import ProgramSpec
+from localkube.kubelet.sandbox.launcher.launchedpods import Container, MountRequest, Pod, parse_container
+from localkube.kubelet.sandbox.sandboxrunner import fields_of
 
 
 def test_pod_arrives() -> None:
     spec = SandboxSpec(
         id="uid", hostname="lws-0", directory=Path("/p"), hosts_directory=Path("/h"), share_process_namespace=True
     )
-    wire = json.loads(json.dumps(requests.create(spec, "10.88.1.0")))
-    assert parse_pod(wire) == Pod("uid", "lws-0", "10.88.1.0", "/p", "/h", host_network=False, share_processes=True)
+    wire = json.loads(json.dumps(fields_of(spec) | {"address": "10.88.1.0"}))
+    assert Pod(**wire) == Pod("uid", "lws-0", "10.88.1.0", "/p", "/h", host_network=False, share_process_namespace=True)
 
 
 def test_container_arrives() -> None:
@@ -31,13 +30,20 @@ def test_container_arrives() -> None:
         stub_ports=(80,),
         limits={"nofile": 10},
     )
-    wire = json.loads(json.dumps(requests.start(spec)))
-    assert (wire["key"], wire["pod"]) == ("c", "uid")
-    assert parse_container(wire, confined=True) == Container(
-        "c",
-        ProgramSpec(["python", "-c", "1"], {"A": "1"}, None, 7, None, {"nofile": 10}, confined=True),
-        [MountRequest("/v", "/data", read_only=True, sub_path="a/b")],
-        "/image",
+    wire = json.loads(json.dumps({"container": fields_of(spec)}))
+    assert parse_container(wire) == Container(
+        id="c",
+        sandbox_id="uid",
+        argv=["python", "-c", "1"],
+        env={"A": "1"},
+        stdout=1,
+        stderr=2,
+        cwd=None,
+        mounts=[MountRequest("/v", "/data", read_only=True, sub_path="a/b")],
+        root="/image",
+        run_as_user=7,
+        run_as_group=None,
         read_only_root=False,
         stub_ports=[80],
+        limits={"nofile": 10},
     )
