@@ -206,7 +206,9 @@ def _event(chance: Random, namespace: str, number: int) -> Made:
     content = {
         "eventTime": "2026-01-01T00:00:00.000000Z",
         "type": chance.choice(["Normal", "Warning"]),
-        "reason": chance.choice([decisionevents.recreating_group.reason, decisionevents.failed_create.reason, "x" * 128]),
+        "reason": chance.choice(
+            [decisionevents.recreating_group.reason, decisionevents.failed_create.reason, "x" * 128]
+        ),
         "action": "Create",
         "note": chance.choice(TEXTS)[:1024],
         "regarding": regarding | {"apiVersion": LEADERWORKERSETS.api_version},

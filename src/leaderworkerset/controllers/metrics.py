@@ -76,7 +76,11 @@ class LeaderWorkerSetMetrics:
         """Count a move, or a recreation; the cause of this is derived from the pods of the group."""
         if event.reason == decisionevents.MOVING_GROUP:
             self._moves.inc()
-        if event.reason == decisionevents.recreating_group.reason and event.related is not None and self._pods is not None:
+        if (
+            event.reason == decisionevents.recreating_group.reason
+            and event.related is not None
+            and self._pods is not None
+        ):
             self._recreations.labels(cause_of(event.related, self._pods)).inc()
 
     @contextmanager

@@ -52,8 +52,7 @@ MOST_SETS: Final = 500
 EMBEDDED: Final = "+localkube"
 
 PROBE: Final[JSONObject] = {
-    "apiVersion": LEADERWORKERSETS.api_version,
-    "kind": LEADERWORKERSETS.kind,
+    **LEADERWORKERSETS.type_meta,
     "metadata": {"name": "lws-doctor-probe"},
     "spec": {
         "replicas": 0,
@@ -182,8 +181,7 @@ async def _accesses(client: Client, namespace: str) -> list[Access] | Unread:
             **({"subresource": subresource} if subresource else {}),
         }
         review = {
-            "apiVersion": ACCESS_REVIEWS.api_version,
-            "kind": ACCESS_REVIEWS.kind,
+            **ACCESS_REVIEWS.type_meta,
             "metadata": {},
             "spec": {"resourceAttributes": attributes},
         }

@@ -11,7 +11,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Patch, PutStatus
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
+from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED, put
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
@@ -26,7 +26,6 @@ def with_preparation(
     if prepared.failure is None and not prepared.is_done:
         return status
     failure, created = prepared.failure, WORKLOAD_SCHEDULING_CREATED
-    known = find(status)
     new = Condition(
         type=created.type,
         status="False" if failure else "True",
@@ -35,10 +34,7 @@ def with_preparation(
         last_transition_time=timestamps.render(now),
         observed_generation=generation,
     )
-    if known is not None and known.status == new.status:
-        new = structs.replace(new, last_transition_time=known.last_transition_time)
-    others = tuple(new if one is known else one for one in status.conditions)
-    return structs.replace(status, conditions=others if known is not None else (*others, new))
+    return structs.replace(status, conditions=put(status.conditions, new))
 
 
 def find(status: LeaderWorkerSetStatus) -> Condition | None:
