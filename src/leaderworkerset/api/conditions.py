@@ -1,11 +1,6 @@
 """The conditions of a LeaderWorkerSet, each declared once: status, definition and metrics are made of them."""
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
-
-from msgspec import structs
-
-from leaderworkerset.api.leaderworkerset import Condition
 
 
 class ConditionOutcome(NamedTuple):
@@ -17,16 +12,6 @@ class ConditionOutcome(NamedTuple):
     description: str
     excludes: frozenset[str] = frozenset()
     """The types that cannot be True at the same time (R-STAT-12)."""
-
-
-def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
-    """Return the conditions with `new` for the one of its type, which keeps the time since when it has this status."""
-    known = next((one for one in conditions if one.type == new.type), None)
-    if known is None:
-        return (*conditions, new)
-    if known.status == new.status:
-        new = structs.replace(new, last_transition_time=known.last_transition_time)
-    return tuple(new if one is known else one for one in conditions)
 
 
 AVAILABLE: Final = ConditionOutcome(

@@ -8,12 +8,12 @@ from typing import Final
 from msgspec import structs
 
 from kuberuntime.objects import timestamps
-from leaderworkerset.api.conditions import put
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, DisaggregatedSetStatus, RoleStatus
 from leaderworkerset.api.leaderworkerset import Condition
 from leaderworkerset.core.disaggregatedset import roletargets
 from leaderworkerset.core.disaggregatedset.fleet import RolePart
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
+from leaderworkerset.core.leaderworkerset.status import put
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Patch, PutStatus
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED, put
+from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset.status import put
 from leaderworkerset.core.policies.gang import Preparation
 from leaderworkerset.core.policies.policy import SchedulingFailure
 

@@ -28,7 +28,6 @@ from leaderworkerset.api.conditions import (
     STOPPED,
     UPDATE_IN_PROGRESS,
     ConditionOutcome,
-    put,
 )
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.core import decisionevents
@@ -225,6 +224,16 @@ def _set_false(
     return put(
         conditions, Condition(type=kind, status="False", reason=why[0], message=why[1], last_transition_time=since)
     )
+
+
+def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
+    """Return the conditions with `new` for the one of its type, which keeps the time since when it has this status."""
+    known = next((one for one in conditions if one.type == new.type), None)
+    if known is None:
+        return (*conditions, new)
+    if known.status == new.status:
+        new = structs.replace(new, last_transition_time=known.last_transition_time)
+    return tuple(new if one is known else one for one in conditions)
 
 
 def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: ConditionOutcome) -> str:

@@ -128,7 +128,9 @@ def play(
             async with playing.watching() as followed, asyncio.TaskGroup() as tasks:
                 steps = chosen(playing.ranks)
                 if not steps:
-                    raise CommandError(f"no ranks in namespace {session.namespace}, or the time is too short: there is nothing to do")
+                    raise CommandError(
+                        f"no ranks in namespace {session.namespace}, or the time is too short: there is nothing to do"
+                    )
                 probing = tasks.create_task(playing.probe(probe)) if probe else None
                 await playing.run(steps, settle, followed)
                 if probing:
