@@ -13,7 +13,6 @@ from leaderworkerset.api.leaderworkerset import Condition
 from leaderworkerset.core.disaggregatedset import roletargets
 from leaderworkerset.core.disaggregatedset.fleet import RolePart
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
-from leaderworkerset.core.leaderworkerset.status import put
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +51,27 @@ def conditions(
     before: Sequence[Condition], outcome: ConditionPair, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
     """Set one condition of the pair to True and, if it exists, the other one to False (R-DS-94)."""
+    moment = timestamps.render(now)
     chosen = Condition(
         type=outcome.type,
         status="True",
         reason=outcome.reason,
         message=outcome.message,
-        last_transition_time=timestamps.render(now),
+        last_transition_time=moment,
         observed_generation=generation,
     )
-
-    def over(opposite: Condition) -> Condition:
-        if opposite.status == "True":
-            return structs.replace(chosen, type=opposite.type, status="False")
-        return structs.replace(opposite, observed_generation=generation)
-
-    return put([over(one) if one.type == outcome.opposite else one for one in before], chosen)
+    result = []
+    for one in before:
+        if one.type == outcome.type:
+            is_same = one.status == "True"
+            result.append(structs.replace(chosen, last_transition_time=one.last_transition_time) if is_same else chosen)
+        elif one.type == outcome.opposite and one.status == "True":
+            result.append(structs.replace(chosen, type=one.type, status="False"))
+        elif one.type == outcome.opposite:
+            result.append(structs.replace(one, observed_generation=generation))
+        else:
+            result.append(one)
+    return tuple(result) if any(one.type == outcome.type for one in result) else (*result, chosen)
 
 
 def _count(role: str, parts: Sequence[RolePart], revision: str) -> RoleStatus:
