@@ -82,7 +82,7 @@ def script(directory: Path) -> Iterator[Step]:
     yield Step(("wait", "web", "--timeout=120"), r"^web is ready$")
     yield Step(("get",), r"^web +2 +2 +2 ")
     yield Step(("get", "web/1/1"), r"^1 +1 +web-1-1 +Running")
-    yield Step(("get", "web/9"), r"^error: web/9 is not there: web has 2 groups of 2 ranks$", code=1)
+    yield Step(("get", "web/9"), r"^error: web/9 does not exist: web has 2 groups of 2 ranks$", code=1)
     yield Step(("wait", "web/0"), r"^error: lws wait takes a LeaderWorkerSet, not a group: use web$", code=2)
     yield Step(("get", "web", "-o", "name"), r"^leaderworkerset.leaderworkerset.x-k8s.io/web$")
     yield Step(("get", "web", "--not-ready"), r"^Every rank is ready\.$")

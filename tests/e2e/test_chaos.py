@@ -115,7 +115,7 @@ def fault(cluster: Cluster, *words: str) -> Iterator[None]:
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert cluster.lws("chaos", "list") == "No fault lasts.\n", output
+    assert cluster.lws("chaos", "list") == "There are no faults.\n", output
 
 
 def asked(cluster: Cluster, asking: str, name: str) -> str:
@@ -159,7 +159,7 @@ def test_packets_to_a_rank_are_late_and_in_time_afterwards(squad: Cluster) -> No
     told = "".join(tried.communicate(timeout=60))
     if tried.returncode:
         assert "this kernel has no netem (module sch_netem)" in told
-        assert squad.lws("chaos", "list") == "No fault lasts.\n"
+        assert squad.lws("chaos", "list") == "There are no faults.\n"
         return
     with fault(squad, "delay", "web/0/1", "--amount=400ms"):
         assert float(squad.lws(*wait)) > 0.4
@@ -208,7 +208,7 @@ def test_a_killed_command_leaves_a_fault_for_its_own_time_only(squad: Cluster) -
     process.kill()
     process.communicate(timeout=30)
     assert "stop    default/web-0-1" in squad.lws("chaos", "list")
-    until(lambda: squad.lws("chaos", "list") == "No fault lasts.\n", "the end of the fault", 30, poll=SELDOM)
+    until(lambda: squad.lws("chaos", "list") == "There are no faults.\n", "the end of the fault", 30, poll=SELDOM)
     assert ticks(squad, "web/0/1") > 0
 
 
@@ -280,7 +280,7 @@ def is_unschedulable(cluster: Cluster) -> bool:
     ("words", "code", "message"),
     [
         (("kill",), 2, "kill takes one rank (web/0/1), and 0 were named"),
-        (("kill", "web"), 1, "web is no rank: write LWS/GROUP/RANK, as in web/0/1"),
+        (("kill", "web"), 1, "web is not a rank: write LWS/GROUP/RANK, as in web/0/1"),
         (("kill", "web/0/5"), 1, "web/0/5 has no pod now; there are"),
         (("drain", "node-9"), 1, "node node-9 is not there; there are node-0"),
         (("lose", "web/0/1", "--amount=much"), 2, "lose: amount: 'much': write a share, as 30%"),

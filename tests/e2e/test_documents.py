@@ -15,7 +15,7 @@ PAGES = {
     "docs/how-to/first-steps.md": "4 ranks answer as one",
     "docs/how-to/run-your-program.md": "Cluster default is up",
     "docs/how-to/meet.md": "rendezvous: rank 1 met leader after",
-    "docs/how-to/rehearse.md": "No fault lasts.",
+    "docs/how-to/rehearse.md": "There are no faults.",
     "docs/how-to/frameworks.md": "2 ranks in 1 group are ready",
     "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
     "docs/how-to/roll-out-and-back.md": "web group 1 restarted",

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kuberuntime.objects import meta
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -33,6 +35,26 @@ class Resource:
     def group_resource(self) -> str:
         """Return `plural.group` as in error messages: `statefulsets.apps`, `pods`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def type_meta(self) -> dict[str, str]:
+        """Return the fields by which an object says its kind."""
+        return {"apiVersion": self.api_version, "kind": self.kind}
+
+    def controlled(
+        self,
+        owner: Mapping[str, Any],
+        name: str,
+        labels: Mapping[str, str],
+        *,
+        annotations: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> dict[str, Any]:
+        """Build an object of this kind in the namespace of `owner`, which controls it; `fields` follow its metadata."""
+        metadata: dict[str, Any] = {"name": name, "namespace": meta.namespace(owner), "labels": dict(labels)}
+        metadata |= {"annotations": dict(annotations)} if annotations else {}
+        metadata["ownerReferences"] = [meta.controller_reference(owner)]
+        return {**self.type_meta, "metadata": metadata, **fields}
 
     def has(self, obj: Mapping[str, Any]) -> bool:
         """Return whether an object is of this kind and version."""

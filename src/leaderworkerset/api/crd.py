@@ -3,8 +3,10 @@
 The same object is written to `deploy/crds/` by `deploy/generate.py` and loaded by the embedded cluster.
 """
 
+from collections.abc import Mapping
+
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import Resource
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from leaderworkerset.api import schema
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
@@ -47,41 +49,47 @@ def leaderworkerset_crd() -> JSONObject:
     version = {
         "additionalPrinterColumns": list(COLUMNS),
         "subresources": SUBRESOURCES,
-        "schema": {"openAPIV3Schema": _root_schema()},
+        "schema": {
+            "openAPIV3Schema": root_schema(
+                _with_strategy(schema.schema_of("LeaderWorkerSetSpec")), schema.schema_of("LeaderWorkerSetStatus")
+            )
+        },
     }
-    return define(LEADERWORKERSETS, ("lws",), version)
+    return define(LEADERWORKERSETS, {"shortNames": ["lws"]}, version, GENERATOR_ANNOTATION)
 
 
-def define(resource: Resource, short_names: tuple[str, ...], version: JSONObject) -> JSONObject:
-    """Return the definition of a namespaced kind: `version` has the columns, subresources and schema of its version."""
-    names: JSONObject = {
+def define(
+    resource: Resource, names: JSONObject, version: JSONObject, annotations: Mapping[str, str] | None = None
+) -> JSONObject:
+    """Return a definition: `names` are those beside the kind's own, `version` has columns, subresources and schema."""
+    own: JSONObject = {
         "kind": resource.kind,
         "listKind": f"{resource.kind}List",
         "plural": resource.plural,
         "singular": resource.kind.lower(),
     }
     return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": resource.group_resource, "annotations": dict(GENERATOR_ANNOTATION)},
+        **CUSTOM_RESOURCE_DEFINITIONS.type_meta,
+        "metadata": {"name": resource.group_resource} | ({"annotations": dict(annotations)} if annotations else {}),
         "spec": {
             "group": resource.group,
-            "scope": "Namespaced",
-            "names": names | ({"shortNames": list(short_names)} if short_names else {}),
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "names": own | names,
             "versions": [{"name": resource.version, "served": True, "storage": True} | version],
         },
     }
 
 
-def _root_schema() -> JSONObject:
+def root_schema(spec: JSONObject, status: JSONObject) -> JSONObject:
+    """Return the schema of a kind with these schemas of spec and status."""
     return {
         "type": "object",
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": _with_strategy(schema.schema_of("LeaderWorkerSetSpec")),
-            "status": schema.schema_of("LeaderWorkerSetStatus"),
+            "spec": spec,
+            "status": status,
         },
     }
 

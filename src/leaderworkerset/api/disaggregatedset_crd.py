@@ -6,7 +6,7 @@ A role's `spec` has the schema of a LeaderWorkerSet's. The `describe_…` functi
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import descriptions, schema
-from leaderworkerset.api.crd import define
+from leaderworkerset.api.crd import GENERATOR_ANNOTATION, define, root_schema
 from leaderworkerset.api.disaggregatedset import (
     MAX_ROLES,
     MAX_SLICES,
@@ -91,7 +91,7 @@ SCALER_TEXTS: dict[str, str] = {
 def disaggregatedset_crd() -> JSONObject:
     """Return the definition of DisaggregatedSets; its parts are shared, so do not change it."""
     version = {"subresources": {"status": {}}, "schema": {"openAPIV3Schema": _set_schema()}}
-    return define(DISAGGREGATED_SETS, (), version)
+    return define(DISAGGREGATED_SETS, {}, version, GENERATOR_ANNOTATION)
 
 
 def role_scaler_crd() -> JSONObject:
@@ -101,7 +101,7 @@ def role_scaler_crd() -> JSONObject:
         "subresources": SCALER_SUBRESOURCES,
         "schema": {"openAPIV3Schema": _scaler_schema()},
     }
-    return define(ROLE_SCALERS, ("dsrs",), version)
+    return define(ROLE_SCALERS, {"shortNames": ["dsrs"]}, version, GENERATOR_ANNOTATION)
 
 
 def describe_disaggregatedset(document: JSONObject) -> JSONObject:
@@ -123,17 +123,7 @@ def describe_role_scaler(document: JSONObject) -> JSONObject:
 
 
 def _root(spec: JSONObject, status: JSONObject) -> JSONObject:
-    return {
-        "type": "object",
-        "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object"},
-            "spec": spec,
-            "status": status,
-        },
-        "required": ["spec"],
-    }
+    return root_schema(spec, status) | {"required": ["spec"]}
 
 
 def _set_schema() -> JSONObject:

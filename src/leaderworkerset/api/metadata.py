@@ -26,7 +26,7 @@ def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) 
     own: JSONObject = {"name": name, "labels": dict(LABELS)}
     if namespace:
         own["namespace"] = namespace
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": own, **fields}
+    return {**resource.type_meta, "metadata": own, **fields}
 
 
 def labeled(obj: JSONObject) -> JSONObject:

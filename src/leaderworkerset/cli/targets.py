@@ -214,7 +214,7 @@ def refuse_missing(whole: View, chosen: Selection) -> None:
     if chosen.group is None or any(group.ranks for group in narrow(whole, chosen).groups):
         return
     size = max((len(group.ranks) for group in whole.groups), default=0)
-    raise CommandError(f"{chosen} is not there: {whole.name} has {shape(len(whole.groups) + whole.more, size)}")
+    raise CommandError(f"{chosen} does not exist: {whole.name} has {shape(len(whole.groups) + whole.more, size)}")
 
 
 async def view_of(session: Session, lws: JSONObject) -> View:

@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any, Final, Generic, Literal, Self, TypeVar, overload
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.client import Client as KubernetesClient
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -93,12 +92,6 @@ async def alone(work: Awaitable[T]) -> T:
         raise error from group
 
 
-async def scale(client: Client, key: ObjectKey, groups: int) -> None:
-    """Set the number of groups."""
-    patch = {"spec": {"replicas": groups}}
-    await client.patch(LEADERWORKERSETS, key, patch, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER)
-
-
 MANAGER: Final = "lws-client"
 """The field manager of applied objects."""
 
@@ -138,10 +131,10 @@ class AsyncClient:
         self._kubeconfig = kubeconfig
         self._context = context
         self._namespace = namespace
-        self._client: KubernetesClient | None = None
+        self._client: Client | None = None
 
     @classmethod
-    def over(cls, client: KubernetesClient, namespace: str) -> Self:
+    def over(cls, client: Client, namespace: str) -> Self:
         """Return a client that uses an open connection, which its owner closes."""
         made = cls(namespace=namespace)
         made._client = client
@@ -153,7 +146,7 @@ class AsyncClient:
 
         access = kubeconfig.load(os.environ, kubeconfig=self._kubeconfig, context=self._context)
         self._namespace = self._namespace or access.namespace
-        self._client = KubernetesClient(HTTPTransport(access, user_agent=MANAGER), field_validation="Strict")
+        self._client = Client(HTTPTransport(access, user_agent=MANAGER), field_validation="Strict")
         return self
 
     async def __aexit__(
@@ -271,7 +264,10 @@ class AsyncClient:
 
     async def scale(self, name: str, groups: int) -> None:
         """Set the number of groups."""
-        await scale(self._open, self._key(name), groups)
+        patch, key = {"spec": {"replicas": groups}}, self._key(name)
+        await self._open.patch(
+            LEADERWORKERSETS, key, patch, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER
+        )
 
     async def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
         """Delete a LeaderWorkerSet and wait until it is deleted; an absent one is no error.
@@ -286,7 +282,7 @@ class AsyncClient:
             await self.wait(name, "delete", timeout=timeout)
 
     @property
-    def _open(self) -> KubernetesClient:
+    def _open(self) -> Client:
         if self._client is None:
             raise RuntimeError("the client is not open: use it as a context manager")
         return self._client

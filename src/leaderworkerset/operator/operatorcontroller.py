@@ -255,7 +255,7 @@ class LoggingDriver(Driver):
         if level == before or is_first:
             return Plan()
         note = f"Operator log level changed from {before} to {level}"
-        names: Mapping[str, str] = {"apiVersion": DEPLOYMENTS.api_version, "kind": DEPLOYMENTS.kind}
+        names: Mapping[str, str] = {**DEPLOYMENTS.type_meta}
         regarding = {**names, "namespace": self._namespace, "name": OPERATOR}
         return Plan((Emit(events=(Event("Normal", "OperatorLogLevelChange", "Reconcile", note, regarding),)),))
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.api.crd import define, root_schema
 from leaderworkerset.operator.operatornames import OPERATORS, SINGLETON
 
 LOG_LEVELS: Final = ("", "Normal", "Debug", "Trace", "TraceAll")
@@ -26,54 +26,21 @@ COLUMNS: Final[tuple[JSONObject, ...]] = (
 
 def operator_crd() -> JSONObject:
     """Build the definition."""
-    resource = OPERATORS
-    return {
-        "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
-        "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
-        "metadata": {"name": resource.group_resource},
-        "spec": {
-            "group": resource.group,
-            "scope": "Cluster",
-            "names": {
-                "kind": resource.kind,
-                "listKind": f"{resource.kind}List",
-                "plural": resource.plural,
-                "singular": resource.kind.lower(),
-                "shortNames": ["lwsop"],
-                "categories": ["operators"],
-            },
-            "versions": [
-                {
-                    "name": resource.version,
-                    "served": True,
-                    "storage": True,
-                    "additionalPrinterColumns": list(COLUMNS),
-                    "subresources": {"status": {}},
-                    "schema": {"openAPIV3Schema": _root()},
-                }
-            ],
-        },
-    }
-
-
-def _root() -> JSONObject:
     only_one = {
         "rule": f"self.metadata.name == '{SINGLETON.name}'",
         "message": f"{OPERATORS.kind} is a singleton: its name must be {SINGLETON.name}",
     }
-    return {
+    root = root_schema(_spec(), _status()) | {
         "description": "Installs the manager of LeaderWorkerSets; there is one object, named cluster.",
-        "type": "object",
         "required": ["spec"],
-        "properties": {
-            "apiVersion": TEXT,
-            "kind": TEXT,
-            "metadata": {"type": "object"},
-            "spec": _spec(),
-            "status": _status(),
-        },
         "x-kubernetes-validations": [only_one],
     }
+    version = {
+        "additionalPrinterColumns": list(COLUMNS),
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": root},
+    }
+    return define(OPERATORS, {"shortNames": ["lwsop"], "categories": ["operators"]}, version)
 
 
 def _spec() -> JSONObject:

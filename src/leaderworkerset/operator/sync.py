@@ -294,8 +294,7 @@ def title(kind: Resource, obj: JSONObject) -> str:
 def _event(kind: EventType, reason: str, note: str, place: OperatorPlace) -> Event:
     """Build an event about the Deployment of the operator, in the operator's own namespace."""
     regarding = {
-        "apiVersion": resources.DEPLOYMENTS.api_version,
-        "kind": resources.DEPLOYMENTS.kind,
+        **resources.DEPLOYMENTS.type_meta,
         "namespace": place.namespace,
         "name": OPERATOR,
     }

@@ -97,8 +97,7 @@ class ConfigMapStore:
 def document(place: Place, episode: Episode, data: bytes) -> JSONObject:
     """Return the ConfigMap of an episode."""
     return {
-        "apiVersion": CONFIG_MAPS.api_version,
-        "kind": CONFIG_MAPS.kind,
+        **CONFIG_MAPS.type_meta,
         "metadata": {
             "name": PREFIX + place.identity,
             "namespace": place.namespace,

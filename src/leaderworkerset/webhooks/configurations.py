@@ -52,8 +52,7 @@ def _configuration(
     resource: Resource, name: str, webhooks: Iterable[WebhookSpec], client_config: ClientConfig
 ) -> JSONObject:
     return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
+        **resource.type_meta,
         "metadata": {"name": name},
         "webhooks": [webhook.build(client_config) for webhook in webhooks],
     }

@@ -80,7 +80,7 @@ async def test_a_group_that_is_not_on_the_node_is_not_moved(space: Space) -> Non
     await space.settled()
     move = await GroupMove.of(session_of(space), Selection("web", 0), "node-none")
     assert await move.run(LIMIT) == "web/0 has no pod on node-none: nothing was moved"
-    with pytest.raises(CommandError, match="web/7 is not there"):
+    with pytest.raises(CommandError, match="web/7 does not exist"):
         await GroupMove.of(session_of(space), Selection("web", 7), "")
 
 

@@ -59,7 +59,7 @@ async def test_a_surge_group_and_the_ranks_of_an_older_size_are_explained(space:
     assert (await diagnosis(space, "web/1")).verdict is not Verdict.HEALTHY
     assert (await diagnosis(space, "web/0/2")).target == "web/0/2"
     for target in ("web/2", "web/1/2", "web/0/3"):
-        with pytest.raises(CommandError, match=f"{target} is not there: web has 2 groups"):
+        with pytest.raises(CommandError, match=f"{target} does not exist: web has 2 groups"):
             await diagnosis(space, target)
 
 

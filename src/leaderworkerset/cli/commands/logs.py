@@ -127,7 +127,7 @@ def command(target: Target, /, names: tuple[str, ...], **given: Any) -> None:
     """
     selector = given.pop("selector")
     if bool(names) == bool(selector):
-        raise UsageError("name what to read the logs of, or choose pods with -l LABELS: one of the two")
+        raise UsageError("give names or -l LABELS: exactly one of them")
     wanted = LogsRequest(
         labels=labels_of(selector),
         chosen=tuple(dict.fromkeys(targets.parse(name) for name in names)),
@@ -138,7 +138,7 @@ def command(target: Target, /, names: tuple[str, ...], **given: Any) -> None:
         options=PodLogOptions(**given),
     )
     if wanted.options.follow and wanted.options.previous:
-        raise UsageError("a run that has ended has no new lines: --previous cannot be combined with --follow")
+        raise UsageError("--previous cannot be combined with --follow: a run that has ended has no new lines")
     asyncio.run(follow(target, wanted) if wanted.options.follow else show(target, wanted))
 
 

@@ -44,8 +44,8 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
     chosen = targets.parse(name)
     pairs = [parse(words) for words in ports]
 
-    async def act() -> None:
-        async with target.session() as session, until_stopped() as stopped, AsyncExitStack() as servers:
+    async def act(session: Session) -> None:
+        async with until_stopped() as stopped, AsyncExitStack() as servers:
             pod = await targets.one_pod(session, chosen)
             refuse_unplaced(pod)
             for local, remote in pairs:
@@ -54,7 +54,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
                 say(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
             await until_ended(session, pod, stopped)
 
-    asyncio.run(act())
+    target.run(act)
 
 
 def refuse_unplaced(pod: JSONObject) -> None:

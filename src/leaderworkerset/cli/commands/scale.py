@@ -1,13 +1,14 @@
 """`lws scale`: change the number of groups, of a LeaderWorkerSet or of one role of a DisaggregatedSet."""
 
-import asyncio
 from dataclasses import dataclass
 from typing import Any, Final
 
 import click
 
+from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
@@ -52,24 +53,24 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
         raise UsageError("--prefer-broken and --recreate-broken are for LeaderWorkerSets, and without --output")
     chosen = [targets.whole(name, "scale") for name in names]
 
-    async def act() -> None:
+    async def act(session: Session) -> list[JSONObject]:
         changed: list[JSONObject] = []
-        async with target.session() as session:
-            for name in chosen:
-                if wanted.prefers_broken:
-                    await scale_broken_first(session, name, wanted)
-                    continue
-                if role is not None:
-                    scaled = await scale_role(session, name, role, wanted)
-                else:
-                    scaled = await scale(session, name, wanted)
-                changed.append(scaled.object)
-                if not form:
-                    say(conclusion(f"{name} {role}" if role else name, scaled.before, wanted))
-        if form:
-            click.echo(formats.filled(form, changed, is_one=len(changed) == 1), nl=False)
+        for name in chosen:
+            if wanted.prefers_broken:
+                await scale_broken_first(session, name, wanted)
+                continue
+            if role is not None:
+                scaled = await scale_role(session, name, role, wanted)
+            else:
+                scaled = await scale(session, name, wanted)
+            changed.append(scaled.object)
+            if not form:
+                say(conclusion(f"{name} {role}" if role else name, scaled.before, wanted))
+        return changed
 
-    asyncio.run(act())
+    changed = target.run(act)
+    if form:
+        click.echo(formats.filled(form, changed, is_one=len(changed) == 1), nl=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +111,16 @@ async def scale(session: Session, name: str, wanted: Wanted) -> Rescaled:
     now = int(meta.spec(found).get("replicas", 1))
     refuse_other(name, now, wanted.current_replicas)
     key = ObjectKey(session.namespace, name)
-    if wanted.is_trial:
-        change = {"spec": {"replicas": wanted.replicas}}
-        tried = await session.client.try_patch(
-            LEADERWORKERSETS, key, change, kind="merge", manager=labels.SCALE_MANAGER
-        )
-        return Rescaled(now, tried)
-    # The package imports all that follows objects, which `--help` does not need.
-    from leaderworkerset.client import asyncclient
+    return Rescaled(now, await _rescale(session.client, LEADERWORKERSETS, key, wanted))
 
-    await asyncclient.scale(session.client, key, wanted.replicas)
-    return Rescaled(now, await session.client.get(LEADERWORKERSETS, key))
+
+async def _rescale(client: Client, resource: Resource, key: ObjectKey, wanted: Wanted) -> JSONObject:
+    """Set the number of groups by the subresource scale; return the object then, in a trial as it would be."""
+    change = {"spec": {"replicas": wanted.replicas}}
+    if wanted.is_trial:
+        return await client.try_patch(resource, key, change, kind="merge", manager=labels.SCALE_MANAGER)
+    await client.patch(resource, key, change, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER)
+    return await client.get(resource, key)
 
 
 async def scale_broken_first(session: Session, name: str, wanted: Wanted) -> None:
@@ -162,19 +162,10 @@ async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> 
         key = ObjectKey(session.namespace, scaler_name(name, role))
         now = int(meta.spec(await session.client.get(ROLE_SCALERS, key)).get("replicas", 1))
         refuse_other(f"{name} {role}", now, wanted.current_replicas)
-        change: JSON = {"spec": {"replicas": wanted.replicas}}
-        if wanted.is_trial:
-            tried = await session.client.try_patch(
-                ROLE_SCALERS, key, change, kind="merge", manager=labels.SCALE_MANAGER
-            )
-            return Rescaled(now, tried)
-        await session.client.patch(
-            ROLE_SCALERS, key, change, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER
-        )
-        return Rescaled(now, await session.client.get(ROLE_SCALERS, key))
+        return Rescaled(now, await _rescale(session.client, ROLE_SCALERS, key, wanted))
     now = int((one.get("spec") or {}).get("replicas", 1))
     refuse_other(f"{name} {role}", now, wanted.current_replicas)
-    change = [
+    change: JSON = [
         {"op": "test", "path": f"/spec/roles/{index}/name", "value": role},
         {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": wanted.replicas},
     ]

@@ -72,9 +72,9 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
     wanted = WaitRequest(**options)
     parse(wanted.condition)
     if wanted.form and wanted.condition == "delete":
-        raise UsageError("of what is deleted there is nothing to print: leave out -o")
+        raise UsageError("-o cannot be combined with --for delete: nothing is left to print")
     if [bool(names), bool(selector), every].count(True) != 1:
-        raise UsageError("name what to wait for, or choose with -l LABELS or --all: one of the three")
+        raise UsageError("give names, -l LABELS or --all: exactly one of them")
     chosen = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
 
     async def act(session: Session) -> None:

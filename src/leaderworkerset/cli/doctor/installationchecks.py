@@ -13,6 +13,7 @@ from leaderworkerset.core.gang import native
 from leaderworkerset.core.gang.gate import BUILT_IN_NAME as BUILT_IN
 from leaderworkerset.diagnosis.causes import featuregates
 from leaderworkerset.manager import kubernetesversions
+from leaderworkerset.views.wording import listed
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 
 OLDEST_MINOR: Final = 27
@@ -33,22 +34,21 @@ NATIVE: Final = (native.NAME, native.KUBERNETES)
 Read = JSONObject | None | Unread
 """An object, None if it does not exist."""
 
-PROBE_HINTS: Final = (
-    (
-        "certificate has expired",
-        "the webhook's certificate has expired: restart the manager, or renew it with cert-manager",
-    ),
-    ("x509", "the API server does not trust the webhook: the caBundle of the configurations is of another authority"),
-    (
-        "certificate",
-        "the API server does not trust the webhook: the caBundle of the configurations is of another authority",
-    ),
-    ("no endpoints", "no manager is ready behind the webhook's Service: see its Deployment"),
-    ("not found", "the webhook's Service is missing: install again"),
-    ("refused", "nothing listens where the webhook should be: see the manager's Deployment and NetworkPolicy"),
-    ("deadline", "the webhook does not answer in time: see the manager's logs, and firewalls to its port 9443"),
-    ("timed out", "the webhook does not answer in time: see the manager's logs, and firewalls to its port 9443"),
+UNTRUSTED: Final = (
+    "the API server does not trust the webhook: the caBundle of the configurations is of another authority"
 )
+LATE: Final = "the webhook does not answer in time: see the manager's logs, and firewalls to its port 9443"
+PROBE_HINTS: Final = {
+    "has expired": "the webhook's certificate has expired: restart the manager, or renew it with cert-manager",
+    "x509": UNTRUSTED,
+    "certificate": UNTRUSTED,
+    "no endpoints": "no manager is ready behind the webhook's Service: see its Deployment",
+    "not found": "the webhook's Service is missing: install again",
+    "refused": "nothing listens where the webhook should be: see the manager's Deployment and NetworkPolicy",
+    "deadline": LATE,
+    "timed out": LATE,
+}
+"""What to do by words of the API server's error, the first that it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +158,9 @@ def skew(found: JSONObject, wanted: JSONObject) -> str | None:
         missing = sorted(_fields(version) - _fields(other))
         more = sorted(_fields(other) - _fields(version))
         if missing:
-            return f"it lacks {', '.join(missing[:3])}" + (
-                f" and {len(missing) - 3} more fields" if missing[3:] else ""
-            )
+            return f"it lacks {listed(missing, 3)}"
         if more:
-            return (
-                f"it has {', '.join(more[:3])}"
-                + (f" and {len(more) - 3} more fields" if more[3:] else "")
-                + " that this lws does not know"
-            )
+            return f"it has {listed(more, 3)} that this lws does not know"
     return None
 
 
@@ -206,7 +200,7 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
         if there:
             yield CheckResult("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet passes them in a dry run")
     elif "failed calling webhook" in facts.probe:
-        fix = next((hint for words, hint in PROBE_HINTS if words in facts.probe), "see the manager's logs")
+        fix = next((hint for words, hint in PROBE_HINTS.items() if words in facts.probe), "see the manager's logs")
         yield CheckResult("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
     else:
         text = f"a dry run was refused: {facts.probe}"

@@ -45,15 +45,13 @@ ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )
 LOCAL_QUEUES: Final = Resource("kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
-QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 MOST_SETS: Final = 500
 """The maximum number of LeaderWorkerSets whose queue names are checked."""
 
 EMBEDDED: Final = "+localkube"
 
 PROBE: Final[JSONObject] = {
-    "apiVersion": LEADERWORKERSETS.api_version,
-    "kind": LEADERWORKERSETS.kind,
+    **LEADERWORKERSETS.type_meta,
     "metadata": {"name": "lws-doctor-probe"},
     "spec": {
         "replicas": 0,
@@ -182,8 +180,7 @@ async def _accesses(client: Client, namespace: str) -> list[Access] | Unread:
             **({"subresource": subresource} if subresource else {}),
         }
         review = {
-            "apiVersion": ACCESS_REVIEWS.api_version,
-            "kind": ACCESS_REVIEWS.kind,
+            **ACCESS_REVIEWS.type_meta,
             "metadata": {},
             "spec": {"resourceAttributes": attributes},
         }
@@ -243,12 +240,14 @@ async def _is_served(client: Client, kind: Resource) -> bool:
 async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[str]:
     """Return the LeaderWorkerSets of the namespace whose queue does not exist."""
     try:
-        sets = await client.list(LEADERWORKERSETS, namespace=namespace, label_selector=QUEUE_NAME, limit=MOST_SETS)
+        sets = await client.list(
+            LEADERWORKERSETS, namespace=namespace, label_selector=labels.QUEUE_NAME, limit=MOST_SETS
+        )
         queues = await client.list(LOCAL_QUEUES, namespace=namespace) if has_kueue else None
     except KubeError:
         return []
     names = {meta.name(queue) for queue in queues.items} if queues else set()
-    return [meta.name(one) for one in sets.items if meta.labels(one)[QUEUE_NAME] not in names]
+    return [meta.name(one) for one in sets.items if meta.labels(one)[labels.QUEUE_NAME] not in names]
 
 
 def observe_machine() -> Machine:

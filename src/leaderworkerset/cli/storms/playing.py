@@ -148,7 +148,7 @@ class Play:
             return words
         chosen = targets.parse(words)
         if chosen.rank is None:
-            raise CommandError(f"{words} is no rank: write LWS/GROUP/RANK, as in {words.partition('/')[0]}/0/1")
+            raise CommandError(f"{words} is not a rank: write LWS/GROUP/RANK, as in {words.partition('/')[0]}/0/1")
         for pod in self._sets.pods.store.list():
             if rank_of(pod) == str(chosen):
                 return str(meta.key(pod))

@@ -106,20 +106,9 @@ def _role(scaler: JSONObject) -> str:
 
 def _create(obj: JSONObject, role: str, replicas: int) -> Create:
     name = scaler_name(meta.name(obj), role)
-    body: JSONObject = {
-        "apiVersion": ROLE_SCALERS.api_version,
-        "kind": ROLE_SCALERS.kind,
-        "metadata": {
-            "name": name,
-            "namespace": meta.namespace(obj),
-            "labels": {SET_NAME: meta.name(obj), ROLE: role},
-            "ownerReferences": [meta.controller_reference(obj)],
-        },
-        "spec": {"replicas": replicas},
-    }
     return Create(
         resource=ROLE_SCALERS,
-        object=body,
+        object=ROLE_SCALERS.controlled(obj, name, {SET_NAME: meta.name(obj), ROLE: role}, spec={"replicas": replicas}),
         unless_own=True,
         on_success=(announcements.scaler_created(obj, name, role),),
         on_failure=(announcements.failed_create(obj, ROLE_SCALERS.kind, name),),

@@ -64,8 +64,7 @@ def build(obj: JSONObject, part: RolePart) -> JSONObject:
     if not part.is_legacy:
         selector[SLICE] = str(part.slice)
     return {
-        "apiVersion": SERVICES.api_version,
-        "kind": SERVICES.kind,
+        **SERVICES.type_meta,
         "metadata": {
             "name": service_name(part),
             "namespace": meta.namespace(obj),

@@ -83,8 +83,7 @@ def build(
         if name == "workerTemplate" or template.get(name) is not None
     }
     return {
-        "apiVersion": LEADERWORKERSETS.api_version,
-        "kind": LEADERWORKERSETS.kind,
+        **LEADERWORKERSETS.type_meta,
         "metadata": metadata | ({"annotations": annotations} if annotations else {}),
         "spec": spec | {"replicas": replicas, "leaderWorkerTemplate": template | marked},
     }

@@ -124,21 +124,8 @@ def _change(budget: JSONObject, least: int) -> Patch:
 
 def _build(lws: JSONObject, label: str, least: int) -> JSONObject:
     own = _labels(lws, label)
-    return {
-        "apiVersion": POD_DISRUPTION_BUDGETS.api_version,
-        "kind": POD_DISRUPTION_BUDGETS.kind,
-        "metadata": {
-            "name": name_of(lws, label),
-            "namespace": meta.namespace(lws),
-            "labels": own,
-            "ownerReferences": [meta.controller_reference(lws)],
-        },
-        "spec": {
-            "minAvailable": least,
-            "selector": {"matchLabels": own},
-            "unhealthyPodEvictionPolicy": ALWAYS_ALLOW,
-        },
-    }
+    spec = {"minAvailable": least, "selector": {"matchLabels": own}, "unhealthyPodEvictionPolicy": ALWAYS_ALLOW}
+    return POD_DISRUPTION_BUDGETS.controlled(lws, name_of(lws, label), own, spec=spec)
 
 
 def _labels(lws: JSONObject, label: str) -> dict[str, str]:

@@ -54,8 +54,7 @@ def build(group: GangGroup, name: str) -> JSONObject:
     minimum = members_to_start(group.revised)
     whole = demand.encode(demand.of_group(group.revised)) if minimum == group.revised.size else {}
     return {
-        "apiVersion": POD_GROUPS.api_version,
-        "kind": POD_GROUPS.kind,
+        **POD_GROUPS.type_meta,
         "metadata": group_metadata(group, name),
         "spec": {"minMember": minimum} | ({"minResources": whole} if whole else {}),
     }

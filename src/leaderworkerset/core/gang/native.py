@@ -79,8 +79,7 @@ def build(group: GangGroup, name: str) -> JSONObject:
     """Build the PodGroup: policy and priority are copies of the Workload's."""
     reference = {"workloadName": _workload_name(group), "templateName": TEMPLATE}
     return {
-        "apiVersion": POD_GROUPS.api_version,
-        "kind": POD_GROUPS.kind,
+        **POD_GROUPS.type_meta,
         "metadata": group_metadata(group, name, blocks=False),
         "spec": {"workloadRef": reference, **_scheduling(group)},
     }
@@ -97,26 +96,15 @@ def build_shared(group: GangGroup) -> Sequence[JSONObject]:
     """Build the Workload of the group's revision."""
     obj, leader = group.live.obj, group.live.leader
     revision = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "")
-    reference = {
-        "apiGroup": obj["apiVersion"].partition("/")[0],
-        "kind": obj["kind"],
-        "name": meta.name(obj),
-    }
-    workload = {
-        "apiVersion": WORKLOADS.api_version,
-        "kind": WORKLOADS.kind,
-        "metadata": {
-            "name": _workload_name(group),
-            "namespace": meta.namespace(obj),
-            "labels": {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: revision},
-            "ownerReferences": [meta.controller_reference(obj)],
-        },
-        "spec": {
-            "controllerRef": reference,
-            "podGroupTemplates": [{"name": TEMPLATE, **_scheduling(group)}],
-        },
-    }
-    return (workload,)
+    own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: revision}
+    spec = workload_spec(obj, [{"name": TEMPLATE, **_scheduling(group)}])
+    return (WORKLOADS.controlled(obj, _workload_name(group), own, spec=spec),)
+
+
+def workload_spec(obj: JSONObject, templates: Sequence[JSONObject]) -> JSONObject:
+    """Return the spec of a Workload of this LeaderWorkerSet."""
+    reference = {"apiGroup": obj["apiVersion"].partition("/")[0], "kind": obj["kind"], "name": meta.name(obj)}
+    return {"controllerRef": reference, "podGroupTemplates": list(templates)}
 
 
 def _build_alpha_shared(group: GangGroup) -> Sequence[JSONObject]:

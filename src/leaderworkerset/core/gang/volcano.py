@@ -37,8 +37,7 @@ def build(group: GangGroup, name: str) -> JSONObject:
     annotations = group.live.lws.annotations
     own = {key: value for key, value in annotations.items() if key.startswith(ANNOTATIONS)}
     return {
-        "apiVersion": POD_GROUPS.api_version,
-        "kind": POD_GROUPS.kind,
+        **POD_GROUPS.type_meta,
         "metadata": group_metadata(group, name) | ({"annotations": own} if own else {}),
         "spec": {
             "minMember": members_to_start(group.revised),

@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject, OwnerReference
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.schedulinglevels import ResourceClaim, RoleScheduling, Scheduling
-from leaderworkerset.core.gang.native import POD_GROUPS, PRIORITY, WORKLOADS
+from leaderworkerset.core.gang.native import POD_GROUPS, PRIORITY, WORKLOADS, workload_spec
 from leaderworkerset.core.policies import levels, workloadnames
 from leaderworkerset.core.policies.levels import Part, SchedulingLevel
 
@@ -22,23 +22,9 @@ SINGLE: Final[JSONObject] = {"single": {}}
 
 def build_workload(obj: JSONObject, lws: LeaderWorkerSet, scheduling: Scheduling) -> JSONObject:
     """Build the Workload; `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
-    reference = {"apiGroup": obj["apiVersion"].partition("/")[0], "kind": obj["kind"], "name": lws.name}
-    return {
-        "apiVersion": WORKLOADS.api_version,
-        "kind": WORKLOADS.kind,
-        "metadata": {
-            "name": workloadnames.workload_name(lws),
-            "namespace": lws.namespace,
-            "labels": {labels.NAME: lws.name},
-            "ownerReferences": [meta.controller_reference(obj)],
-        },
-        "spec": {
-            "controllerRef": reference,
-            "podGroupTemplates": [
-                {"name": part.name} | build_template(lws, part) for part in levels.parts(lws, scheduling)
-            ],
-        },
-    }
+    templates = [{"name": part.name} | build_template(lws, part) for part in levels.parts(lws, scheduling)]
+    spec = workload_spec(obj, templates)
+    return WORKLOADS.controlled(obj, workloadnames.workload_name(lws), {labels.NAME: lws.name}, spec=spec)
 
 
 def build_template(lws: LeaderWorkerSet, part: Part) -> JSONObject:
@@ -84,8 +70,7 @@ def build_pod_group(
         )
     reference = {"workloadName": meta.name(workload), "templateName": template["name"]}
     return {
-        "apiVersion": POD_GROUPS.api_version,
-        "kind": POD_GROUPS.kind,
+        **POD_GROUPS.type_meta,
         "metadata": {
             "name": name,
             "namespace": meta.namespace(obj),

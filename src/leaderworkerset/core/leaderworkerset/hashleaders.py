@@ -18,9 +18,9 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
 from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import budget, gatedleaders, leftovers, revisions, statefulsets, status
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of, move
 from leaderworkerset.core.leaderworkerset.edition import follow
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts, leaders_of, move
 from leaderworkerset.core.leaderworkerset.revisions import key_of
 from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 from leaderworkerset.core.maintenance import moves
@@ -68,8 +68,7 @@ def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, size: int) -> JSON
     """Build the leader Deployment of so many leaders; `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
     rolling = lws.spec.rollout_strategy.rolling_update_configuration
     return {
-        "apiVersion": DEPLOYMENTS.api_version,
-        "kind": DEPLOYMENTS.kind,
+        **DEPLOYMENTS.type_meta,
         "metadata": statefulsets.build_metadata(obj, lws, key),
         "spec": {
             "replicas": size,

@@ -21,8 +21,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset.decision import SetFacts
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.leaderdecision import SetFacts
 from leaderworkerset.core.leaderworkerset.revisions import key_of
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.restarts import retention

@@ -13,10 +13,10 @@ from kuberuntime.plan import Action, Delete, Emit, Event, Together
 from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import inplace, leftovers, revisions, rollingupdate, statefulsets, status
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of, move
 from leaderworkerset.core.leaderworkerset.edition import follow
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, fold, highest, regular
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts, leaders_of, move
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.maintenance import moves
 

@@ -51,8 +51,13 @@ from leaderworkerset.core.leaderworkerset import (
     services,
     status,
 )
-from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
-from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts
+from leaderworkerset.core.leaderworkerset.decision import (
+    Decision,
+    LeaderDecision,
+    ObservedLeaderWorkerSet,
+    OnDemand,
+    SetFacts,
+)
 from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.status import Assessment

@@ -135,19 +135,14 @@ def build(obj: JSONObject, *, number: int, data: bytes, key: str = "") -> JSONOb
     name = meta.name(obj)
     prefix = name.encode()[:LONGEST_NAME].decode(errors="ignore")
     cause = change_cause(obj)
-    return {
-        "apiVersion": CONTROLLER_REVISIONS.api_version,
-        "kind": CONTROLLER_REVISIONS.kind,
-        "metadata": {
-            "name": f"{prefix}-{digest}-{number}",
-            "namespace": meta.namespace(obj),
-            "labels": {labels.NAME: name, labels.TEMPLATE_REVISION_HASH: key or digest},
-            "ownerReferences": [meta.controller_reference(obj)],
-        }
-        | ({"annotations": {labels.CHANGE_CAUSE: cause}} if cause else {}),
-        "data": msgspec.json.decode(data),
-        "revision": number,
-    }
+    return CONTROLLER_REVISIONS.controlled(
+        obj,
+        f"{prefix}-{digest}-{number}",
+        {labels.NAME: name, labels.TEMPLATE_REVISION_HASH: key or digest},
+        annotations={labels.CHANGE_CAUSE: cause} if cause else None,
+        data=msgspec.json.decode(data),
+        revision=number,
+    )
 
 
 def change_cause(obj: JSONObject) -> str:

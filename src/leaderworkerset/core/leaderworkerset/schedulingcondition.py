@@ -15,6 +15,7 @@ from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset.status import put
 from leaderworkerset.core.policies.gang import Preparation
 from leaderworkerset.core.policies.policy import SchedulingFailure
 
@@ -26,7 +27,6 @@ def with_preparation(
     if prepared.failure is None and not prepared.is_done:
         return status
     failure, created = prepared.failure, WORKLOAD_SCHEDULING_CREATED
-    known = find(status)
     new = Condition(
         type=created.type,
         status="False" if failure else "True",
@@ -35,10 +35,7 @@ def with_preparation(
         last_transition_time=timestamps.render(now),
         observed_generation=generation,
     )
-    if known is not None and known.status == new.status:
-        new = structs.replace(new, last_transition_time=known.last_transition_time)
-    others = tuple(new if one is known else one for one in status.conditions)
-    return structs.replace(status, conditions=others if known is not None else (*others, new))
+    return structs.replace(status, conditions=put(status.conditions, new))
 
 
 def find(status: LeaderWorkerSetStatus) -> Condition | None:

@@ -41,18 +41,5 @@ def conflict(service: JSONObject | None, kind: str, owner: JSONObject) -> str:
 
 
 def _build(owner: JSONObject, name: str, own_name: str, selector: dict[str, str]) -> JSONObject:
-    return {
-        "apiVersion": SERVICES.api_version,
-        "kind": SERVICES.kind,
-        "metadata": {
-            "name": own_name,
-            "namespace": meta.namespace(owner),
-            "labels": {labels.NAME: name},
-            "ownerReferences": [meta.controller_reference(owner)],
-        },
-        "spec": {
-            "clusterIP": "None",
-            "publishNotReadyAddresses": True,
-            "selector": {labels.NAME: name} | selector,
-        },
-    }
+    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {labels.NAME: name} | selector}
+    return SERVICES.controlled(owner, own_name, {labels.NAME: name}, spec=spec)

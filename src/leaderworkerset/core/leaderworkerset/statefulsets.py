@@ -35,8 +35,7 @@ def build(
     `living` is the StatefulSet that exists: what would replace all groups by itself stays as it is there.
     """
     return {
-        "apiVersion": STATEFULSETS.api_version,
-        "kind": STATEFULSETS.kind,
+        **STATEFULSETS.type_meta,
         "metadata": build_metadata(obj, lws, key),
         "spec": {
             "serviceName": lws.name,

@@ -220,10 +220,20 @@ def _set_false(
     conditions: Sequence[Condition], kind: str, why: tuple[str, str], now: datetime
 ) -> tuple[Condition, ...]:
     """Set a condition to False with this reason and message; it keeps the time since when it is (N-ST-10)."""
-    known = next((one for one in conditions if one.type == kind), None)
-    since = timestamps.render(now) if known is None or known.status != "False" else known.last_transition_time
-    new = Condition(type=kind, status="False", reason=why[0], message=why[1], last_transition_time=since)
-    return (*conditions, new) if known is None else tuple(new if one is known else one for one in conditions)
+    since = timestamps.render(now)
+    return put(
+        conditions, Condition(type=kind, status="False", reason=why[0], message=why[1], last_transition_time=since)
+    )
+
+
+def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
+    """Return the conditions with `new` for the one of its type, which keeps the time since when it has this status."""
+    known = next((one for one in conditions if one.type == new.type), None)
+    if known is None:
+        return (*conditions, new)
+    if known.status == new.status:
+        new = structs.replace(new, last_transition_time=known.last_transition_time)
+    return tuple(new if one is known else one for one in conditions)
 
 
 def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: ConditionOutcome) -> str:
@@ -247,15 +257,13 @@ def with_moves(
     nodes = decisionevents.nodes_named({node for names in waiting.values() for node in names})
     message = f"{MOVE_IN_PROGRESS.message}: {nodes}"
     reason, text = (MOVE_IN_PROGRESS.reason, message) if waiting else NOT_MOVING
-    stays = known is not None and is_moving == bool(waiting)
     new = Condition(
         type=MOVE_IN_PROGRESS.type,
         status="True" if waiting else "False",
         reason=reason,
         message=text,
-        last_transition_time=known.last_transition_time if known and stays else timestamps.render(now),
+        last_transition_time=timestamps.render(now),
         observed_generation=lws.generation,
     )
-    all_of_them = (*(one for one in conditions if one is not known), new)
-    assessed = replace(found, status=structs.replace(found.status, conditions=all_of_them))
+    assessed = replace(found, status=structs.replace(found.status, conditions=put(conditions, new)))
     return replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed

@@ -40,8 +40,7 @@ def build(
     }
     template = revised.spec.leader_worker_template
     return {
-        "apiVersion": STATEFULSETS.api_version,
-        "kind": STATEFULSETS.kind,
+        **STATEFULSETS.type_meta,
         "metadata": {field: value for field, value in metadata.items() if value},
         "spec": {
             "replicas": template.size - 1,

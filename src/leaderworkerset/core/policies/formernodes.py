@@ -102,7 +102,13 @@ def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
     known = {} if group.record is None else meta.annotations(group.record)
     if all(known.get(key) == value for key, value in noted.items()):
         return ()
-    return (Apply(resource=CONTROLLER_REVISIONS, object=_build(group, noted), manager=labels.PLACES_MANAGER),)
+    return (
+        Apply(
+            resource=CONTROLLER_REVISIONS,
+            object=recreation.build_record(group.obj, group.leader, noted),
+            manager=labels.PLACES_MANAGER,
+        ),
+    )
 
 
 def annotations_of(found: Places) -> dict[str, str]:
@@ -161,20 +167,3 @@ def _rank_of(pod: str, leader: str) -> int | None:
 def _preference(operator: str, node: str) -> JSONObject:
     field: JSONObject = {"key": "metadata.name", "operator": operator, "values": [node]}
     return {"weight": WEIGHT, "preference": {"matchFields": [field]}}
-
-
-def _build(group: LiveGroup, annotations: Mapping[str, str]) -> JSONObject:
-    leader = group.leader
-    return {
-        "apiVersion": CONTROLLER_REVISIONS.api_version,
-        "kind": CONTROLLER_REVISIONS.kind,
-        "metadata": {
-            "name": recreation.record_name(leader),
-            "namespace": meta.namespace(leader),
-            "labels": {labels.NAME: group.lws.name, labels.GROUP_INDEX: groupname.label(leader)},
-            "annotations": dict(annotations),
-            "ownerReferences": [meta.controller_reference(group.obj)],
-        },
-        "data": {},
-        "revision": 0,
-    }

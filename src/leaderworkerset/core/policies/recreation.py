@@ -11,6 +11,7 @@ by UID. However often its pods fail and whichever manager reconciles, this leade
 starts unmarked.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -149,35 +150,28 @@ def read(record: JSONObject | None) -> Recreation | None:
 
 
 def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONObject:
-    """Build the record: owned by the LeaderWorkerSet, so that it outlives the leader and is deleted with the set."""
-    return {
-        "apiVersion": CONTROLLER_REVISIONS.api_version,
-        "kind": CONTROLLER_REVISIONS.kind,
-        "metadata": {
-            "name": record_name(leader),
-            "namespace": meta.namespace(leader),
-            "labels": {
-                labels.NAME: meta.name(obj),
-                labels.GROUP_INDEX: groupname.label(leader),
-            },
-            "annotations": {
-                labels.RECREATIONS: str(recreation.count),
-                labels.RECREATED_LEADER: recreation.leader,
-                labels.TEMPLATE_REVISION_HASH: recreation.revision,
-                labels.RECREATE_AFTER: recreation.due.isoformat(),
-                labels.RECREATION_STATE: recreation.state.value,
-                labels.FAILED_POD: recreation.failure.pod,
-                labels.FAILED_POD_UID: recreation.failure.uid,
-                labels.FAILED_POD_RESTARTS: str(recreation.failure.restarts),
-                labels.FAILURE: recreation.failure.what,
-                labels.RESUMED: recreation.resumed,
-            }
-            | ({} if recreation.used is None else {labels.RESTARTS_USED: str(recreation.used)}),
-            "ownerReferences": [meta.controller_reference(obj)],
-        },
-        "data": {},
-        "revision": 0,
+    """Build the record of a recreation."""
+    annotations = {
+        labels.RECREATIONS: str(recreation.count),
+        labels.RECREATED_LEADER: recreation.leader,
+        labels.TEMPLATE_REVISION_HASH: recreation.revision,
+        labels.RECREATE_AFTER: recreation.due.isoformat(),
+        labels.RECREATION_STATE: recreation.state.value,
+        labels.FAILED_POD: recreation.failure.pod,
+        labels.FAILED_POD_UID: recreation.failure.uid,
+        labels.FAILED_POD_RESTARTS: str(recreation.failure.restarts),
+        labels.FAILURE: recreation.failure.what,
+        labels.RESUMED: recreation.resumed,
     }
+    used = {} if recreation.used is None else {labels.RESTARTS_USED: str(recreation.used)}
+    return build_record(obj, leader, annotations | used)
+
+
+def build_record(obj: JSONObject, leader: JSONObject, annotations: Mapping[str, str]) -> JSONObject:
+    """Build the record of a group: owned by the LeaderWorkerSet, so that it outlives the leader and is deleted with the set."""
+    own = {labels.NAME: meta.name(obj), labels.GROUP_INDEX: groupname.label(leader)}
+    name = record_name(leader)
+    return CONTROLLER_REVISIONS.controlled(obj, name, own, annotations=annotations, data={}, revision=0)
 
 
 def _state(text: str) -> RecreationState:

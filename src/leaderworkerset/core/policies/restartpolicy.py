@@ -19,7 +19,7 @@ from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
-from leaderworkerset.core.restarts import counts, failure, hang, retention
+from leaderworkerset.core.restarts import counts, failure, retention
 from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import in_brackets
 
@@ -37,7 +37,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
         return _continue(group, previous)
     members, tolerated = Members(group.leader, group.pods, group.gone, group.statefulsets), group.restarts.in_place
     failed = failures.failed_pod(group.lws, members, in_place=tolerated is not None)
-    found = hang.failure(group.obj, group.leader) if failed is None else failure.describe(failed)
+    found = failure.of_hang(group.obj, group.leader) if failed is None else failure.describe(failed)
     if found is None and tolerated is not None:
         from leaderworkerset.core.restarts import allcontainers  # few sets tolerate it
 

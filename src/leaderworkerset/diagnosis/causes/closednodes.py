@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, placement
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, cause
@@ -12,7 +12,7 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told
 from leaderworkerset.diagnosis.ranks import is_unscheduled
 from leaderworkerset.views.groups import Rank
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import listed
 
 TAINTS_NAMED: Final = 5
 NODES_NAMED: Final = 5
@@ -88,10 +88,8 @@ def cordoned(observed: Observed) -> Finding | None:
     ]
     if found is None or not names:
         return found
-    shown = names[:NODES_NAMED]
-    more = f" and {counted(len(names) - len(shown), 'more node')}" if len(names) > len(shown) else ""
-    evidence = (*found.evidence, f"cordoned: {', '.join(shown)}{more}")
-    uncordon = f"if they can be used again: {observed.plain_kubectl} uncordon {' '.join(shown)}"
+    evidence = (*found.evidence, f"cordoned: {listed(names, NODES_NAMED)}")
+    uncordon = f"if they can be used again: {observed.plain_kubectl} uncordon {' '.join(names[:NODES_NAMED])}"
     return replace(found, evidence=evidence, steps=(uncordon, f"{observed.commands.lws} nodes"))
 
 
@@ -125,18 +123,9 @@ def tainted(observed: Observed) -> Finding | None:
 
 def untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
     """Return the taints of a node that repel a pod."""
-    tolerations = meta.spec(rank.object or {}).get("tolerations") or []
-    repelling = [one for one in meta.spec(node).get("taints") or [] if one.get("effect") in {"NoSchedule", "NoExecute"}]
-    return [taint for taint in repelling if not any(_tolerates(one, taint) for one in tolerations)]
-
-
-def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
-    if toleration.get("effect") not in {None, "", taint.get("effect")}:
-        return False
-    if toleration.get("operator") == "Exists":
-        return toleration.get("key") in {None, "", taint.get("key")}
-    pair = (toleration.get("key"), toleration.get("value") or "")
-    return pair == (taint.get("key"), taint.get("value") or "")
+    tolerations = placement.read_tolerations(meta.spec(rank.object or {}))
+    repelling = [one for one in meta.spec(node).get("taints") or [] if one.get("effect") in placement.REPELLING]
+    return [taint for taint in repelling if not placement.tolerate(tolerations, [taint])]
 
 
 def taint_text(taint: JSONObject) -> str:

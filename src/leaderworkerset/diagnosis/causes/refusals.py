@@ -5,6 +5,7 @@ The reasons come from Warning events of the StatefulSet or of the LeaderWorkerSe
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from leaderworkerset.diagnosis.finding import Cause, Finding, cause
@@ -12,13 +13,15 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_missing
 
+Refused: Final = partial(Told, is_missing)
+"""Finds the first rank without a pod whose message matches."""
+
 NAMESPACE_ENDS: Final = Cause(
     code="LWS-E002",
     title="the namespace is being deleted",
     meaning="Nothing can be created in a namespace that is being deleted.",
     remedy="Wait until the namespace is deleted and create it again, or use another one.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"because it is being terminated|namespace .* is being terminated",
         "namespace {namespace} is being deleted, so pod {pod} cannot be created{others}",
         (
@@ -33,8 +36,7 @@ WEBHOOK_CERTIFICATE: Final = Cause(
     title="the certificate of a webhook is not trusted",
     meaning="The API server calls an admission webhook and does not trust its certificate: it has expired, or another authority issued it.",
     remedy="Renew the certificate, or correct caBundle in the webhook's configuration. The manager renews its own when it runs.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"failed calling webhook \"(?P<webhook>[^\"]+)\".*(?:x509|tls: )",
         "the API server does not trust the certificate of webhook {webhook}, so pod {pod} cannot be created{others}",
         (
@@ -49,8 +51,7 @@ WEBHOOK_UNREACHABLE: Final = Cause(
     title="a webhook cannot be reached",
     meaning="The API server must call an admission webhook before it stores a pod, and the call fails.",
     remedy="Start the webhook's server (for the manager: its Deployment), or remove a configuration without a server.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"failed calling webhook \"(?P<webhook>[^\"]+)\"",
         "webhook {webhook} cannot be reached, so pod {pod} cannot be created{others}",
         (
@@ -66,8 +67,7 @@ DENIED_BY_WEBHOOK: Final = Cause(
     title="a webhook denies the pods",
     meaning="An admission webhook answers that a pod must not be created. The message is that of the webhook.",
     remedy="Change the pod template as the message requires, or the policy behind the webhook.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<said>.*))?",
         "webhook {webhook} denies pod {pod}{others}: {said}",
         ("change the template of {name} as the message requires, or the policy behind webhook {webhook}",),
@@ -79,8 +79,7 @@ DENIED_BY_POLICY: Final = Cause(
     title="an admission policy denies the pods",
     meaning="A ValidatingAdmissionPolicy of the cluster refuses a pod.",
     remedy="Change the pod template as the message requires, or the policy.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<said>.*)",
         "ValidatingAdmissionPolicy {policy} denies pod {pod}{others}: {said}",
         ("{kubectl} get validatingadmissionpolicy {policy} -o yaml",),
@@ -92,16 +91,14 @@ NAME_TOO_LONG: Final = Cause(
     title="the name is too long",
     meaning="Names of pods and values of their labels are made from the name of the LeaderWorkerSet, and have 63 characters at most.",
     remedy="Give the LeaderWorkerSet a shorter name: it has to be created again.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"must be no more than (?P<most>\d+) (?:characters|bytes)",
         "the name {name} is too long: names derived from it exceed {most} characters",
         ("delete {name} and create it again under a shorter name",),
     ),
 )
 
-NO_QUOTA_LEFT: Final = Told(
-    is_missing,
+NO_QUOTA_LEFT: Final = Refused(
     r"exceeded quota: (?P<quota>[^,]+), requested: (?P<requested>.+?), used: (?P<used>.+?), limited: (?P<limited>.+?)(?:$|[;:\s]*$)",
     "ResourceQuota {quota} has no room for pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
     ("{kubectl} describe resourcequota {quota}", "raise the quota, or remove other pods of the namespace"),
@@ -134,8 +131,7 @@ QUOTA_INCOMPLETE: Final = Cause(
     title="a ResourceQuota requires requests or limits",
     meaning="A ResourceQuota counts cpu or memory, so every container has to set its requests or limits.",
     remedy="Set the named requests or limits in the pod template, or give the namespace a LimitRange with defaults.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
         "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
         ("set the missing fields in the template of {name}: {fields}",),
@@ -147,8 +143,7 @@ LIMIT_RANGE: Final = Cause(
     title="a LimitRange refuses the pods",
     meaning="A container or pod requests more or less than a LimitRange of the namespace allows.",
     remedy="Change the requests and limits in the pod template, or the LimitRange.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"(?P<said>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
         "a LimitRange of namespace {namespace} refuses pod {pod}{others}: {said}",
         ("{kubectl} describe limitrange",),
@@ -160,8 +155,7 @@ POD_SECURITY: Final = Cause(
     title="Pod Security refuses the pods",
     meaning="The namespace enforces a Pod Security level that the pod template violates.",
     remedy="Set the named fields of securityContext in the pod template, or change the level of the namespace.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<said>.*)",
         "Pod Security level {level} of namespace {namespace} refuses pod {pod}{others}: {said}",
         ("set securityContext in the template of {name}", "{kubectl} get namespace {namespace} --show-labels"),
@@ -173,8 +167,7 @@ SECURITY_CONSTRAINTS: Final = Cause(
     title="no security context constraint admits the pods",
     meaning="On OpenShift, none of the SecurityContextConstraints that the service account may use admits the pod.",
     remedy="Require less in securityContext, or let the service account use a constraint that admits the pod.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"unable to validate against any security context constraint: (?P<said>.*)",
         "no SecurityContextConstraints admit pod {pod}{others}",
         ("oc adm policy scc-subject-review -n {namespace} -f POD.yaml",),
@@ -186,8 +179,7 @@ NO_SERVICE_ACCOUNT: Final = Cause(
     title="the service account does not exist",
     meaning="The pod template names a service account that the namespace does not have.",
     remedy="Create the service account, or correct serviceAccountName.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"serviceaccount \"(?P<account>[^\"]+)\" not found",
         "service account {account} does not exist in namespace {namespace}, so pod {pod} cannot be created{others}",
         (
@@ -202,8 +194,7 @@ NO_PRIORITY_CLASS: Final = Cause(
     title="the priority class does not exist",
     meaning="The pod template names a PriorityClass that the cluster does not have.",
     remedy="Create the PriorityClass, or correct priorityClassName.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"no PriorityClass with name (?P<priority>\S+) was found",
         "PriorityClass {priority} does not exist, so pod {pod} cannot be created{others}",
         (
@@ -218,8 +209,7 @@ NO_RUNTIME_CLASS: Final = Cause(
     title="the runtime class does not exist",
     meaning="The pod template names a RuntimeClass that the cluster does not have.",
     remedy="Create the RuntimeClass, or correct runtimeClassName.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"RuntimeClass \"(?P<runtime>[^\"]+)\" not found",
         "RuntimeClass {runtime} does not exist, so pod {pod} cannot be created{others}",
         (
@@ -234,8 +224,7 @@ INVALID_TEMPLATE: Final = Cause(
     title="the template is not valid",
     meaning="The API server refuses the StatefulSet or pod that is created from the template: a field has a value that is not allowed.",
     remedy="Correct the named field of the pod template or of the claim templates.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"is invalid: (?P<said>.*)",
         "the template of {name} is not valid, so pod {pod} cannot be created{others}: {said}",
         ("correct the named field of {name} and apply it again",),
@@ -247,8 +236,7 @@ NOT_ALLOWED: Final = Cause(
     title="a controller lacks a permission",
     meaning="The manager, or a controller of the cluster, has no permission for a necessary request.",
     remedy="Restore the manager's roles: install it again, in the running version.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
         "{user} may not {verb} {resource}, so pod {pod} cannot be created{others}",
         ("{anywhere} install",),
@@ -260,8 +248,7 @@ REFUSED: Final = Cause(
     title="the API server refuses the pods",
     meaning="A pod or StatefulSet is refused for a reason that has no code of its own; the message is that of the API server.",
     remedy="Follow the message.",
-    find=Told(
-        is_missing,
+    find=Refused(
         r"(?i)fail|forbidden|error|refused|denied|mistake",
         "pod {pod} cannot be created{others}",
         ("{lws} events {name} --warnings",),

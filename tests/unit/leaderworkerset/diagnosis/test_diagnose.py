@@ -401,7 +401,7 @@ def test_nodes_that_are_cordoned_are_named_with_what_lets_them_take_pods_again()
     situation = pending(message, spec={"nodeSelector": {"gpu": "b300"}}, objects={NODES: [*nodes, node("node-8")]})
     found = told(situation)
     assert found.code == "LWS-E043"
-    assert found.evidence[-1] == "cordoned: node-1, node-2, node-3, node-4, node-5 and 2 more nodes"
+    assert found.evidence[-1] == "cordoned: node-1, node-2, node-3, node-4, node-5 and 2 more"
     uncordon = "if they can be used again: kubectl uncordon node-1 node-2 node-3 node-4 node-5"
     assert found.steps == (uncordon, "lws nodes")
 

@@ -8,7 +8,7 @@ import click
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.doctor import findings, homemadeguards, installationchecks, machine, restartrules
+from leaderworkerset.cli.doctor import findings, installationchecks, machine, manifestchecks
 from leaderworkerset.cli.doctor.findings import CheckResult, Level
 from leaderworkerset.cli.errors import FAILED, CommandError
 from leaderworkerset.cli.reading import manifestoptions
@@ -32,7 +32,7 @@ def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, fo
     given = manifestoptions.collect(options)
     if given:
         objects = [document.object for document in given.load()]
-        return _print([*homemadeguards.findings(objects), *restartrules.findings(objects)], form)
+        return _print([*manifestchecks.guards(objects), *manifestchecks.contradictions(objects)], form)
     from leaderworkerset.cli.doctor.observing import observe_machine
 
     found = asyncio.run(check_cluster(target)) if checks_cluster else []

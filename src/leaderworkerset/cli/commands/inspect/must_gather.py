@@ -168,7 +168,7 @@ def shown(kind: Resource, obj: JSONObject) -> JSONObject:
     """Return an object without managed fields; of secrets only names and certificate ends."""
     annotations = {name: text for name, text in meta.annotations(obj).items() if name != LAST_APPLIED}
     own = {name: value for name, value in meta.metadata(obj).items() if name not in {"managedFields", "annotations"}}
-    head: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": own}
+    head: dict[str, Any] = {**kind.type_meta, "metadata": own}
     if annotations:
         own["annotations"] = annotations
     if kind == SECRETS:
@@ -243,4 +243,4 @@ def command(target: Target, /, directory: Path) -> None:
     unserved = [f"not served: {', '.join(sorted(found.unserved))}"] if found.unserved else []
     write(str(NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())
     click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({NOTES})")
-    click.echo("templates are in it with the values of variables, and logs: look through it before you send it")
+    click.echo("it contains templates with the values of variables, and logs: check it before you send it")

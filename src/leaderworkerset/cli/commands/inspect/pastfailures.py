@@ -36,7 +36,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
     """
     chosen, number = (None, None) if name is None else parse(name)
     if everywhere and number is not None:
-        raise UsageError("one episode is of one namespace: leave out -A, and choose with -n")
+        raise UsageError("the number of an episode cannot be combined with -A: choose its namespace with -n")
     recorded = asyncio.run(recordings.read(target, everywhere=everywhere, chosen=chosen))
     readable = [(place, one) for place, one in recorded if number in (None, place.number)]
     for place, one in readable:

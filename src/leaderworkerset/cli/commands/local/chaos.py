@@ -8,8 +8,8 @@ from leaderworkerset.cli.shell.lazygroup import LazyGroup
 
 @click.group("chaos", cls=LazyGroup, table=named(COMMANDS["chaos"].verbs))
 def command() -> None:
-    """Rehearse failure on a cluster of this machine: faults that begin, end by themselves, and are told of.
+    """Rehearse failure on a cluster of this machine: faults that end by themselves, with a report.
 
     Every fault ends after its time, by Ctrl-C, and when this command is killed. At the end stands what failed first, what was
-    recreated, and when all was ready again. Exit 1 if a fault could not be had, or if not all ranks became ready.
+    recreated, and when all was ready again. Exit 1 if a fault could not begin, or if not all ranks became ready.
     """

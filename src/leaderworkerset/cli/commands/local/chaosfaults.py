@@ -29,7 +29,7 @@ def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="The report for programs, or as one HTML page."),
         click.option("--settle", type=sharedoptions.limit, default=60.0, show_default=True, metavar="DURATION",
                      help="How long all ranks may take to be ready after the last fault."),
-        click.option("--probe", metavar="URL", help="Ask this address five times a second, and tell what was answered."),
+        click.option("--probe", metavar="URL", help="Ask this address five times a second, and report the answers."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -94,7 +94,7 @@ def listing(target: Target) -> None:
     async def act(session: Session) -> None:
         found = (await faults(session.client, "GET"))["items"]
         rows = [(one["kind"], " ".join(one["targets"]) or "-", f"{one['secondsLeft']:.0f}s") for one in found]
-        say(*(output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["No fault lasts."]))
+        say(*(output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["There are no faults."]))
 
     target.run(act)
 
@@ -106,7 +106,7 @@ def undo(target: Target) -> None:
 
     async def act(session: Session) -> None:
         await faults(session.client, "DELETE")
-        say("No fault lasts any longer.")
+        say("All faults have ended.")
 
     target.run(act)
 
@@ -128,7 +128,9 @@ def play(
             async with playing.watching() as followed, asyncio.TaskGroup() as tasks:
                 steps = chosen(playing.ranks)
                 if not steps:
-                    raise CommandError(f"no ranks in namespace {session.namespace}, or no time: there is nothing to do")
+                    raise CommandError(
+                        f"no ranks in namespace {session.namespace}, or the time is too short: there is nothing to do"
+                    )
                 probing = tasks.create_task(playing.probe(probe)) if probe else None
                 await playing.run(steps, settle, followed)
                 if probing:

@@ -3,6 +3,7 @@
 import click
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -31,7 +32,6 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
     lws rollout pause web
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
-
     say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
 
 
@@ -46,44 +46,45 @@ def resume(target: Target, name: str, *, is_trial: bool) -> None:
     lws rollout resume web
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
-
     say(target.run(lambda session: let_go(session, name, is_trial=is_trial)))
 
 
 async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
     """Raise the partition; return what was done."""
-    return await subjects.persistently(lambda: _pause(session, name, is_trial=is_trial))
 
+    async def attempt() -> str:
+        obj = await subjects.writable(session, name)
+        if groupname.is_hash_set(obj):
+            raise CommandError(
+                f"the rollout of {name} cannot be paused: a pause is a partition, and groups with random keys have none;"
+                f" to take a change back: `{session.lws} rollout undo {name}`"
+            )
+        statefulset = await subjects.leaders_of(session.client, obj)
+        patch = patches.pausing(await subjects.view_of(session, obj), statefulset)
+        if patch is None:
+            return f"{name} is paused already"
+        held = counted(await _write(session, obj, patch, is_trial=is_trial), "group")
+        return f"{name} paused: {held} held by the partition{DRY if is_trial else ''}"
 
-async def _pause(session: Session, name: str, *, is_trial: bool) -> str:
-    obj = await subjects.writable(session, name)
-    if groupname.is_hash_set(obj):
-        raise CommandError(
-            f"the rollout of {name} cannot be paused: a pause is a partition, and groups with random keys have none;"
-            f" to take a change back: `{session.lws} rollout undo {name}`"
-        )
-    statefulset = await subjects.leaders_of(session.client, obj)
-    patch = patches.pausing(await subjects.view_of(session, obj), statefulset)
-    if patch is None:
-        return f"{name} is paused already"
-    write = session.client.try_patch if is_trial else session.client.patch
-    after = await write(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER)
-    held = counted(patches.partition(after), "group")
-    return f"{name} paused: {held} held by the partition{DRY if is_trial else ''}"
+    return await subjects.persistently(attempt)
 
 
 async def let_go(session: Session, name: str, *, is_trial: bool = False) -> str:
     """Restore the partition; return what was done."""
-    return await subjects.persistently(lambda: _let_go(session, name, is_trial=is_trial))
+
+    async def attempt() -> str:
+        obj = await subjects.writable(session, name)
+        patch = patches.resuming(obj)
+        if patch is None:
+            return f"{name} is not paused"
+        partition = await _write(session, obj, patch, is_trial=is_trial)
+        held = f": the partition holds {counted(partition, 'group')}, as before" if partition else ""
+        return f"{name} resumed{held}{DRY if is_trial else ''}"
+
+    return await subjects.persistently(attempt)
 
 
-async def _let_go(session: Session, name: str, *, is_trial: bool) -> str:
-    obj = await subjects.writable(session, name)
-    patch = patches.resuming(obj)
-    if patch is None:
-        return f"{name} is not paused"
+async def _write(session: Session, obj: JSONObject, patch: JSON, *, is_trial: bool) -> int:
+    """Write the patch, or check it; return the partition after it."""
     write = session.client.try_patch if is_trial else session.client.patch
-    after = await write(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER)
-    partition = patches.partition(after)
-    held = f": the partition holds {counted(partition, 'group')}, as before" if partition else ""
-    return f"{name} resumed{held}{DRY if is_trial else ''}"
+    return patches.partition(await write(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER))

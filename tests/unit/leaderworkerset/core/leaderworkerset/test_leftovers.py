@@ -13,10 +13,9 @@ from kuberuntime.plan import Action, Delete, Patch, Plan, PutStatus, Together, f
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders, leftovers, revisions
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, SetFacts
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
-from leaderworkerset.core.leaderworkerset.leaderdecision import SetFacts
 from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION, decide, reconcile
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.gang import NO_GANG

@@ -9,7 +9,7 @@ from leaderworkerset.api import labels, progressnotes
 from leaderworkerset.api.progressnotes import Hang, SilentRank
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.restarts import hang
+from leaderworkerset.core.restarts import failure
 
 HANG = Hang(since=builders.NOW, ranks=(SilentRank(pod="web-0-1", uid="u", rank=1, since=builders.NOW, waits="a lock"),))
 WATCHED = {labels.PROGRESS_TIMEOUT: "5m"}
@@ -26,7 +26,7 @@ def leader(text: str) -> JSONObject:
 
 def test_the_rank_that_is_silent_the_longest_has_failed() -> None:
     hung = leader(progressnotes.render_hang(HANG))
-    found = hang.failure(lws(RECREATES), hung)
+    found = failure.of_hang(lws(RECREATES), hung)
     assert found is not None
     assert (found.pod, found.uid, found.what) == ("web-0-1", "u", "no progress for 300 s, waits for a lock")
     group = LiveGroup(now=builders.NOW, leader=hung, obj=lws(RECREATES), pods=(hung,))
@@ -47,4 +47,4 @@ def test_the_rank_that_is_silent_the_longest_has_failed() -> None:
     ],
 )
 def test_others_have_not(annotations: dict[str, str], text: str) -> None:
-    assert hang.failure(lws(annotations), leader(text)) is None
+    assert failure.of_hang(lws(annotations), leader(text)) is None

@@ -6,7 +6,7 @@ import pytest
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.cli.doctor import restartrules
+from leaderworkerset.cli.doctor import manifestchecks
 from leaderworkerset.cli.doctor.findings import Level
 
 TOLERATED = {labels.IN_PLACE_RESTARTS: "120s"}
@@ -29,7 +29,7 @@ def lws(*rules: Any, policy: str | None = None, annotations: JSONObject | None =
 
 @pytest.mark.parametrize("policy", [None, "RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
 def test_a_rule_that_recreates_the_group_each_time_is_named(policy: str | None) -> None:
-    (found,) = restartrules.findings([lws(rule(), policy=policy)])
+    (found,) = manifestchecks.contradictions([lws(rule(), policy=policy)])
     assert (found.code, found.level) == ("LWS-D011", Level.WARNING)
     assert found.text == (
         "LeaderWorkerSet train: container watcher has a rule with action RestartAllContainers, which recreates the group"
@@ -40,13 +40,13 @@ def test_a_rule_that_recreates_the_group_each_time_is_named(policy: str | None) 
 
 @pytest.mark.parametrize("annotations", [None, TOLERATED])
 def test_a_container_that_restarts_alone_always_recreates_its_group(annotations: JSONObject | None) -> None:
-    found = list(restartrules.findings([lws(rule("Restart"), rule(), annotations=annotations)]))
+    found = list(manifestchecks.contradictions([lws(rule("Restart"), rule(), annotations=annotations)]))
     (alone,) = [one for one in found if "action Restart," in one.text]
     assert "action: RestartAllContainers" in alone.fix
 
 
 def test_an_annotation_without_a_rule_has_no_effect() -> None:
-    (found,) = restartrules.findings([lws(annotations=TOLERATED)])
+    (found,) = manifestchecks.contradictions([lws(annotations=TOLERATED)])
     assert "has no effect" in found.text
 
 
@@ -64,12 +64,12 @@ def test_an_annotation_without_a_rule_has_no_effect() -> None:
     ids=["tolerated", "policy None", "alone with None", "no rule", "no rules", "no template", "another kind"],
 )
 def test_nothing_is_said_about_the_others(obj: JSONObject) -> None:
-    (found,) = restartrules.findings([obj])
+    (found,) = manifestchecks.contradictions([obj])
     assert found.level is Level.OK
 
 
 def test_the_sets_of_a_disaggregated_set_are_read_too() -> None:
     roles = [{"name": "decode"} | lws(rule()), {"name": "prefill"} | lws(rule(), annotations=TOLERATED)]
     obj = {"kind": "DisaggregatedSet", "metadata": {"name": "serve"}, "spec": {"roles": roles}}
-    (found,) = restartrules.findings([obj])
+    (found,) = manifestchecks.contradictions([obj])
     assert found.text.startswith("DisaggregatedSet serve: container watcher has a rule")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.cli.doctor import homemadeguards
+from leaderworkerset.cli.doctor import manifestchecks
 from leaderworkerset.cli.doctor.findings import Level
 
 LEADER = "$LWS_LEADER_ADDRESS"
@@ -37,13 +37,13 @@ def manifest(script: Any, **container: Any) -> dict[str, Any]:
     ],
 )
 def test_a_guard_is_known_by_its_loop_and_its_program(script: str, tools: list[str], *, is_endless: bool) -> None:
-    faults = homemadeguards.faults_of(script)
-    assert [one.partition(":")[0] for one in faults if one != homemadeguards.NO_DEADLINE] == tools
-    assert (homemadeguards.NO_DEADLINE in faults) == is_endless
+    faults = manifestchecks.faults_of(script)
+    assert [one.partition(":")[0] for one in faults if one != manifestchecks.NO_DEADLINE] == tools
+    assert (manifestchecks.NO_DEADLINE in faults) == is_endless
 
 
 def test_a_finding_names_object_and_container_and_leads_to_the_rendezvous() -> None:
-    (found,) = homemadeguards.findings([manifest(f"until nslookup {LEADER}; do sleep 2; done")])
+    (found,) = manifestchecks.guards([manifest(f"until nslookup {LEADER}; do sleep 2; done")])
     assert (found.level, found.code) == (Level.WARNING, "LWS-D010")
     assert found.text.startswith("LeaderWorkerSet train: container rank waits by a loop of its own: nslookup: a name")
     assert "leaderworkerset.rendezvous" in found.fix
@@ -60,4 +60,4 @@ def test_a_finding_names_object_and_container_and_leads_to_the_rendezvous() -> N
     ids=["none", "a number", "no list", "empty"],
 )
 def test_without_a_guard_all_is_well(obj: dict[str, Any]) -> None:
-    assert [one.level for one in homemadeguards.findings([obj])] == [Level.OK]
+    assert [one.level for one in manifestchecks.guards([obj])] == [Level.OK]
