@@ -137,7 +137,7 @@ async def one_waits(space: Space) -> None:
         await space.until(lambda state: _is_ready(state, "held-0"))
         assert meta.uid(await space.get(PODS, "held-1")) == meta.uid(before)
         assert "no group is there any more, 1 group moved" in await typed(space, "drain", node, "--timeout", "60s")
-        assert meta.uid(await space.get(PODS, "held-1")) != meta.uid(before)
+        await space.until(lambda state: _is_another(state, before))
     finally:
         await space.cordon(node, unschedulable=False)
 
@@ -148,6 +148,10 @@ def _run(state: State, *pods: str) -> None:
 
 def _is_ready(state: State, pod: str) -> None:
     assert meta.is_condition_true(state.pods[pod], "Ready")
+
+
+def _is_another(state: State, pod: JSONObject) -> None:
+    assert meta.uid(state.pods[meta.name(pod)]) != meta.uid(pod)
 
 
 def _rests(state: State, name: str) -> None:

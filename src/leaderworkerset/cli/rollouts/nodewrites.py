@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
+from kuberuntime import randomness
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -27,36 +28,36 @@ async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
 
 @asynccontextmanager
 async def repelled(session: Session, nodes: Collection[str]) -> AsyncIterator[None]:
-    """Keep new pods off nodes by a taint as long as the context lasts."""
-    ours: list[str] = []
+    """Keep new pods off nodes by a taint as long as the context lasts.
+
+    Its value is that of no other move, so that it is known again where the answer to its write was lost.
+    """
+    own, tried = TAINT | {"value": randomness.uid()}, list[str]()
     try:
         for name in sorted(nodes):
-            await _taint(session, name)
-            ours.append(name)
+            tried.append(name)
+            await _set_taint(session, name, own, is_tainted=True)
         yield
     finally:
-        for name in ours:
+        for name in tried:
             with suppress(NotFoundError):
-                await _set_taints(session, name, is_tainted=False)
+                await _set_taint(session, name, own, is_tainted=False)
 
 
-async def _taint(session: Session, name: str) -> None:
-    node = await session.client.get(NODES, ObjectKey("", name))
-    if any(one.get("key") == labels.MOVING for one in meta.spec(node).get("taints") or []):
-        raise CommandError(
-            f"node {name} has the taint {labels.MOVING} already: another move is under way, or was killed; "
-            f"then remove it: `{session.kubectl or 'kubectl'} taint nodes {name} {labels.MOVING}-`"
-        )
-    await _set_taints(session, name, is_tainted=True)
-
-
-async def _set_taints(session: Session, name: str, *, is_tainted: bool) -> None:
+async def _set_taint(session: Session, name: str, own: JSONObject, *, is_tainted: bool) -> None:
     async def attempt() -> str:
         node = await session.client.get(NODES, ObjectKey("", name))
-        others = [one for one in meta.spec(node).get("taints") or [] if one.get("key") != labels.MOVING]
-        guard = {"uid": meta.uid(node), "resourceVersion": meta.resource_version(node)}
-        patch = {"metadata": guard, "spec": {"taints": [*others, TAINT] if is_tainted else others}}
-        await session.client.patch(NODES, meta.key(node), patch, kind="merge", manager=subjects.MANAGER)
+        known = meta.spec(node).get("taints") or []
+        others = [one for one in known if one != own]
+        if is_tainted and any(one.get("key") == labels.MOVING for one in others):
+            raise CommandError(
+                f"node {name} has the taint {labels.MOVING} already: another move is under way, or was killed; "
+                f"then remove it: `{session.kubectl or 'kubectl'} taint nodes {name} {labels.MOVING}-`"
+            )
+        if (own in known) != is_tainted:
+            guard = {"uid": meta.uid(node), "resourceVersion": meta.resource_version(node)}
+            patch = {"metadata": guard, "spec": {"taints": [*others, own] if is_tainted else others}}
+            await session.client.patch(NODES, meta.key(node), patch, kind="merge", manager=subjects.MANAGER)
         return name
 
     await subjects.persistently(attempt)
