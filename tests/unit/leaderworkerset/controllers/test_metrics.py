@@ -134,34 +134,30 @@ async def test_groups_that_fail_again_and_again_are_shown_while_there_are_some()
         assert failing() == {}
 
 
-def test_groups_that_wait_to_be_moved_are_shown_while_there_are_some() -> None:
+async def test_groups_that_wait_to_be_moved_are_shown_while_there_are_some() -> None:
     """None that is moved counts; it shows whether moves stand still."""
-
-    async def scenario() -> None:
-        cluster, metrics = Cluster(), Metrics()
-        cluster.kinds = managed(opted=OptIns(maintenance=MaintenanceSettings()))
-        cluster.instruments = cluster.kinds.instruments(metrics)
-        waiting = f'lws_groups_to_move{{leaderworkerset="web",namespace="{NAMESPACE}"}}'
-        async with cluster.running(), cluster.managed():
-            cluster.ready_pods = lambda pod: not meta.name(pod).startswith("web-0")
-            await cluster.create(leaderworkerset_object(replicas=3, size=2))
-            await cluster.settle()
-            assert waiting not in samples(metrics)
-            for leader in ("web-1", "web-2"):
-                patch = {"metadata": {"annotations": {labels.MOVE_GROUP: "true"}}}
-                await cluster.client.patch(PODS, ObjectKey(NAMESPACE, leader), patch, kind="merge")
-            await cluster.settle()
-            assert samples(metrics)[waiting] == 2
-            cluster.ready_pods = lambda pod: not meta.name(pod).startswith("web-2")
-            await cluster.delete_pod("web-0")
-            await cluster.settle()
-            assert samples(metrics)[waiting] == 1
-            cluster.ready_pods = lambda _: True
-            await cluster.delete_pod("web-2")
-            await cluster.settle()
-            assert waiting not in samples(metrics)
-
-    run(scenario())
+    cluster, metrics = Cluster(), Metrics()
+    cluster.kinds = managed(opted=OptIns(maintenance=MaintenanceSettings()))
+    cluster.instruments = cluster.kinds.instruments(metrics)
+    waiting = f'lws_groups_to_move{{leaderworkerset="web",namespace="{NAMESPACE}"}}'
+    async with cluster.running(), cluster.managed():
+        cluster.ready_pods = lambda pod: not meta.name(pod).startswith("web-0")
+        await cluster.create(leaderworkerset_object(replicas=3, size=2))
+        await cluster.settle()
+        assert waiting not in samples(metrics)
+        for leader in ("web-1", "web-2"):
+            patch = {"metadata": {"annotations": {labels.MOVE_GROUP: "true"}}}
+            await cluster.client.patch(PODS, ObjectKey(NAMESPACE, leader), patch, kind="merge")
+        await cluster.settle()
+        assert samples(metrics)[waiting] == 2
+        cluster.ready_pods = lambda pod: not meta.name(pod).startswith("web-2")
+        await cluster.delete_pod("web-0")
+        await cluster.settle()
+        assert samples(metrics)[waiting] == 1
+        cluster.ready_pods = lambda _: True
+        await cluster.delete_pod("web-2")
+        await cluster.settle()
+        assert waiting not in samples(metrics)
 
 
 def test_a_group_whose_leader_is_unknown_was_deleted() -> None:
