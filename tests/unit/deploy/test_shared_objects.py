@@ -1,5 +1,6 @@
 """One source of all packages: an object that several of them install is the same in each."""
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -34,10 +35,15 @@ IGNORED = {"ownerReferences", "labels", "annotations"}
 generated = cache(generate.everything)
 
 
-@cache  # the definitions of the release are large
+@cache  # the definitions are large, and several packages have the same text
+def parsed(document: str) -> JSONObject | None:
+    return yaml.load(document, SafeLoader)  # type: ignore[no-any-return]
+
+
 def load(*names: str) -> dict[tuple[str, str], JSONObject]:
     """Return the objects of packages as they are generated; whether the files are, `test_generate.py` says."""
-    return by_name(obj for name in names for obj in yaml.load_all(generated()[name], SafeLoader))
+    documents = (document for name in names for document in re.split(r"^---$", generated()[name], flags=re.MULTILINE))
+    return by_name(obj for document in documents if (obj := parsed(document)))
 
 
 def by_name(objects: Iterable[JSONObject]) -> dict[tuple[str, str], JSONObject]:

@@ -99,7 +99,8 @@ async def test_an_edit_of_the_leader_statefulset_by_others_is_answered_with_one_
             assert meta.labels(found) == meta.labels(applied), edit
             assert meta.annotations(found).items() >= meta.annotations(applied).items(), edit
             assert cluster.transport.writes["PATCH"] == before + 1, edit
-        assert meta.annotations(found) == meta.annotations(applied) | {"note": "n"}
+        left = await cluster.get(STATEFULSETS, "web")
+        assert meta.annotations(left) == meta.annotations(applied) | {"note": "n"}
 
 
 @scenario

@@ -7,35 +7,26 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import UID, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
 from kuberuntime.plan import (
     Action,
     Apply,
     Create,
-    Delete,
-    Emit,
     Event,
-    Finally,
-    OneOfMany,
-    Patch,
     Plan,
     PutStatus,
-    Together,
-    guarded_patch,
 )
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import (
     budget,
     groupfacts,
-    revisionhistory,
     revisions,
     services,
     statefulsets,
     status,
 )
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -219,55 +210,6 @@ def test_an_edited_template_is_recorded_and_held_back_first() -> None:
     assert put.on_success[0].note == "Rolling Upgrade is in progress, with 2 groups ready of total 2 groups"
 
 
-@pytest.mark.parametrize(
-    ("before", "unavailable", "note"), [(2, 1, "Updating replica 1"), (2, 2, "Updating replicas 0 to 1 (inclusive)")]
-)
-def test_groups_let_go_are_told(before: int, unavailable: int, note: str) -> None:
-    """R-LSTS-7."""
-    obj = builders.leaderworkerset_object(rollout={"maxUnavailable": unavailable})
-    observed = replace(
-        at_rest(obj), leader_statefulset=live(obj, partition=before), groups=ready_groups(obj, 2, key="old")
-    )
-
-    apply = next(action for action in reconcile(observed, builders.NOW).actions if isinstance(action, Apply))
-
-    assert apply.on_success == (Event("Normal", "GroupsUpdating", "Update", note, REGARDING),)
-
-
-def test_differs_from_upstream_a_raised_partition_tells_of_no_groups() -> None:
-    """Q-10: the Go controller says "Updating replicas 2 to -1 (inclusive)"."""
-    obj = builders.leaderworkerset_object(rollout={"partition": 2})
-    observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=0))
-
-    apply = next(action for action in reconcile(observed, builders.NOW).actions if isinstance(action, Apply))
-
-    assert apply.object["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 2
-    assert apply.on_success == ()
-
-
-def test_an_apply_that_leaves_the_partition_tells_of_no_groups() -> None:
-    """R-LSTS-7."""
-    grown = builders.leaderworkerset_object(replicas=3)
-
-    apply = next(a for a in reconcile(replace(at_rest(), leaderworkerset=grown), builders.NOW).actions)
-
-    assert isinstance(apply, Apply)
-    assert apply.on_success == ()
-
-
-@pytest.mark.parametrize(
-    ("before", "note"), [(3, "deleting surge replica web-2"), (5, "deleting surge replicas from web-2 to web-4")]
-)
-def test_surge_groups_are_given_back_with_a_word_first(before: int, note: str) -> None:
-    """R-ROLL-3."""
-    observed = replace(at_rest(), leader_statefulset=live(LWS, partition=1, replicas=before))
-
-    told, applied, *_ = reconcile(observed, builders.NOW).actions
-
-    assert told == Emit(events=(Event("Normal", "GroupsProgressing", "Delete", note, REGARDING),))
-    assert isinstance(applied, Apply)
-
-
 def test_the_shared_service_comes_back() -> None:
     """R-SVC-5."""
     plan = reconcile(replace(at_rest(), has_shared_service=False), builders.NOW)
@@ -334,72 +276,6 @@ def test_numbers_alone_are_no_event() -> None:
     assert put.on_success == ()
 
 
-def test_outdated_revisions_are_retired_when_all_groups_are_updated() -> None:
-    """R-REV-14, R-STAT-9."""
-    old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
-    record = builders.revision(LWS) | {"metadata": {"name": "web-0-recreations", "labels": {labels.NAME: "web"}}}
-    observed = replace(at_rest(), revisions=[old, builders.revision(LWS, number=8), record])
-
-    decision = decide(observed, builders.NOW)
-    assert decision.plan == Plan(tuple(revisionhistory.settle(LWS, KEY, [old], ())))
-    assert decision.needs == {OnDemand.HISTORY}
-
-
-def test_the_history_is_trimmed_once_it_was_read() -> None:
-    obj = builders.leaderworkerset_object(metadata={"annotations": {labels.REVISION_HISTORY_LIMIT: "1"}})
-    old, past = (builders.revision(builders.leaderworkerset_object(image=f"app:0.{n}"), number=n) for n in (7, 6))
-    observed = dataclasses.replace(
-        replace(at_rest(obj), revisions=[old, builders.revision(obj, number=8)]), history=[past]
-    )
-
-    decision = decide(observed, builders.NOW)
-
-    assert kinds(decision.plan) == [Patch, Delete]
-    assert decision.needs == set()
-
-
-def test_a_revision_that_becomes_current_again_gets_the_next_number() -> None:
-    edited = builders.leaderworkerset_object(image="app:2")
-    old, new = builders.revision(LWS, number=1), builders.revision(edited, number=2)
-    observed = replace(at_rest(), leader_statefulset=live(edited), revisions=[old, new])
-
-    first = reconcile(observed, builders.NOW).actions[0]
-
-    assert first == Patch(resource=CONTROLLER_REVISIONS, key=meta.key(old), patch=guarded(old, {"revision": 3}))
-
-
-def test_the_cause_of_a_change_is_recorded_with_the_revision() -> None:
-    obj = builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: "new weights"}})
-    created = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions[0]
-    assert isinstance(created, Create)
-    assert meta.annotations(created.object) == {labels.CHANGE_CAUSE: "new weights"}
-
-
-def test_a_cause_that_is_told_later_is_added_once() -> None:
-    obj = builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: "new weights"}})
-    plain = builders.revision(LWS)
-    before = replace(at_rest(obj), revisions=[plain])
-
-    patch = {"metadata": {"annotations": {labels.CHANGE_CAUSE: "new weights"}}}
-    expected = Patch(resource=CONTROLLER_REVISIONS, key=meta.key(plain), patch=guarded(plain, patch))
-    assert reconcile(before, builders.NOW) == Plan((expected,))
-    assert reconcile(at_rest(obj), builders.NOW) == Plan()
-
-
-def guarded(seen: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    return guarded_patch(CONTROLLER_REVISIONS, seen, change).patch
-
-
-def test_outdated_revisions_stay_while_a_partition_holds_groups_back() -> None:
-    """R-STAT-17."""
-    obj = builders.leaderworkerset_object(rollout={"partition": 1})
-    old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
-    observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=1))
-    observed = replace(observed, revisions=[old, builders.revision(obj, number=8)])
-
-    assert not {Delete, Patch} & set(kinds(reconcile(observed, builders.NOW)))
-
-
 @pytest.mark.parametrize(
     ("obj", "failure"),
     [
@@ -437,83 +313,6 @@ def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> No
 
     assert kinds(plan) == [Apply]
     assert plan.error is not None
-
-
-def rolling(
-    groups_: list[GroupFacts], *, partition: int = 2, generation: int = 0, **status_: Any
-) -> ObservedLeaderWorkerSet:
-    """Return four groups in mid-rollout from `older` to LWS, on a cluster that drops maxUnavailable."""
-    obj = builders.leaderworkerset_object(replicas=4, rollout={"maxUnavailable": 2})
-    built = desired(obj, partition=partition, replicas=4)
-    built["metadata"]["generation"] = generation
-    built["spec"]["updateStrategy"]["rollingUpdate"].pop("maxUnavailable")
-    seen = {"replicas": 4, "observedGeneration": 0, "updateRevision": "web-new"} | status_
-    observed = ObservedLeaderWorkerSet(
-        leaderworkerset=obj,
-        leader_statefulset=builders.as_applied(built, status=seen),
-        revisions=[builders.revision(obj)],
-        has_shared_service=True,
-        groups=groups_,
-    )
-    return replace(observed, leaderworkerset=settled(obj, observed), leader_statefulset=observed.leader_statefulset)
-
-
-def test_outdated_leaders_are_deleted_within_the_budget() -> None:
-    """R-ROLL-1, docs/adr/0004-max-unavailable.md: in the foreground, by UID, with a word; a few at once."""
-    plan = reconcile(rolling(ready_groups(LWS, 4, key="older")), builders.NOW)
-
-    assert plan == Plan((Together(sequences=tuple((deletion_of(index),) for index in (3, 2))),))
-
-
-@pytest.mark.parametrize("has_service", [True, False])
-def test_the_status_does_not_wait_for_what_is_deleted(has_service: bool) -> None:
-    """R-STAT-3: deletions of many leaders take long; those that are due happen also where the status is not taken."""
-    observed = rolling(ready_groups(LWS, 4, key="older"))
-    obj = observed.leaderworkerset or {}
-    behind = replace(observed, leaderworkerset=obj | {"status": {}}, has_shared_service=has_service)
-
-    (first,) = reconcile(behind, builders.NOW).actions
-
-    assert isinstance(first, Finally)
-    assert [type(one) for one in first.actions] == ([] if has_service else [Create]) + [PutStatus]
-    assert first.after == reconcile(observed, builders.NOW).actions
-
-
-def deletion_of(index: int) -> Delete:
-    return Delete(
-        resource=PODS,
-        key=ObjectKey("default", f"web-{index}"),
-        propagation="Foreground",
-        uid=UID(f"uid-of-web-{index}"),
-        on_success=(
-            Event(
-                "Normal",
-                "GroupsUpdating",
-                "Delete",
-                f"Deleted leader pod web-{index} to update group {index}",
-                {
-                    "apiVersion": "leaderworkerset.x-k8s.io/v1",
-                    "kind": "LeaderWorkerSet",
-                    "namespace": "default",
-                    "name": "web",
-                    "uid": "uid-of-web",
-                    "resourceVersion": "1",
-                },
-                of_many=OneOfMany("Deleted leader pods to update groups {numbers}", index),
-            ),
-        ),
-    )
-
-
-@pytest.mark.parametrize(("held", "needs"), [(4, {OnDemand.LEADERS}), (3, set())], ids=["the first", "the second"])
-def test_the_first_groups_of_an_update_go_once_the_leaders_are_known(held: int, needs: set[OnDemand]) -> None:
-    """Docs/adr/0010-bounds.md: leaders that the previous update released may be on their way."""
-    observed = rolling(ready_groups(LWS, 4, key="older"), partition=held)
-
-    decision = decide(observed, builders.NOW)
-
-    assert kinds(decision.plan) == [Apply]
-    assert decision.needs == needs
 
 
 def test_after_a_start_the_statefulset_is_applied_once() -> None:
@@ -559,29 +358,6 @@ def test_an_edit_of_the_leaderworkerset_is_applied_once(metadata: dict[str, Any]
 
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]
     assert reconcile(replace(observed, leader_statefulset=live(obj)), builders.NOW) == Plan()
-
-
-def test_no_leader_is_deleted_in_the_look_that_moves_the_partition() -> None:
-    """R-ARC-4: the StatefulSet controller has not seen the new partition then."""
-    observed = rolling(ready_groups(LWS, 4, key="older"), partition=4)
-
-    assert kinds(reconcile(observed, builders.NOW)) == [Apply]
-
-
-def test_leaders_wait_for_a_statefulset_controller() -> None:
-    """Docs/adr/0004-max-unavailable.md: what nobody would bring back is not deleted."""
-    observed = rolling(ready_groups(LWS, 4, key="older"), observedGeneration=7)
-
-    assert reconcile(observed, builders.NOW) == Plan()
-
-
-def test_no_group_is_let_go_before_the_statefulset_controller_has_observed_the_last_step() -> None:
-    """Docs/adr/0010-bounds.md: what was let go before may be on its way, and is not seen to be."""
-    observed = rolling(ready_groups(LWS, 4, key="older"), partition=4, generation=2, observedGeneration=1)
-    assert kinds(reconcile(observed, builders.NOW)) == []
-
-    observed = rolling(ready_groups(LWS, 4, key="older"), partition=4, generation=2, observedGeneration=2)
-    assert kinds(reconcile(observed, builders.NOW)) == [Apply]
 
 
 def test_everything_is_written_where_the_leaderworkerset_is() -> None:

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from tests import builders
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
+from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile_rollouts import rolling
 
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.reconcile import decide
@@ -53,7 +54,7 @@ def walk(observed: ObservedLeaderWorkerSet) -> list[str]:
     ("observed", "most", "returns"),
     [
         (cases.at_rest(), 40, 25),
-        (cases.rolling(cases.ready_groups(cases.LWS, 4, key="older")), 42, 30),
+        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), 42, 30),
         (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), 40, 25),
         (cases.replace(cases.at_rest(), leaderworkerset=EDITED), 60, 42),
     ],

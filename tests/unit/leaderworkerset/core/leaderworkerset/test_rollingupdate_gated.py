@@ -1,0 +1,108 @@
+"""Rollouts with groups that wait for a queue, are about to end, or have no restarts left."""
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.leaderworkerset.core.leaderworkerset.test_rollingupdate import seen, spec
+
+from leaderworkerset.core.leaderworkerset import budget, rollingupdate
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.fold import GroupState, States, fold
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
+
+
+def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> States:
+    """Return groups that are ready and outdated, but for those that wait for a queue."""
+    states = {index: GroupState(index not in indexes, index in updated) for index in range(total)}
+    return States.of(states)._replace(gated=sum(1 << index for index in indexes))
+
+
+@pytest.mark.parametrize(
+    ("waiting", "is_new", "expected"),
+    [
+        ((), True, 4),
+        ((3,), True, 3),
+        ((2, 3), True, 2),
+        ((1, 3), True, 3),
+        ((0, 1, 2, 3), True, 0),
+        ((), False, 3),
+        ((2, 3), False, 2),
+        ((0,), False, 4),
+    ],
+)
+def test_groups_that_wait_for_a_queue_are_let_go_first_and_nothing_else_is(
+    waiting: tuple[int, ...], is_new: bool, expected: int
+) -> None:
+    """R-KQ-61: with the very write that brings the new template, before a pod of the old one is released unpaid."""
+    limits = budget.read(spec(4))
+
+    step = rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, *waiting), is_new_revision=is_new)
+
+    assert step.partition == expected
+
+
+def test_groups_that_run_wait_until_the_queue_admits_those_that_were_let_go() -> None:
+    """R-KQ-61: `maxUnavailable` holds, whatever made a group unavailable."""
+    limits = budget.read(spec(4))
+    waiting = gated(4, 2, 3, updated=frozenset({2, 3}))
+
+    assert rollingupdate.next_step(limits, Current(4, 2, "4"), waiting).partition == 2
+    assert rollingupdate.next_step(limits, Current(4, 2, "4"), gated(4, updated=frozenset({2, 3}))).partition == 1
+
+
+def test_a_partition_of_the_user_holds_groups_that_wait_for_a_queue_too() -> None:
+    limits = budget.read(spec(4, partition=3))
+
+    assert rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, 1, 2, 3), is_new_revision=True).partition == 3
+
+
+def test_differs_from_upstream_a_group_that_is_about_to_end_is_not_ready() -> None:
+    """An update reverted while a leader ends must not let a second group go on account of the first."""
+    workers = Workers(is_ready=True, revision="old", group_index="0")
+    staying = GroupFacts(
+        leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=workers
+    )
+    ending = replace(staying, is_deleting=True)
+    new_leader = replace(staying, revision="new")
+
+    ready = [fold([one], "web").states(2, "new").ready for one in (staying, ending, new_leader)]
+
+    assert ready == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [("NooO", 4), ("NoOO", 3), ("NOOO", 2), ("NooN", 1), ("Nooo", 2)],
+)
+def test_differs_from_upstream_groups_that_are_not_ready_among_those_let_go_count(letters: str, expected: int) -> None:
+    """Docs/adr/0010-bounds.md: after an update was taken back, two are on their way, and the last ready one stays."""
+    step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), Current(4, 4, "3"), seen(letters))
+
+    assert step.partition == expected
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (RolloutStep(Case.ROLLING, 1, 3), RolloutStep(Case.ROLLING, 2, 4)),
+        (RolloutStep(Case.ROLLING, 3, 5), RolloutStep(Case.ROLLING, 3, 5)),
+        (RolloutStep(Case.REPLICAS_EDITED, 1, 3), RolloutStep(Case.REPLICAS_EDITED, 1, 3)),
+        (RolloutStep(Case.NEW_REVISION, 4, 4), RolloutStep(Case.NEW_REVISION, 4, 4)),
+    ],
+)
+def test_differs_from_upstream_a_step_waits_for_the_one_before_it(step: RolloutStep, expected: RolloutStep) -> None:
+    """Docs/adr/0010-bounds.md: nothing more is let go, and no surge group given back; edits are followed."""
+    assert rollingupdate.wait(step, Current(4, 2, "4")) == expected
+
+
+@pytest.mark.parametrize(
+    ("exhausted", "states", "partition", "expected"),
+    [(0b010, "OoO", 3, 2), (0b010, "Oon", 2, 2), (0b010, "OoN", 2, 1), (0b001, "oOO", 3, 2), (0b011, "ooO", 3, 2)],
+)
+def test_exhausted_groups_are_passed_over(exhausted: int, states: str, partition: int, expected: int) -> None:
+    """N-RB-8, N-AT-21: only the new template helps them, and one other is replaced at a time."""
+    limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
+    now = seen(states)._replace(broken=exhausted, exhausted=exhausted)
+
+    assert rollingupdate.next_step(limits, Current(3, partition, "3"), now).partition == expected
