@@ -64,24 +64,29 @@ def test_a_new_serving_certificate_refuses_no_request(worlds: Worlds) -> None:
 
 
 def test_a_new_authority_refuses_no_request(worlds: Worlds) -> None:
-    """The secret holds an authority that is to be renewed a few seconds after the managers began."""
+    """The managers are given an authority that is to be renewed a few seconds later."""
 
     async def scenario() -> None:
         async with worlds() as world:
+            await world.start("a")
+            await world.start("b")
             now = datetime.now(UTC)
-            validity = rotation.LOOKAHEAD + timedelta(seconds=15)
+            validity = rotation.LOOKAHEAD + timedelta(seconds=8)
             authority = certificates.create_authority(now, algorithm="rsa", validity=validity)
             serving = certificates.issue(authority, [HOST], now, algorithm="rsa", validity=validity)
             data = {"data": rotation.write(Material(authority, serving))}
             await world.client.patch(SECRETS, installation.SECRET, data, kind="merge")
-            await world.start("a")
-            await world.start("b")
             space = Space(world.client, "renewed-authority")
             await space.open()
+            await await_served(world, 2)
             stream = Stream(space)
+
+            async def is_renewed() -> bool:
+                return (await material(world)).authority != authority
+
             async with asyncio.TaskGroup() as group:
                 running = group.create_task(stream.run())
-                await await_served(world, 2)
+                await until(is_renewed, *world.replicas)
                 await stream.go_on(20)
                 running.cancel()
             assert stream.refused == []
