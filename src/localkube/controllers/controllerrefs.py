@@ -6,14 +6,15 @@ is adopted while it or the owner is being deleted; before adopting, the live own
 the same UID.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta, selectors
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from kuberuntime.objects.selectors import LabelSelector
 from kuberuntime.plan import Patch, Plan, guarded_patch
@@ -31,6 +32,24 @@ def controller_index(obj: JSONObject) -> Iterable[str]:
 def orphan_index(obj: JSONObject) -> Iterable[str]:
     """Index an object without controller by its namespace."""
     return [] if meta.controller_of(obj) else [meta.namespace(obj)]
+
+
+def owner_keys(obj: JSONObject | None, owners: Resource) -> Iterator[ObjectKey]:
+    """Yield the key of an object's controller, if that is of this resource."""
+    owner = meta.controller_of(obj) if obj is not None else None
+    if obj is not None and owner and (owner.get("apiVersion"), owner.get("kind")) == (owners.api_version, owners.kind):
+        yield ObjectKey(meta.namespace(obj), owner["name"])
+
+
+def affected(change: Change, owners: Informer) -> Iterator[ObjectKey]:
+    """Yield the owners that a change of an object affects: its old and new controller, or who may adopt it."""
+    yield from owner_keys(change.old, owners.resource)
+    yield from owner_keys(change.new, owners.resource)
+    if change.new is not None and not meta.controller_of(change.new):
+        for owner in owners.store.list():
+            same = meta.namespace(owner) == meta.namespace(change.new)
+            if same and selector_of(owner).matches(meta.labels(change.new)):
+                yield meta.key(owner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,24 +28,6 @@ STANDARD_FINALIZERS = {"kubernetes", "orphan", "foregroundDeletion"}
 Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldError]]
 
 
-def no_change(_obj: JSONObject) -> None:
-    """Leave the object as it is."""
-
-
-def no_errors(_new: JSONObject, _old: JSONObject | None) -> Iterable[FieldError]:
-    """Return no errors."""
-    return ()
-
-
-def no_warnings(_obj: JSONObject) -> Iterable[str]:
-    """Return no warnings."""
-    return ()
-
-
-def nothing_carried(_new: JSONObject, _old: JSONObject) -> None:
-    """Carry nothing over from the stored object."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
     """The strategy of one kind. `struct` is its Go type, `description` the sentence of `kubectl explain`.
@@ -60,16 +42,16 @@ class Strategy:
     resource: Resource
     struct: str
     description: str
-    default: Callable[[JSONObject], None] = no_change
-    on_create: Callable[[JSONObject], None] = no_change
-    carry: Callable[[JSONObject, JSONObject], None] = nothing_carried
+    default: Callable[[JSONObject], None] = lambda _obj: None
+    on_create: Callable[[JSONObject], None] = lambda _obj: None
+    carry: Callable[[JSONObject, JSONObject], None] = lambda _new, _old: None
     initial_status: Callable[[JSONObject], JSONObject] | None = None
-    default_status: Callable[[JSONObject, JSONObject], None] = nothing_carried
+    default_status: Callable[[JSONObject, JSONObject], None] = lambda _new, _old: None
     resized: Callable[[JSONObject, JSONObject], JSONObject] | None = None
-    validate: Validate = no_errors
-    warnings: Callable[[JSONObject], Iterable[str]] = no_warnings
-    validate_status: Validate = no_errors
-    validate_resize: Validate = no_errors
+    validate: Validate = lambda _new, _old: ()
+    warnings: Callable[[JSONObject], Iterable[str]] = lambda _obj: ()
+    validate_status: Validate = lambda _new, _old: ()
+    validate_resize: Validate = lambda _new, _old: ()
     name_rule: NameRule = names.dns_1123_subdomain
     qualified_finalizers: bool = True
     generation: Generation = "none"

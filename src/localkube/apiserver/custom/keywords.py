@@ -98,7 +98,7 @@ def _value_checks(schema: JSONObject) -> Iterator[Check]:
         yield _integer_format(schema["format"])
     if schema.get("format") == "date-time":
         yield _date_time
-    yield from (make(schema[keyword], schema) for keyword, make in LIMITS.items() if keyword in schema)
+    yield from (_limited(rule, schema[keyword], schema) for keyword, rule in LIMITS.items() if keyword in schema)
 
 
 def _enum(allowed: list[JSON]) -> Check:
@@ -144,68 +144,46 @@ def _date_time(value: JSON, path: str, errors: list[FieldError]) -> None:
         errors.append(invalid(path, value, f"{path} in body must be of type date-time: {render(value)}"))
 
 
-def _minimum(limit: JSON, schema: JSONObject) -> Check:
-    exclusive = bool(schema.get("exclusiveMinimum"))
-    words = "greater than" if exclusive else "greater than or equal to"
-
-    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
-        if value < limit or (exclusive and value == limit):
-            errors.append(invalid(path, value, f"{path} in body should be {words} {render(limit)}"))
-
-    return check
+Rule: TypeAlias = Callable[[JSON, JSON, str, JSONObject], FieldError | None]
+"""Returns the error of a value (at a path, by a schema) that a keyword's own value does not allow."""
 
 
-def _maximum(limit: JSON, schema: JSONObject) -> Check:
-    exclusive = bool(schema.get("exclusiveMaximum"))
-    words = "less than" if exclusive else "less than or equal to"
+def _bounded(word: str, side: int, exclusive: str) -> Rule:
+    def rule(value: JSON, limit: JSON, path: str, schema: JSONObject) -> FieldError | None:
+        strict = bool(schema.get(exclusive))
+        if side * value > side * limit or (not strict and value == limit):
+            return None
+        words = f"{word} than" if strict else f"{word} than or equal to"
+        return invalid(path, value, f"{path} in body should be {words} {render(limit)}")
 
-    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
-        if value > limit or (exclusive and value == limit):
-            errors.append(invalid(path, value, f"{path} in body should be {words} {render(limit)}"))
-
-    return check
-
-
-def _multiple_of(factor: JSON, _schema: JSONObject) -> Check:
-    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
-        if value % factor:
-            errors.append(invalid(path, value, f"{path} in body should be a multiple of {render(factor)}"))
-
-    return check
+    return rule
 
 
-def _least(what: str) -> Callable[[JSON, JSONObject], Check]:
-    def make(limit: JSON, _schema: JSONObject) -> Check:
-        def check(value: JSON, path: str, errors: list[FieldError]) -> None:
-            if len(value) < limit:
-                shown = value if isinstance(value, str) else len(value)
-                errors.append(invalid(path, shown, f"{path} in body should {what.format(limit)}"))
-
-        return check
-
-    return make
+def _multiple_of(value: JSON, factor: JSON, path: str, _schema: JSONObject) -> FieldError | None:
+    return invalid(path, value, f"{path} in body should be a multiple of {render(factor)}") if value % factor else None
 
 
-def _most(limit: JSON, _schema: JSONObject) -> Check:
-    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
-        if len(value) > limit:
-            text = f"{len(value)}: must have at most {limit} items"
-            errors.append(FieldError(Kind.TOO_MANY, path, detail=text))
+def _least(what: str) -> Rule:
+    def rule(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldError | None:
+        shown = value if isinstance(value, str) else len(value)
+        return invalid(path, shown, f"{path} in body should {what.format(limit)}") if len(value) < limit else None
 
-    return check
-
-
-def _longest(limit: JSON, _schema: JSONObject) -> Check:
-    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
-        if len(value) > limit:
-            errors.append(FieldError(Kind.TOO_LONG, path, detail=f"may not be more than {limit} bytes"))
-
-    return check
+    return rule
 
 
-LIMITS: dict[str, Callable[[JSON, JSONObject], Check]] = {
-    "minimum": _minimum,
-    "maximum": _maximum,
+def _most(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldError | None:
+    text = f"{len(value)}: must have at most {limit} items"
+    return FieldError(Kind.TOO_MANY, path, detail=text) if len(value) > limit else None
+
+
+def _longest(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldError | None:
+    text = f"may not be more than {limit} bytes"
+    return FieldError(Kind.TOO_LONG, path, detail=text) if len(value) > limit else None
+
+
+LIMITS: dict[str, Rule] = {
+    "minimum": _bounded("greater", 1, "exclusiveMinimum"),
+    "maximum": _bounded("less", -1, "exclusiveMaximum"),
     "multipleOf": _multiple_of,
     "minLength": _least("be at least {} chars long"),
     "maxLength": _longest,
@@ -214,6 +192,14 @@ LIMITS: dict[str, Callable[[JSON, JSONObject], Check]] = {
     "minProperties": _least("have at least {} properties"),
     "maxProperties": _most,
 }
+
+
+def _limited(rule: Rule, limit: JSON, schema: JSONObject) -> Check:
+    def check(value: JSON, path: str, errors: list[FieldError]) -> None:
+        if (error := rule(value, limit, path, schema)) is not None:
+            errors.append(error)
+
+    return check
 
 
 def _combinations(schema: JSONObject, compiler: Compiler) -> Iterator[Check]:

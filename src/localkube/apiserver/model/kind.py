@@ -84,11 +84,6 @@ class Alias:
     from_stored: Callable[[JSONObject], JSONObject]
 
 
-def no_warnings(_obj: JSONObject) -> Sequence[str]:
-    """Return no warnings."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """One served resource.
@@ -119,7 +114,7 @@ class Kind:
     blank: JSONObject = field(default_factory=dict)
     alias: Alias | None = None
     lazily_owned: bool = False
-    warnings: Callable[[JSONObject], Sequence[str]] = no_warnings
+    warnings: Callable[[JSONObject], Sequence[str]] = lambda _obj: ()
     description: str = ""
     published: JSONObject | None = None
 

@@ -103,17 +103,17 @@ def _ordered(merged: list[JSON], order: list[JSON], original: list[JSON], key: s
     """Sort the items named by `order` in that order; the others stay before the items that they preceded originally."""
     key_of: Callable[[JSON], JSON] = (lambda item: _key_of(item, key)) if key else (lambda item: item)
     wanted, before = [key_of(entry) for entry in order], [key_of(entry) for entry in original]
+
+    def precedes(left: JSON, right: JSON) -> bool:
+        return left in before and right in before and before.index(left) < before.index(right)
+
     named = sorted((item for item in merged if key_of(item) in wanted), key=lambda item: wanted.index(key_of(item)))
     result: list[JSON] = []
     for item in (item for item in merged if key_of(item) not in wanted):
-        while named and not _precedes(key_of(item), key_of(named[0]), before):
+        while named and not precedes(key_of(item), key_of(named[0])):
             result.append(named.pop(0))
         result.append(item)
     return result + named
-
-
-def _precedes(left: JSON, right: JSON, order: list[JSON]) -> bool:
-    return left in order and right in order and order.index(left) < order.index(right)
 
 
 def _retain(target: JSONObject, patch: JSONObject) -> JSONObject:

@@ -151,14 +151,12 @@ def _first_seen(event: JSONObject, now: datetime) -> str:
     return table.age(first, now)
 
 
+def _about(event: JSONObject) -> JSONObject:
+    return event.get("involvedObject") or event.get("regarding") or {}
+
+
 def _event_object(event: JSONObject, _now: datetime) -> str:
-    about = event.get("involvedObject") or event.get("regarding") or {}
-    return f"{about.get('kind', '').lower()}/{about.get('name', '')}"
-
-
-def _event_part(event: JSONObject, _now: datetime) -> str:
-    about = event.get("involvedObject") or event.get("regarding") or {}
-    return str(about.get("fieldPath", ""))
+    return f"{_about(event).get('kind', '').lower()}/{_about(event).get('name', '')}"
 
 
 def _event_source(event: JSONObject, _now: datetime) -> str:
@@ -197,7 +195,7 @@ EVENTS = (
     column("Type", at("type", "")),
     column("Reason", at("reason", "")),
     column("Object", _event_object),
-    column("Subobject", _event_part, wide=True),
+    column("Subobject", lambda event, _: str(_about(event).get("fieldPath", "")), wide=True),
     column("Source", _event_source, wide=True),
     column("Message", lambda event, _: str(event.get("message") or event.get("note") or "").strip()),
     column("First Seen", _first_seen, wide=True),

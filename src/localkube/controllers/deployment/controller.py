@@ -30,7 +30,7 @@ class Deployments:
         """Return the watches, with the Deployments that a change affects."""
         return (
             Watch(self.deployments, lambda change: [meta.key(change.object)]),
-            Watch(self.sets, self._deployments_of_set),
+            Watch(self.sets, lambda change: controllerrefs.affected(change, self.deployments)),
             Watch(self.pods, self._deployments_of_ended_pod),
         )
 
@@ -68,26 +68,10 @@ class Deployments:
             collisions += 1
         return collisions
 
-    def _deployments_of_set(self, change: Change) -> Iterator[ObjectKey]:
-        for replicaset in (change.old, change.new):
-            if replicaset is not None:
-                yield from _owner_keys(replicaset)
-        if change.new is not None and not meta.controller_of(change.new):
-            for deployment in self.deployments.store.list():
-                same = meta.namespace(deployment) == meta.namespace(change.new)
-                if same and controllerrefs.selector_of(deployment).matches(meta.labels(change.new)):
-                    yield meta.key(deployment)
-
     def _deployments_of_ended_pod(self, change: Change) -> Iterator[ObjectKey]:
         """Yield the Deployment whose new pods may wait for the end of this one."""
         owner = meta.controller_of(change.object)
         if owner and (change.new is None or podhealth.is_finished(change.new)):
             replicaset = self.sets.store.get(ObjectKey(meta.namespace(change.object), owner["name"]))
             if replicaset is not None and meta.uid(replicaset) == owner["uid"]:
-                yield from _owner_keys(replicaset)
-
-
-def _owner_keys(replicaset: JSONObject) -> Iterator[ObjectKey]:
-    owner = meta.controller_of(replicaset)
-    if owner and owner.get("kind") == DEPLOYMENTS.kind:
-        yield ObjectKey(meta.namespace(replicaset), owner["name"])
+                yield from controllerrefs.owner_keys(replicaset, DEPLOYMENTS)

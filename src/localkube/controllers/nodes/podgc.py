@@ -36,7 +36,8 @@ class PodGarbageCollector:
 
     def watches(self) -> tuple[Watch, ...]:
         """Return the watches, with the nodes that a change affects."""
-        return Watch(self.nodes, _lost_node), Watch(self.pods, self._unknown_node)
+        lost_node = Watch(self.nodes, lambda change: [meta.key(change.object)] if change.new is None else [])
+        return lost_node, Watch(self.pods, self._unknown_node)
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Remove the pods of one node, if it was deleted."""
@@ -59,7 +60,3 @@ class PodGarbageCollector:
         except NotFoundError:
             return True
         return False
-
-
-def _lost_node(change: Change) -> list[ObjectKey]:
-    return [meta.key(change.object)] if change.new is None else []

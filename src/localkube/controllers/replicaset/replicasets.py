@@ -89,13 +89,7 @@ class ReplicaSets:
         yield meta.key(change.object)
 
     def _sets_of_pod(self, change: Change) -> Iterator[ObjectKey]:
-        for pod in (change.old, change.new):
-            owner = meta.controller_of(pod) if pod is not None else None
-            if pod is not None and owner and owner.get("kind") == REPLICA_SETS.kind:
-                self._unseen.get(UID(owner["uid"]), {}).pop(meta.name(pod), None)
-                yield ObjectKey(meta.namespace(pod), owner["name"])
-        if change.new is not None and not meta.controller_of(change.new):
-            for replicaset in self.sets.store.list():
-                same = meta.namespace(replicaset) == meta.namespace(change.new)
-                if same and controllerrefs.selector_of(replicaset).matches(meta.labels(change.new)):
-                    yield meta.key(replicaset)
+        owner = meta.controller_of(change.object)
+        if owner:
+            self._unseen.get(UID(owner["uid"]), {}).pop(meta.name(change.object), None)
+        yield from controllerrefs.affected(change, self.sets)

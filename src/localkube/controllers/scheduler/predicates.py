@@ -3,7 +3,7 @@
 The checks are in the order of kube-scheduler's filter plugins; the first one that fails gives the node's reason.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -61,7 +61,9 @@ def free_ports(pod: PodInfo, node: NodeState) -> list[str]:
 
 def fit(pod: PodInfo, node: NodeState) -> list[str]:
     """NodeResourcesFit: every resource that the node has too little of."""
-    return list(_shortages(pod, node))
+    asked = [(name, amount) for name, amount in pod.requests.items() if amount]
+    short = (name for name, amount in asked if amount + node.used[name] > node.allocatable.get(name, 0))
+    return ["Too many pods" if name == "pods" else f"Insufficient {name}" for name in short]
 
 
 NODE_CHECKS: Final[tuple[tuple[Cause, Check], ...]] = (
@@ -71,12 +73,6 @@ NODE_CHECKS: Final[tuple[tuple[Cause, Check], ...]] = (
     (Cause.RESOURCES, free_ports),
     (Cause.RESOURCES, fit),
 )
-
-
-def _shortages(pod: PodInfo, node: NodeState) -> Iterator[str]:
-    for name, asked in pod.requests.items():
-        if asked and asked + node.used[name] > node.allocatable.get(name, 0):
-            yield "Too many pods" if name == "pods" else f"Insufficient {name}"
 
 
 def _clash(left: Port, right: Port) -> bool:

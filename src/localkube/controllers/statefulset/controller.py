@@ -46,7 +46,7 @@ class StatefulSets:
             Watch(self.sets, lambda change: [meta.key(change.object)]),
             Watch(self.pods, self._sets_of_pod),
             Watch(self.claims, self._sets_of_lost_claim),
-            Watch(self.revisions, lambda change: _owner_keys(change.object)),
+            Watch(self.revisions, lambda change: controllerrefs.owner_keys(change.object, STATEFULSETS)),
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
@@ -143,7 +143,7 @@ class StatefulSets:
         for pod in (change.old, change.new):
             if pod is None:
                 continue
-            yield from _owner_keys(pod)
+            yield from controllerrefs.owner_keys(pod, STATEFULSETS)
             for parent in orphan_pod_index(pod):
                 yield ObjectKey(*parent.split("/"))
 
@@ -154,10 +154,3 @@ class StatefulSets:
         for statefulset in self.sets.store.list():
             if meta.namespace(statefulset) == meta.namespace(change.object) and podclaims.templates(statefulset):
                 yield meta.key(statefulset)
-
-
-def _owner_keys(obj: JSONObject) -> Iterator[ObjectKey]:
-    reference = meta.controller_of(obj)
-    kind = (reference.get("apiVersion"), reference.get("kind")) if reference else None
-    if reference and kind == (STATEFULSETS.api_version, STATEFULSETS.kind):
-        yield ObjectKey(meta.namespace(obj), reference.get("name", ""))

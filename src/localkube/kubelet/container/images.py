@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.pod.podstatus import STUB_IMAGE
 from localkube.kubelet.spec import podspec, scripts
 
 PATIENCE: Final = 5.0
@@ -57,15 +56,6 @@ class ProgramSource:
     def directory(self) -> Path | None:
         """Return the directory that replaces the image, None if there is none."""
         return self.folder or self.environment or self.root
-
-
-@dataclass(frozen=True, slots=True)
-class Stub:
-    """The replacement of a container that cannot run here: a server on these ports; for init containers, none."""
-
-    image_id: str
-    argv: tuple[str, ...]
-    ports: tuple[int, ...]
 
 
 def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:
@@ -190,16 +180,18 @@ def _is_executable(root: Path, path: str) -> bool:
     return os.access(file, os.X_OK) and os.path.isfile(file) if root == Path("/") else os.path.lexists(file)
 
 
-def stub(pod: JSONObject, container: JSONObject, why: str) -> Stub:
-    """Return the stub of a container: it answers on the ports that the container declares or is probed on."""
+def stub(pod: JSONObject, container: JSONObject, why: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the command and the ports of the stub of a container that cannot run here.
+
+    Without a command it is a server on the ports that the container declares or is probed on; init containers need none.
+    """
     image = container.get("image") or ""
-    image_id = f"{STUB_IMAGE}{image}"
     is_init = any(other["name"] == container["name"] for other in podspec.init_containers(pod))
     if is_init and not podspec.is_sidecar(container, pod):
-        return Stub(image_id, ("/bin/sh", "-c", 'echo "$0"', f"stub: init container of {image} did nothing: {why}"), ())
+        return ("/bin/sh", "-c", 'echo "$0"', f"stub: init container of {image} did nothing: {why}"), ()
     probed = [_probed_port(container, probe) for _, probe in podspec.probes(container)]
     ports = {*podspec.declared_ports(container), *(port for port in probed if port)}
-    return Stub(image_id, (), tuple(sorted(ports)))
+    return (), tuple(sorted(ports))
 
 
 def _probed_port(container: JSONObject, probe: JSONObject) -> int:

@@ -18,6 +18,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import images
 from localkube.kubelet.container.images import ProgramSource, UnrunnableError
+from localkube.kubelet.pod.podstatus import STUB_IMAGE
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Capabilities, Mount
 from localkube.kubelet.spec import environment, podspec, probes
@@ -124,17 +125,17 @@ def _mounted(container: JSONObject) -> list[str]:
 
 
 def _stub(container: JSONObject, context: Context, settings: KubeletSettings, why: str) -> Launch:
-    stub = images.stub(context.pod, container, why)
+    argv, ports = images.stub(context.pod, container, why)
     base = environment.host_variables(settings.host_environment, own_root=False)
     env = environment.build(container, replace(context, lenient=True), base)
     kept = {key: value for key, value in container.items() if key != "lifecycle"}
     unmade = [f"{kind}Probe" for kind, probe in podspec.probes(container) if probe.get("exec") or probe.get("grpc")]
     return Launch(
         container={key: value for key, value in kept.items() if key not in unmade},
-        image_id=stub.image_id,
-        argv=stub.argv,
+        image_id=f"{STUB_IMAGE}{container.get('image') or ''}",
+        argv=argv,
         env=env | {"PATH": base["PATH"]},
-        stub_ports=stub.ports,
+        stub_ports=ports,
     )
 
 

@@ -168,12 +168,13 @@ def is_settled(pod: JSONObject, state: PodState) -> bool:
     """Return whether the pod is finished: all regular containers ended for good, or an init container failed for good."""
     if state.restarted_by:
         return False
-    if any(_failed_for_good(pod, container, state) for container in podspec.init_containers(pod)):
-        return True
-    return all(
-        _ended_for_good(pod, container, state.containers[container["name"]])
-        for container in podspec.regular_containers(pod)
+    initial, regular = (
+        [(one, state.containers[one["name"]]) for one in containers]
+        for containers in (podspec.init_containers(pod), podspec.regular_containers(pod))
     )
+    if any(not current.passed and _ended_for_good(pod, one, current) for one, current in initial):
+        return True
+    return all(_ended_for_good(pod, one, current) for one, current in regular)
 
 
 def _restart_all(pod: JSONObject, state: PodState) -> Decision | None:
@@ -193,11 +194,6 @@ def _end_all(state: PodState) -> Decision:
     if not live:
         return Decision((StartOver(),))
     return Decision(tuple(Kill(one.name) for one in live if one.container_id and not one.killed))
-
-
-def _failed_for_good(pod: JSONObject, container: JSONObject, state: PodState) -> bool:
-    current = state.containers[container["name"]]
-    return not current.passed and _ended_for_good(pod, container, current)
 
 
 def _ended_for_good(pod: JSONObject, container: JSONObject, current: ContainerState) -> bool:
@@ -229,17 +225,11 @@ def _set_up(state: PodState, now: datetime) -> Decision:
 
 
 def _advance(pod: JSONObject, state: PodState, now: datetime) -> Decision:
-    decisions = []
-    for container in _startable(pod, state):
-        current = state.containers[container["name"]]
-        decisions.append(_keep(pod, container, current, now))
-    if any(current.phase is Phase.STARTING for current in state.containers.values()):
-        decisions = [_without_starts(decision) for decision in decisions]
-    return _combine(decisions)
-
-
-def _without_starts(decision: Decision) -> Decision:
-    return Decision(tuple(step for step in decision.steps if not isinstance(step, Start)), decision.wake_at)
+    startable = _startable(pod, state)
+    combined = _combine(_keep(pod, one, state.containers[one["name"]], now) for one in startable)
+    if not any(current.phase is Phase.STARTING for current in state.containers.values()):
+        return combined
+    return Decision(tuple(step for step in combined.steps if not isinstance(step, Start)), combined.wake_at)
 
 
 def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
