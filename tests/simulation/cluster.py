@@ -10,12 +10,12 @@ transport with faults of its own, and randomness of its own, so that a seed deci
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import structlog
 from tests.simulation import product
@@ -288,6 +288,10 @@ async def running(settings: Settings, trace: Trace, directory: Path) -> AsyncIte
             await world.stop()
 
 
+Running: TypeAlias = Callable[[Settings, Trace, Path], AbstractAsyncContextManager[Any]]
+"""Runs a cluster, which scenarios see as the kind of world that it is."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a simulation leaves."""
@@ -296,14 +300,16 @@ class Outcome:
     state: dict[str, JSONObject]
 
 
-def simulate(scenario: Callable[[World], Awaitable[None]], settings: Settings | None = None) -> Outcome:
-    """Run a scenario in virtual time, and return the trace and the state at its end."""
+def simulate(
+    scenario: Callable[[Any], Awaitable[None]], settings: Settings | None = None, run_world: Running = running
+) -> Outcome:
+    """Run a scenario in virtual time, in a cluster that `run_world` runs; return the trace and the state at its end."""
     trace, chosen = Trace(), settings or Settings()
     trace.seed = chosen.seed
 
     async def body() -> Outcome:
         with TemporaryDirectory() as directory:
-            async with running(chosen, trace, Path(directory)) as world:
+            async with run_world(chosen, trace, Path(directory)) as world:
                 await scenario(world)
                 assert list(world.torn.groups()) == []
                 return Outcome(trace, await world.state())

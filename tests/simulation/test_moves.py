@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from tests.simulation.checks.moves import Moves, MovesAmongOthers
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, simulate
 from tests.simulation.evictors import set_cordoned
 from tests.simulation.faults import Schedule
-from tests.simulation.schedules import plantedmoves
+from tests.simulation.schedules import lean, plantedmoves
+from tests.simulation.schedules.kubelet import NODES
+from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.workloads import groups, template
 
 from kuberuntime import timeouts
@@ -26,12 +28,9 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.kinds.managed import OptIns, managed
-from localkube.controllers.nodes.nodes import NodeSettings
-from localkube.kubelet.processes.runner import Exit
 
-REPLICAS = 6
+REPLICAS = 4
 SIZE = 2
-NODES = 5
 STEPS = 8
 SEEDS = range(int(os.environ.get("SEEDS", "1")))
 LONG = 600.0
@@ -46,14 +45,23 @@ def moving(identity: str, limit: int) -> JSONObject:
     return lws
 
 
-async def close_in_passing(world: World, node: str, random: Random) -> None:
+async def begin(world: LeanWorld, spec: JSONObject) -> None:
+    """Start a manager, and create the LeaderWorkerSet."""
+    if meta.spec(spec)["groupIdentity"] == "Hash":
+        await world.start_deployments()
+    world.start_manager("manager-0", world.settings.managers[0])
+    await world.create(spec)
+    await world.ready()
+
+
+async def close_in_passing(world: LeanWorld, node: str, random: Random) -> None:
     """Cordon a node, and open it again soon."""
     await set_cordoned(world, node, cordoned=True)
     await asyncio.sleep(random.choice((0.0, 0.05, 1.0)))
     await set_cordoned(world, node, cordoned=False)
 
 
-async def kill(world: World, random: Random) -> None:
+async def kill(world: LeanWorld, random: Random) -> None:
     """Kill or freeze the manager now and then."""
     for _ in range(random.choice((0, 1, 4))):
         await asyncio.sleep(random.choice((0.0, 0.1, 2.0)))
@@ -63,12 +71,11 @@ async def kill(world: World, random: Random) -> None:
             world.managers["manager-0"].freeze(random.choice((0.5, 4.0)))
 
 
-async def live(world: World, random: Random, found: Moves, spec: JSONObject) -> None:
+async def live(world: LeanWorld, random: Random, found: Moves, spec: JSONObject) -> None:
     """Close nodes; in the end they are empty, each group there was moved once, no other one was, and nothing stays."""
     world.observe(PODS, found.pod_changed)
-    await world.create(spec)
-    await world.ready()
-    chosen = [f"node-{index}" for index in random.sample(range(NODES), random.choice((1, 2, 3)))]
+    await begin(world, spec)
+    chosen = random.sample(NODES, random.choice((1, 2, 3)))
     closed, passing = chosen[:2], chosen[2:]
     must, may = found.on(*closed), found.on(*chosen)
     async with timeouts.within(LONG), asyncio.TaskGroup() as users:
@@ -95,7 +102,7 @@ def play(seed: int, identity: str, limit: int) -> Moves:
     random = Random(f"{seed} {identity} {limit}")
     found = Moves(REPLICAS, SIZE, limit)
     faulty = Schedule(latency=(0.001, 0.02), rate=0.02)
-    simulate(lambda world: live(world, random, found, moving(identity, limit)), settings(seed, faulty))
+    simulate(lambda world: live(world, random, found, moving(identity, limit)), settings(seed, faulty), lean.running)
     return found
 
 
@@ -105,7 +112,6 @@ def settings(seed: int, manager: Schedule) -> Settings:
         seed=seed,
         managers=(manager,),
         others=Schedule(latency=(0.001, 0.02)),
-        nodes=NodeSettings(count=NODES),
         kinds=managed(opted=OptIns(maintenance=MaintenanceSettings())),
     )
 
@@ -118,14 +124,13 @@ def test_no_more_groups_are_away_than_may_be_and_each_moves_once(seed: int, limi
     assert play(seed, identity, limit).broken == []
 
 
-async def end_a_process(world: World, random: Random, found: MovesAmongOthers) -> None:
-    """End the process of any pod with an error."""
+async def end_a_process(world: LeanWorld, random: Random, found: MovesAmongOthers) -> None:
+    """Let a container of any pod end with an error."""
     found.disturbed()
-    if processes := sorted(world.runner.processes):
-        world.runner.end(random.choice(processes), Exit(1))
+    world.kubelet.restart(random.choice(sorted(await world.uids())))
 
 
-async def mark_a_leader(world: World, random: Random) -> str:
+async def mark_a_leader(world: LeanWorld, random: Random) -> str:
     """Ask for the move of any group; return the UID of its leader."""
     leader = random.choice([pod for pod in await world.objects(PODS) if groupname.is_leader(pod)])
     patch = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.MOVE_GROUP: "true"}}}
@@ -136,16 +141,15 @@ async def mark_a_leader(world: World, random: Random) -> str:
     return meta.uid(leader)
 
 
-async def live_among_others(world: World, random: Random, found: MovesAmongOthers, spec: JSONObject) -> None:
+async def live_among_others(world: LeanWorld, random: Random, found: MovesAmongOthers, spec: JSONObject) -> None:
     """Close and open nodes, roll, fail, scale and mark; in the end closed nodes are empty, and marked leaders are gone."""
     world.observe(PODS, found.pod_changed)
-    await world.create(spec)
-    await world.ready()
+    await begin(world, spec)
     closed, marked = set[str](), set[str]()
     for step in range(STEPS):
         match random.choice(["close", "close", "open", "roll", "fail", "scale", "mark", "kill"]):
-            case "close" if len(closed) < NODES - 2:
-                closed.add(node := f"node-{random.randrange(NODES)}")
+            case "close" if len(closed) < len(NODES) - 1:
+                closed.add(node := random.choice(NODES))
                 await set_cordoned(world, node, cordoned=True)
             case "open" if closed:
                 closed.remove(node := random.choice(sorted(closed)))
@@ -175,13 +179,13 @@ def play_among_others(seed: int, identity: str, limit: int) -> MovesAmongOthers:
     random = Random(f"among {seed} {identity} {limit}")
     seen: list[MovesAmongOthers] = []
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: LeanWorld) -> None:
         seen.append(MovesAmongOthers(REPLICAS, SIZE, limit, world.clock.monotonic))
         spec = moving(identity, limit)
         spec["metadata"]["annotations"] |= {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "2s"}
         await live_among_others(world, random, seen[0], spec)
 
-    simulate(scenario, settings(seed, Schedule(latency=(0.001, 0.02))))
+    simulate(scenario, settings(seed, Schedule(latency=(0.001, 0.02))), lean.running)
     return seen[0]
 
 

@@ -37,6 +37,7 @@ class MaintenanceNodes:
 
     def __init__(self, caches: Caches, settings: MaintenanceSettings) -> None:
         self._nodes, self._pods = caches[indexes.CLOSABLE_NODE_CACHE], caches[POD_CACHE]
+        self._statefulsets = caches[indexes.STATEFULSET_CACHE].store
         self._settings = settings
         self._closed: dict[str, tuple[JSONObject, ...]] = {}
         self._nodes.subscribe(self._node_changed)
@@ -49,9 +50,19 @@ class MaintenanceNodes:
             return found
         for node, taints in self._closed.items():
             for pod in self._pods.store.by_index(indexes.BY_NODE, node):
-                if indexes.lws_key(pod) == key and must_leave(pod, taints):
+                if indexes.lws_key(pod) == key and must_leave(pod, taints) and self._is_of_living(pod):
                     found.setdefault(groupname.leader_of(pod), set()).add(node)
         return found
+
+    def _is_of_living(self, pod: JSONObject) -> bool:
+        """Return whether a pod is of the group that is there: workers of a leader that was replaced are about to go."""
+        if groupname.is_leader(pod):
+            return True
+        leader = self._pods.store.get(ObjectKey(meta.namespace(pod), groupname.leader_of(pod)))
+        workers = None if leader is None else indexes.find_workers(leader, self._statefulsets)
+        if leader is None or workers is None or meta.is_of_predecessor(workers, leader):
+            return False
+        return meta.is_controlled(pod, workers)
 
     def _nodes_of(self, leader: JSONObject) -> set[str]:
         """Return the nodes of a marked leader's group."""

@@ -4,13 +4,20 @@ In: changes of pods, in the order in which the API server commits them. Out: sen
 leader until as many groups are whole as there shall be.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
+from tests.simulation.checks.facts import Group, Target
+from tests.simulation.checks.invariants import Invariants
+
+from kuberuntime.client.transport import Request
+from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname
-from localkube.apiserver.storage.store import Change
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from localkube.apiserver.storage.store import Change, Store
 
 
 class Moves:
@@ -80,6 +87,51 @@ class MovesAmongOthers(Moves):
         self.judged += before > self._whole() and not is_fresh
         if before == self._whole() or is_fresh:
             del self.broken[found:]
+
+
+class MoveInvariants(Invariants):
+    """Checks random schedules in which groups move: only those that have to leave do so, within the bounds of rollouts, and all of them.
+
+    A manager may not have heard yet that a node was opened.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        super().__init__(store, clock)
+        self._closed: set[str] = set()
+        self._opened: dict[str, float] = {}
+
+    def close(self, node: str, *, closed: bool) -> None:
+        """Note that a node is closed, or opened again."""
+        if closed:
+            self._closed.add(node)
+        elif node in self._closed:
+            self._closed.remove(node)
+            self._opened[node] = self._clock.monotonic()
+
+    def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
+        group = self.facts.group_of(leader)
+        if group is None or not self._has_to_leave(group, self._closed | self._just_opened()):
+            super()._check_leader_deletion(actor, target, request, leader)
+
+    def unanswered_failures(self) -> list[str]:
+        """Return also the groups at rest that have to leave nodes, where all groups are available, and no update is held back."""
+        groups = self.facts.groups()
+        sets = self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()
+        is_whole = all(group.is_available and not self.facts.is_outdated(group.leader) for group in groups.values())
+        left = [f"group {index} was not moved" for index, group in sorted(groups.items())
+                if is_whole and self._has_to_leave(group, self._closed)]  # fmt: skip
+        told = [f"{meta.name(lws)} reports moves, and no group has to leave" for lws in sets
+                if meta.is_condition_true(lws, MOVE_IN_PROGRESS.type)
+                and not any(self._has_to_leave(group, self._closed) for group in groups.values())]  # fmt: skip
+        return [*super().unanswered_failures(), *left, *told]
+
+    def _just_opened(self) -> set[str]:
+        return {node for node, at in self._opened.items() if self._clock.monotonic() - at < FRESH}
+
+    def _has_to_leave(self, group: Group, nodes: Collection[str]) -> bool:
+        pods = (group.leader, *group.workers)
+        is_marked = labels.MOVE_GROUP in meta.annotations(group.leader)
+        return is_marked or any(meta.spec(pod).get("nodeName") in nodes for pod in pods)
 
 
 def _stays(pod: JSONObject) -> bool:

@@ -18,6 +18,7 @@ from tests.simulation.schedules.gangs import play_gangs
 from tests.simulation.schedules.inplace import play_in_place
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.misuse import play_misuse
+from tests.simulation.schedules.moving import play_moves
 from tests.simulation.schedules.playing import Verdict, caught, play_family, play_reference
 from tests.simulation.schedules.randomkeys import play_random_keys
 from tests.simulation.states import differences
@@ -39,12 +40,16 @@ GANGS: Final = "gangs"
 IN_PLACE: Final = "in place"
 """What the names of families begin with that are updated in place."""
 
+MOVES: Final = "moves"
+"""What the names of families begin with whose groups move off closed nodes."""
+
 KINDS: Final = {
     MISUSE: play_misuse,
     CLOCKS: play_clocks,
     RANDOM_KEYS: play_random_keys,
     GANGS: play_gangs,
     IN_PLACE: play_in_place,
+    MOVES: play_moves,
 }
 """How families are played, by what their names begin with."""
 
@@ -124,7 +129,7 @@ class Part:
     """What is played: branches of families, with a bug planted where one is named."""
 
     families: Sequence[int | str]
-    """Numbers of random families, names of scenarios with a death at every write, and `misuse`, `clocks`, `keys`, `gangs` or `in place` with a number."""
+    """Numbers of random families, names of scenarios with a death at every write, and `misuse`, `clocks`, `keys`, `gangs`, `in place` or `moves` with a number."""
     branches: Sequence[int]
     """Of each family. Of a named scenario: one means undisturbed only, more mean all deaths."""
     bug: str | None = None

@@ -14,6 +14,7 @@ from tests.simulation.schedules.campaign import (
     GANGS,
     IN_PLACE,
     MISUSE,
+    MOVES,
     RANDOM_KEYS,
     Part,
     Summary,
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keys", type=int, default=0, help="so many schedules of groups with random keys, too")
     parser.add_argument("--gangs", type=int, default=0, help="so many schedules with spec.scheduling, too")
     parser.add_argument("--in-place", type=int, default=0, help="so many schedules of updates in place, too")
+    parser.add_argument("--moves", type=int, default=0, help="so many schedules of closed nodes, too")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--bug", choices=sorted(planted.BUGS), help="plant a bug first")
     parser.add_argument("--hunt", action="store_true", help="find each of the planted bugs, or the one named")
@@ -116,6 +118,7 @@ def _play(options: argparse.Namespace) -> int:
         RANDOM_KEYS: options.keys,
         GANGS: options.gangs,
         IN_PLACE: options.in_place,
+        MOVES: options.moves,
     }
     for kind, schedules in kinds.items():
         families += [f"{kind}{options.first + number}" for number in range(-(-schedules // BRANCHES))]

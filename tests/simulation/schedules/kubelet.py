@@ -2,7 +2,7 @@
 
 It writes to the store as the kubelet writes through the API, in the order in which a kubelet does, but without
 containers, volumes and log files: a schedule of some seconds has some hundred of its steps.
-Scheduling gates, readiness gates and PodGroups (`podgroups.py`) are respected.
+Cordons, scheduling gates, readiness gates and PodGroups (`podgroups.py`) are respected.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podstate import ALL_RESTARTED
+from kuberuntime.objects.resources import NODES as NODE_KIND
 from kuberuntime.objects.resources import PODS
 from kuberuntime.objects.timestamps import render
 from localkube.apiserver.storage.store import Change, Store, StoreKey
@@ -146,8 +147,9 @@ class ModelKubelet:
             return
         if meta.status(pod).get("phase") == "Failed":  # evicted before it ran
             return
-        free = [node for node in NODES if node not in self.lost]
+        free = [node for node in NODES if node not in self.lost and not self._is_cordoned(node)]
         if not free:
+            self._later(self.pace.start, self._start, pod)
             return
         if not link_of(pod):
             self._put(self._bind(pod, free), self._status(pod, ready=True, restarts=0))
@@ -215,6 +217,10 @@ class ModelKubelet:
                 self._store.update(StoreKey(RESOURCE, meta.namespace(pod), name), pod | {"metadata": metadata}, pod)
             return
         self._store.delete(StoreKey(RESOURCE, meta.namespace(pod), name), pod)
+
+    def _is_cordoned(self, node: str) -> bool:
+        known = self._store.get(StoreKey(NODE_KIND.group_resource, "", node))
+        return known is not None and bool(meta.spec(known).get("unschedulable"))
 
     def _is_lost(self, pod: JSONObject) -> bool:
         return meta.spec(pod).get("nodeName") in self.lost

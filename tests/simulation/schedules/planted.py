@@ -11,7 +11,14 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
-from tests.simulation.schedules import plantedbudgets, plantedgangs, plantedinplace, plantedkeys, plantedrestarts
+from tests.simulation.schedules import (
+    plantedbudgets,
+    plantedgangs,
+    plantedinplace,
+    plantedkeys,
+    plantedmoves,
+    plantedrestarts,
+)
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client import requests
@@ -351,6 +358,9 @@ BUGS: Final = {
         Bug(plantedrestarts.tolerates_nothing, "restart in place.0"),
         Bug(plantedrestarts.waits_for_ever, "restart in vain.0"),
         Bug(plantedrestarts.never_sees_ready_pods, "restart in place.0"),
+        Bug(plantedmoves.moves_all_at_once, "moves2.1"),
+        Bug(plantedmoves.never_moves, "moves1.2"),
+        Bug(plantedmoves.forgets_who_is_away, "moves2.1"),
         Bug(plantedgangs.leaves_pod_groups, "fail in gangs.0"),
         Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
         Bug(plantedgangs.asks_for_all_at_once, "resize the whole.0"),

@@ -9,6 +9,7 @@ import pytest
 from tests.simulation.virtualtime import VirtualClock, run
 
 from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Query
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -43,8 +44,8 @@ class LosingTransport(InProcessTransport):
         raise ConnectionResetError
 
 
-def connected(answer: Any) -> Any:
-    raise AssertionError(answer)
+def connected(path: str, query: Query, protocol: str) -> Any:
+    raise AssertionError((path, query, protocol))
 
 
 @asynccontextmanager

@@ -1,0 +1,105 @@
+"""LeaderWorkerSets whose groups move off closed nodes.
+
+In: families as `playing.py` has them. Beside what happens to every LeaderWorkerSet, nodes are closed and opened again, and groups are
+marked to move, also while a rollout is under way.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+import msgspec
+from tests.simulation.checks.moves import MoveInvariants
+from tests.simulation.evictors import set_cordoned
+from tests.simulation.schedules import faultplans, happenings
+from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules.happenings import Happening, Play
+from tests.simulation.schedules.kubelet import NODES, SLOW_PODS
+from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.playing import draw_leaderworkerset, draw_script, play
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.maintenance.maintenancesettings import ON, MaintenanceSettings
+from leaderworkerset.kinds.managed import OptIns, managed
+
+CLOSABLE: Final = NODES[1:]
+"""The nodes that are closed; the first one always takes pods, but where it is lost."""
+
+
+async def close(play: Play) -> None:
+    """Close a node."""
+    await _set(play, play.random.choice(CLOSABLE), closed=True)
+
+
+async def open_again(play: Play) -> None:
+    """Open a node."""
+    await _set(play, play.random.choice(CLOSABLE), closed=False)
+
+
+async def close_in_passing(play: Play) -> None:
+    """Close a node, and open it while groups begin to move."""
+    node = play.random.choice(CLOSABLE)
+    await _set(play, node, closed=True)
+    await asyncio.sleep(play.random.choice((0.0, 0.05, 1.0, 4.0)))
+    await _set(play, node, closed=False)
+
+
+async def roll_and_close(play: Play) -> None:
+    """Ask for another image, and close a node while that is under way."""
+    await happenings.roll(play)
+    await asyncio.sleep(play.random.uniform(0.0, 3.0))
+    await close(play)
+
+
+async def mark(play: Play) -> None:
+    """Ask for the move of any group."""
+    leaders = [pod for pod in play.pods() if groupname.is_leader(pod)]
+    if leaders:
+        leader = play.random.choice(leaders)
+        play.note("user", "marks", f"pod {meta.name(leader)}")
+        patch: JSONObject = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.MOVE_GROUP: "true"}}}
+        await play.attempt(play.world.client.patch(PODS, meta.key(leader), patch, kind="merge"))
+
+
+MOVES: Final[Sequence[Happening]] = (close, close, open_again, close_in_passing, roll_and_close, mark)
+EDITS: Final[Sequence[Happening]] = (*happenings.EDITS, *MOVES, *MOVES)
+
+
+async def _set(play: Play, node: str, *, closed: bool) -> None:
+    assert isinstance(play.checks, MoveInvariants)
+    play.note("user", "closes" if closed else "opens", node)
+    play.checks.close(node, closed=closed)
+    await set_cordoned(play.world, node, cordoned=closed)
+
+
+async def play_moves(world: LeanWorld, name: str, branches: Sequence[int], send: Send) -> None:
+    """Play branches of a family; every verdict is sent."""
+    world.reseed(name)
+    random = Random(name)
+    lws = draw_leaderworkerset(random)
+    annotations = (lws["metadata"].get("annotations") or {}) | {labels.MOVE_OFF_CLOSED_NODES: ON}
+    managers = random.choice((1, 1, 2))
+    if random.random() < 0.5:
+        world.kubelet.pace = SLOW_PODS
+    kinds = managed(opted=OptIns(maintenance=MaintenanceSettings()))
+    world.settings = replace(world.settings, managers=(faultplans.CALM,) * managers, kinds=kinds)
+    for number in range(managers):
+        world.start_manager(f"manager-{number}", faultplans.CALM)
+    await asyncio.sleep(3.0)
+    await world.create(lws | {"metadata": lws["metadata"] | {"annotations": annotations}})
+    await world.at_rest()
+    for number in branches:
+        seed = f"{name}.{number}"
+
+        async def one(send: Send, seed: str = seed) -> None:
+            random = Random(seed)
+            script = draw_script(random, managers, None)
+            picked = [(0.0, random.choice(MOVES)), *happenings.draw(random, EDITS)]
+            send(msgspec.json.encode(await play(world, seed, replace(script, picked=picked), MoveInvariants)))
+
+        await branch(one, send)

@@ -1,0 +1,62 @@
+"""Which groups have to leave nodes, by what the caches hold."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from kuberuntime.cache import watch
+from kuberuntime.cache.cache import Writer
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.controllers import indexes
+from leaderworkerset.controllers.maintenancenodes import POD_CACHE, MaintenanceNodes
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+
+WEB: JSONObject = {"metadata": {"namespace": "default", "name": "web", "uid": "web"}}
+CLOSED: JSONObject = {"metadata": {"name": "node-1"}, "spec": {"unschedulable": True}}
+
+
+def obj(kind: str, name: str, uid: str, owner: tuple[str, str, str], rank: int = 0) -> JSONObject:
+    """Return an object of group 0; a pod of a rank of its own."""
+    named = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: str(rank)}
+    reference = {"apiVersion": "v1", "kind": owner[0], "name": owner[1], "uid": owner[2], "controller": True}
+    metadata = {"namespace": "default", "name": name, "uid": uid, "labels": named, "ownerReferences": [reference]}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": {"nodeName": f"node-{rank}"}}
+
+
+def leaving(leader: JSONObject, workers: JSONObject, worker: JSONObject) -> Any:
+    """Return the groups that have to leave node-1, on which the worker is."""
+    stores = {POD_CACHE.what: (leader, worker), indexes.STATEFULSET_CACHE.what: (workers,)}
+    found: dict[Any, Any] = {indexes.CLOSABLE_NODE_CACHE.what: SimpleNamespace(subscribe=lambda _: None)}
+    for cache in (indexes.POD_CACHE.united(POD_CACHE), indexes.STATEFULSET_CACHE):
+        store = Writer(cache.indexes)
+        for one in stores[cache.what]:
+            store.take(watch.Applied(one))
+        found[cache.what] = SimpleNamespace(store=store)
+
+    class Opened:
+        def __getitem__(self, cache: Any) -> Any:
+            return found[cache.what]
+
+    caches: Any = Opened()
+    nodes = MaintenanceNodes(caches, MaintenanceSettings(by_default=True))
+    nodes._node_changed(SimpleNamespace(new=CLOSED, object=CLOSED))  # type: ignore[arg-type]
+    return nodes.leaving(WEB)
+
+
+LEADER = obj("Pod", "web-0", "new", ("StatefulSet", "web", "leaders"))
+WORKERS = obj("StatefulSet", "web-0", "workers", ("Pod", "web-0", "new"))
+BEFORE = obj("StatefulSet", "web-0", "before", ("Pod", "web-0", "old"))
+
+
+def worker(statefulset: str) -> JSONObject:
+    return obj("Pod", "web-0-1", "worker", ("StatefulSet", "web-0", statefulset), rank=1)
+
+
+def test_a_group_with_a_worker_on_a_closed_node_has_to_leave_it() -> None:
+    assert leaving(LEADER, WORKERS, worker("workers")) == {"web-0": {"node-1"}}
+
+
+def test_a_new_leader_does_not_go_for_the_workers_of_the_one_before() -> None:
+    """They are about to go; the new leader was deleted once more, though it was nowhere yet."""
+    assert leaving(LEADER, WORKERS, worker("before")) == {}
+    assert leaving(LEADER, BEFORE, worker("before")) == {}
