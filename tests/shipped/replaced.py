@@ -171,6 +171,7 @@ REPLACED: Final = (
             "unit/kuberuntime/controller/test_eventrecorder.py",
             "unit/kuberuntime/controller/test_together.py",
             "unit/kuberuntime/fakes.py",
+            "unit/leaderworkerset/cli/rollouts/test_nodewrites.py",
             "unit/leaderworkerset/controllers/cluster.py",
             "unit/leaderworkerset/controllers/test_fairness.py",
             "unit/leaderworkerset/controllers/test_ignored.py",
