@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import NotFoundError
@@ -10,7 +10,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from localkube.faults.fault import Fault, FaultError
-from localkube.kubelet.processes.runner import ProcessRunner
+
+if TYPE_CHECKING:
+    from localkube.kubelet.processes.runner import ProcessRunner
 
 Undo: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -26,7 +28,7 @@ class PodsHere:
     """
 
     client: Client
-    runner: ProcessRunner
+    runner: "ProcessRunner"
     containers: Callable[[JSONObject], list[str]]
 
     async def pod(self, key: ObjectKey) -> JSONObject:
