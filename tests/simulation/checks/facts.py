@@ -168,10 +168,13 @@ class Facts:
     def may_be_broken(self, group: Group) -> bool:
         """Return whether a group of an older revision is there, stays, and is not available: no update waits for it."""
         pods = (group.leader, *group.workers)
-        workers = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.name(group.leader))
-        is_updating = bool(groupfacts.describe(group.leader, workers).updating)
-        is_staying = not is_updating and not any(map(meta.is_deleting, pods))
+        is_staying = not self.is_updating(group) and not any(map(meta.is_deleting, pods))
         return not group.is_available and is_staying and self.is_outdated(group.leader)
+
+    def is_updating(self, group: Group) -> bool:
+        """Return whether a group is on its way to another revision in place."""
+        workers = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.name(group.leader))
+        return bool(groupfacts.describe(group.leader, workers).updating)
 
     def is_outdated(self, leader: JSONObject) -> bool:
         """Return whether what keeps the leaders wants another revision than this leader has."""

@@ -4,7 +4,8 @@
   manager, but where no node can have these resources.
 - While a group is updated, its pods run different images; once the LeaderWorkerSet is at rest, all run what is declared, with
   the resources that are.
-- A group that is on its way is not one that nobody waits for: it counts against the bounds of the rollout.
+- A group that is on its way is not one that nobody waits for: it counts against the bounds of the rollout, from its mark on, when
+  others may be broken that are not once its containers end.
 """
 
 import json
@@ -13,13 +14,14 @@ from typing import Final
 from tests.simulation.checks.facts import Group, Index
 from tests.simulation.checks.invariants import PATCHED, Invariants, what
 
+from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset.revisions import COVERED
-from localkube.apiserver.storage.store import Change
+from localkube.apiserver.storage.store import Change, Store
 
 ENDED: Final = "OnDelete"
 
@@ -29,10 +31,22 @@ class InPlaceInvariants(Invariants):
 
     patched = PATCHED | {PODS.group_resource}
 
+    def __init__(self, store: Store, clock: Clock) -> None:
+        super().__init__(store, clock)
+        self._whole_since = dict.fromkeys(self._whole(), 0.0)
+
     def _check_groups(self, change: Change) -> None:
         if change.key.resource == PODS.group_resource and change.type != "DELETED":
             self._check_end(change)
+        now = self._clock.monotonic()
+        self._whole_since = {index: self._whole_since.get(index, now) for index in self._whole()}
         super()._check_groups(change)
+
+    def _whole(self) -> list[Index]:
+        return [index for index, group in self.facts.groups().items() if group.is_available]
+
+    def _is_up(self, group: Group) -> bool:
+        return super()._is_up(group) and not self.facts.is_updating(group)
 
     def _check_end(self, change: Change) -> None:
         """Check that a leader whose deletion begins is not deleted for images alone."""
@@ -60,7 +74,7 @@ class InPlaceInvariants(Invariants):
     def _settled(self) -> set[Index]:
         """Return the groups that have been available for so long that whoever decides knows it."""
         now = self._clock.monotonic()
-        return {index for index in self._available if self._available_since.get(index, 0.0) <= now - self.lag}
+        return {index for index, since in self._whole_since.items() if since <= now - self.lag}
 
     def _check_revisions(self, groups: dict[Index, Group], change: Change) -> None:
         """Leave out groups that are being updated: their containers are replaced one by one."""

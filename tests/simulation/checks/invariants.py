@@ -211,7 +211,7 @@ class Invariants:
         groups, now = self.facts.groups(), self._clock.monotonic()
         self._check_revisions(groups, change)
         groups = {index: group for index, group in groups.items() if self.facts.is_current(group)}
-        available = {index for index, group in groups.items() if group.is_available}
+        available = {index for index, group in groups.items() if self._is_up(group)}
         self._excused |= {index for index, group in groups.items() if group.is_hurt}
         known = {index for index in self._available if self._available_since.get(index, 0.0) <= now - self.lag}
         lost = known - available - self._excused
@@ -250,7 +250,11 @@ class Invariants:
                 self._violate(f"group {index} has ready pods that run {sorted(images)} after {what(change)}")
 
     def _now_available(self) -> set[Index]:
-        return {index for index, group in self.facts.groups().items() if group.is_available}
+        return {index for index, group in self.facts.groups().items() if self._is_up(group)}
+
+    def _is_up(self, group: Group) -> bool:
+        """Return whether a group counts as available for the bounds of a rollout."""
+        return group.is_available
 
     # What managers write.
 
