@@ -8,8 +8,9 @@ from typing import Final
 
 import aiohttp
 import msgspec
-from bench.manager import SETTLE
+from bench.manager import SETTLE, USUAL_ELECTION
 from bench.phases import LIMIT, POLL, Bench, in_turn
+from bench.record import Line, report
 from tests.integration.clusters import objects
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
@@ -225,6 +226,29 @@ async def reviews(bench: Bench, _: argparse.Namespace) -> None:
         line |= {f"p{share}_milliseconds": round(shares[share - 1], 2) for share in (50, 99)}
 
 
+async def start(bench: Bench, _: argparse.Namespace) -> None:
+    """Start a second manager of ours beside 100 sets, and let it take over from the first, which is asked to end."""
+    if bench.manager == "go":
+        return  # one process, which holds no lease
+    names = [f"web-{index}" for index in range(100)]
+    await in_turn(names, lambda name: bench.create(name, 1, 2))
+    for name in names:
+        await bench.whole(name, 1)
+    (first,) = bench.world.replicas
+    line: Line = {"measurement": "a second manager beside 100 sets", "server": bench.manager, "run": bench.run}
+    begun = time.monotonic()
+    second = await bench.world.start(f"{first.name}-second", leaderElection=USUAL_ELECTION)
+    line["ready_seconds"] = round(time.monotonic() - begun, 2)
+    begun = time.monotonic()
+    line["first_ended_seconds"] = round(await first.stop(), 2)
+    await bench.create("late", 1, 2)
+    await bench.whole("late", 1)
+    line["new_set_whole_seconds"] = round(time.monotonic() - begun, 2)
+    bench.process = second.process.pid
+    report(**line)
+    bench.lines.append(line)
+
+
 FORMS: Final = {
-    "rows": rows, "groups": groups, "arrivals": arrivals, "many": many, "slow": slow, "reviews": reviews,
+    "rows": rows, "groups": groups, "arrivals": arrivals, "many": many, "slow": slow, "reviews": reviews, "start": start,
 }  # fmt: skip

@@ -9,6 +9,7 @@
     arrivals  LeaderWorkerSets that arrive at a rate (`--sets 100 --pods 600 --rate 5`): from creation to Ready, P50, P90, P99
     slow      20 groups of 2 rolled a quarter at a time, whose pods take 20 s to start: its time as a share of four waves
     reviews   300 admissions of pods a second, for 20 s: P50 and P99 of the answers
+    start     a manager of ours that starts beside 100 sets, and takes over from one that ends: its seconds
     many      2,000 LeaderWorkerSets of 5 pods (`--many`): seconds, and the manager's memory, also per LeaderWorkerSet
 
 Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit log,
