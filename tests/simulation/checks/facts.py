@@ -173,7 +173,8 @@ class Facts:
 
     def is_updating(self, group: Group) -> bool:
         """Return whether a group is on its way to another revision in place."""
-        workers = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.name(group.leader))
+        found = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.name(group.leader))
+        workers = found if found is not None and meta.is_controlled(found, group.leader) else None
         return bool(groupfacts.describe(group.leader, workers).updating)
 
     def is_outdated(self, leader: JSONObject) -> bool:
