@@ -157,4 +157,4 @@ def test_what_cannot_be_read_is_an_error_that_says_so(shell: Shell) -> None:
     assert "no kubeconfig" in shell.lws("history", "web", code=1).stderr
     assert "there is no cluster absent" in shell.lws("history", "--local=absent", code=1).stderr
     assert "names no episode" in shell.lws("history", "web/0/x", "--local", code=2).stderr
-    assert "leave out -A" in shell.lws("history", "web/0/1", "-A", "--local", code=2).stderr
+    assert "cannot be combined with -A" in shell.lws("history", "web/0/1", "-A", "--local", code=2).stderr

@@ -1,8 +1,9 @@
-"""The Go manager, where it was built, as a process beside a control plane, with its webhooks.
+"""The Go manager, where it was built: its controllers as a process beside a control plane.
 
-    async with go_manager(kubeconfig, directory, port): …
+    async with go_manager(kubeconfig, directory): …
 
-It serves webhooks at `port`, with the certificate in `directory / CERTIFICATES`.
+Its webhooks stay off, so that the same ones serve pods whoever manages them; what it decides from is what it finds. Given a
+port it serves them there, with the certificate in `directory / CERTIFICATES`.
 """
 
 import asyncio
@@ -31,15 +32,18 @@ CONFIGURATION: Final = {
 
 
 @asynccontextmanager
-async def go_manager(kubeconfig: Path, directory: Path, webhooks: int) -> AsyncIterator["subprocess.Popen[bytes]"]:
+async def go_manager(
+    kubeconfig: Path, directory: Path, webhooks: int | None = None
+) -> AsyncIterator["subprocess.Popen[bytes]"]:
     """Run it until the context is left, which is given its process; raise StartError when it does not come up."""
     program = build.LWS.find()
     assert program is not None, build.LWS.missing
     (port,) = free_ports(1)
-    webhook = {"port": webhooks, "certDir": str(directory / CERTIFICATES)}
+    webhook = {"webhook": {"port": webhooks, "certDir": str(directory / CERTIFICATES)}} if webhooks else {}
     file = directory / "go.yaml"
-    file.write_bytes(msgspec.json.encode(CONFIGURATION | {"webhook": webhook}))
-    process = _start(program, kubeconfig, file, port)
+    file.write_bytes(msgspec.json.encode(CONFIGURATION | webhook))
+    environment = {"KUBECONFIG": str(kubeconfig)} | ({"ENABLE_WEBHOOKS": "false"} if webhooks is None else {})
+    process = _start(program, environment, file, port)
     try:
         await _await_ready(process, port, directory / "go.log")
         yield process
@@ -48,12 +52,12 @@ async def go_manager(kubeconfig: Path, directory: Path, webhooks: int) -> AsyncI
         await asyncio.to_thread(stop, process)
 
 
-def _start(program: Path, kubeconfig: Path, file: Path, port: int) -> "subprocess.Popen[bytes]":
+def _start(program: Path, environment: dict[str, str], file: Path, port: int) -> "subprocess.Popen[bytes]":
     words = (f"--config={file}", "--leader-elect=false", "--metrics-bind-address=0")
     with file.with_name("go.log").open("ab") as log:
         return subprocess.Popen(
             [str(program), *words, f"--health-probe-bind-address=127.0.0.1:{port}"],
-            env=os.environ | {"KUBECONFIG": str(kubeconfig)},
+            env=os.environ | environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -68,9 +68,9 @@ def annotation_errors(annotations: Mapping[str, str], path: str) -> Iterator[Fie
 def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
     path = "metadata.ownerReferences"
     for owner in owners:
-        for field, word in (("apiVersion", "version"), ("kind", "kind"), ("name", "name"), ("uid", "uid")):
+        for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
-                yield invalid(f"{path}.{field}", "", f"{word} must not be empty")
+                yield invalid(f"{path}.{field}", "", f"{'version ' * (field == 'apiVersion')}must not be empty")
         if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
             yield invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")
     first, *others = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")] or [""]

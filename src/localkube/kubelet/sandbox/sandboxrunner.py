@@ -14,12 +14,10 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
-
-import msgspec
 
 from kuberuntime.clock import SystemClock
 from localkube.kubelet.processes import consumption
@@ -366,12 +364,11 @@ class SandboxRunner:
 
 def fields_of(spec: SandboxSpec | ContainerSpec) -> Message:
     """Return a specification as the launcher reads it (`launcher/launchedpods.py`), with absolute paths."""
-    fields: Message = msgspec.to_builtins(spec, enc_hook=_absolute)
-    return fields
+    return asdict(spec, dict_factory=_plain)
 
 
-def _absolute(path: Path) -> str:
-    return str(path.absolute())
+def _plain(fields: list[tuple[str, object]]) -> Message:
+    return {name: str(value.absolute()) if isinstance(value, Path) else value for name, value in fields}
 
 
 def _told(refusals: Sequence[tuple[str, str]]) -> list[str]:

@@ -53,7 +53,7 @@ def test_good_metadata(metadata: dict[str, Any]) -> None:
         ),
         (
             {"ownerReferences": [OWNER, OWNER | {"uid": None}]},
-            'metadata.ownerReferences.uid: Invalid value: "": uid must not be empty',
+            'metadata.ownerReferences.uid: Invalid value: "": must not be empty',
         ),
         (
             {"ownerReferences": [OWNER | {"controller": True}] * 2},

@@ -244,7 +244,7 @@ def test_owners_are_checked(api: Make) -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u", "controller": True}
     assert api("configmaps").errors({"metadata": {"ownerReferences": [owner]}}) == []
     errors = api("configmaps").errors({"metadata": {"ownerReferences": [owner, owner | {"name": "b", "uid": ""}]}})
-    assert 'metadata.ownerReferences.uid: Invalid value: "": uid must not be empty' in errors
+    assert 'metadata.ownerReferences.uid: Invalid value: "": must not be empty' in errors
     assert any(error.endswith('Found "true" in references for Pod/a and Pod/b') for error in errors)
     event = api("configmaps").errors({"metadata": {"ownerReferences": [owner | {"kind": "Event"}]}})
     assert any(error.endswith("/v1, Kind=Event is disallowed from being an owner") for error in event)
