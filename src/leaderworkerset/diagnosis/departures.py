@@ -17,6 +17,7 @@ Closed: TypeAlias = Mapping[str, tuple[JSONObject, ...]]
 """The taints that close nodes, by the nodes' names."""
 
 NEVER: Final = "maxUnavailable is 0, and with random keys extra groups are only created by updates"
+HELD: Final = "maxUnavailable is 0, and extra groups are only created where no partition holds groups back"
 
 
 def is_moving(view: View) -> bool:
@@ -57,13 +58,15 @@ def is_marked(group: Group) -> bool:
 
 def obstacle(lws: JSONObject) -> str:
     """Return why no available group of a LeaderWorkerSet is ever moved; empty if they are, or if it cannot be read."""
-    if not groupname.is_hash_set(lws):
-        return ""
     try:
         limits = budget.read(decode(lws).spec)
     except ValueError:
         return ""
-    return "" if limits.unavailable else NEVER
+    if limits.unavailable:
+        return ""
+    if groupname.is_hash_set(lws):
+        return NEVER
+    return HELD if limits.partition else ""
 
 
 def refusal(lws: JSONObject) -> str:

@@ -17,6 +17,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.diagnosis import departures
 from localkube.apiserver.storage.store import Change, Store
 
 
@@ -114,10 +115,12 @@ class MoveInvariants(Invariants):
             super()._check_leader_deletion(actor, target, request, leader)
 
     def unanswered_failures(self) -> list[str]:
-        """Return also the groups at rest that have to leave nodes, where all groups are available, and no update is held back."""
+        """Return also the groups at rest that have to leave nodes, where all groups are available, and none is held back (LWS-E095)."""
         groups = self.facts.groups()
         sets = self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()
-        is_whole = all(group.is_available and not self.facts.is_outdated(group.leader) for group in groups.values())
+        is_whole = not any(map(departures.obstacle, sets)) and all(
+            group.is_available and not self.facts.is_outdated(group.leader) for group in groups.values()
+        )
         left = [f"group {index} was not moved" for index, group in sorted(groups.items())
                 if is_whole and self._has_to_leave(group, self._closed)]  # fmt: skip
         told = [f"{meta.name(lws)} reports moves, and no group has to leave" for lws in sets

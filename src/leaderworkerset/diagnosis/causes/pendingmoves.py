@@ -19,7 +19,7 @@ NAMED: Final = 5
 @cause(
     code="LWS-E095",
     title="groups that have to leave nodes may not be away",
-    meaning="Groups with random keys are to leave nodes, and maxUnavailable is 0. Extra groups are created by updates only, so no group is ever moved.",
+    meaning="Groups are to leave nodes, and maxUnavailable is 0. With random keys extra groups are created by updates only, with ordinals only where no partition holds groups back, so no group is ever moved.",
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
 def is_never_moved(observed: Observed) -> Finding | None:

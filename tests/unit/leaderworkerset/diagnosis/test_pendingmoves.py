@@ -68,3 +68,10 @@ def test_another_group_of_the_set_is_healthy() -> None:
     assert diagnose(SCENARIOS["LWS-E094"], Selection("web", 1)).code == "LWS-E094"
     told = diagnose(SCENARIOS["LWS-E094"], Selection("web", 0))
     assert (told.verdict, told.sentence) == (Verdict.HEALTHY, "web/0 is ready")
+
+
+@pytest.mark.parametrize(("partition", "code"), [(0, "LWS-E094"), (1, "LWS-E095")])
+def test_no_extra_group_replaces_one_that_moves_while_a_partition_holds_groups_back(partition: int, code: str) -> None:
+    rolling = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1, "partition": partition}}
+    held = lws(3, 1, status=MOVING, rolloutStrategy={"type": "RollingUpdate"} | rolling)
+    assert diagnose(observed(ON_IT, {NODES: (CLOSED,)}, of=held), Selection("web")).code == code
