@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE
 
 SKEW: Final = timedelta(minutes=1)
@@ -29,6 +29,15 @@ def whole_since(lws: JSONObject) -> str:
     if available.get("status") != "True" or status.get("readyReplicas") != status.get("replicas"):
         return ""
     return str(available.get("lastTransitionTime") or "")
+
+
+def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
+    """Return whether a group is beyond the wanted ones: extra groups come while a set is available, and may not have been whole.
+
+    The number of leaders in the status may be older than they are.
+    """
+    index = None if groupname.is_hash(leader) else decimals.natural(groupname.label(leader))
+    return index is not None and index >= int(meta.spec(lws).get("replicas", 1))
 
 
 def lost(whole: str, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:

@@ -37,6 +37,13 @@ def test_a_status_says_since_when_all_groups_are_whole(lws: JSONObject, since: s
     assert unseen.whole_since(lws) == since
 
 
+@pytest.mark.parametrize(("index", "extra"), [(1, False), (2, True)])
+def test_of_an_extra_group_the_status_says_nothing(index: int, *, extra: bool) -> None:
+    """Moves and rollouts with a surge make one while the set is available."""
+    obj = builders.leaderworkerset_object(replicas=2)
+    assert unseen.may_be_new(obj, builders.leader_pod(obj, index)) is extra
+
+
 def lost(whole: str = WHOLE, *, made: str = "2026-03-01T11:00:00Z", born: dict[int, str] | None = None) -> list[str]:
     """Return which workers of three went; `born` are the workers that are there."""
     leader = builders.leader_pod(builders.leaderworkerset_object(size=4))
