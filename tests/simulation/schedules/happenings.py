@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 from tests.attacker import Attacker
-from tests.simulation.checks.facts import FOREIGN
+from tests.simulation.checks.facts import FOREIGN, restarts_in_place
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.cluster import NAMESPACE
 from tests.simulation.faults import FaultyTransport
@@ -396,10 +396,13 @@ async def estrange_leader(play: Play) -> None:
 
 
 async def jump_clock(play: Play) -> None:
-    """Move the wall clock."""
+    """Move the wall clock, which ends the time that pods have to restart in place."""
     seconds = play.random.choice((-120.0, -5.0, 5.0, 600.0, -YEAR, YEAR))
     play.note("machine", "moves the clock by", f"{seconds:.0f} s")
     play.world.clock.jump += seconds
+    pods = play.checks.facts.objects.get(PODS.group_resource, {}).values()
+    late = [pod for pod in pods if restarts_in_place(pod) and not meta.is_condition_true(pod, "Ready")]
+    play.checks.facts.failed.update(map(meta.uid, late))
 
 
 async def attack(play: Play) -> None:
