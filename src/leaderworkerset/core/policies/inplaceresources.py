@@ -59,12 +59,14 @@ def due(pod: JSONObject, amounts: Mapping[ResourceField, str]) -> dict[ResourceF
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether the containers of a pod have what is recorded, as the kubelet reports it.
+    """Return whether the containers of a pod shall have what is recorded, and have it as the kubelet reports it.
 
-    A status from before the patch still has the old amounts, whatever its conditions say.
+    A status from before the patch still has the old amounts, whatever its conditions say. Where an infeasible resize is taken back,
+    the old amounts are those that are wanted, and only the spec has others.
     """
     amounts = read(pod)
-    return not amounts or not _missing(meta.status(pod).get("containerStatuses") or [], amounts)
+    reported = meta.status(pod).get("containerStatuses") or []
+    return not amounts or not (_missing(reported, amounts) or due(pod, amounts))
 
 
 def refusal(pod: JSONObject) -> str:

@@ -64,12 +64,13 @@ def test_a_record_is_read_as_it_was_written() -> None:
         (pod("main.requests.cpu=2", spec="2", reason="Infeasible"), {}, False, "Infeasible"),
         (pod("main.requests.cpu=2", reason="Infeasible"), {CPU: "2"}, False, ""),
         (pod("main.requests.cpu=2", spec="2", status="2", reason="Infeasible"), {}, True, ""),
+        (pod("main.requests.cpu=1", spec="9k", reason="Infeasible"), {CPU: "1"}, False, ""),
         (pod("main.requests.cpu=2", status=None), {}, False, inplaceresources.UNSUPPORTED),
         (pod("main.requests.cpu=2", status=None, ready=False), {CPU: "2"}, False, ""),
     ],
     ids=[
         "nothing is recorded", "not written", "not done", "done", "deferred", "infeasible", "infeasible before",
-        "it was infeasible", "an older kubelet", "not running yet",
+        "it was infeasible", "an infeasible one is taken back", "an older kubelet", "not running yet",
     ],
 )  # fmt: skip
 def test_a_pod_is_settled_once_the_kubelet_reports_what_is_recorded(
