@@ -181,7 +181,7 @@ class PodDriver(Driver):
         if leader is None or statefulset is None:
             return
         group = self._observe_cached(key, leader)
-        if not group.obj or unseen.may_be_new(group.obj, leader):
+        if unseen.may_be_new(group.obj, leader):
             return
         for worker in unseen.lost(self._whole_since.get(indexes.lws_key(leader), ""), statefulset, group.pods):
             self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)

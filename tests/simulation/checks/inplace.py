@@ -33,17 +33,17 @@ class InPlaceInvariants(Invariants):
 
     def __init__(self, store: Store, clock: Clock) -> None:
         super().__init__(store, clock)
-        self._whole_since = dict.fromkeys(self._whole(), 0.0)
+        self._whole_since = dict.fromkeys(_whole(self.facts.groups()), 0.0)
 
     def _check_groups(self, change: Change) -> None:
         if change.key.resource == PODS.group_resource and change.type != "DELETED":
             self._check_end(change)
-        now = self._clock.monotonic()
-        self._whole_since = {index: self._whole_since.get(index, now) for index in self._whole()}
         super()._check_groups(change)
 
-    def _whole(self) -> list[Index]:
-        return [index for index, group in self.facts.groups().items() if group.is_available]
+    def _judge(self, groups: dict[Index, Group], change: Change) -> None:
+        now = self._clock.monotonic()
+        self._whole_since = {index: self._whole_since.get(index, now) for index in _whole(groups)}
+        super()._judge(groups, change)
 
     def _is_up(self, group: Group) -> bool:
         return super()._is_up(group) and not self.facts.is_updating(group)
@@ -91,6 +91,10 @@ class InPlaceInvariants(Invariants):
                 for name, one in self.facts.objects.get(STATEFULSETS.group_resource, {}).items()
                 if name not in over and meta.spec(one)["updateStrategy"]["type"] == ENDED]  # fmt: skip
         return [*super().unanswered_failures(), *left, *held]
+
+
+def _whole(groups: dict[Index, Group]) -> list[Index]:
+    return [index for index, group in groups.items() if group.is_available]
 
 
 def _is_updating(group: Group) -> bool:

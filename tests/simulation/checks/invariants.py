@@ -208,7 +208,10 @@ class Invariants:
             self.budgets.ended()
 
     def _check_groups(self, change: Change) -> None:
-        groups, now = self.facts.groups(), self._clock.monotonic()
+        self._judge(self.facts.groups(), change)
+
+    def _judge(self, groups: dict[Index, Group], change: Change) -> None:
+        now = self._clock.monotonic()
         self._check_revisions(groups, change)
         groups = {index: group for index, group in groups.items() if self.facts.is_current(group)}
         available = {index for index, group in groups.items() if self._is_up(group)}

@@ -9,12 +9,18 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-import msgspec
-from tests.simulation.schedules import faultplans, happenings
-from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules import happenings
+from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.happenings import Happening, Play
 from tests.simulation.schedules.lean import LeanWorld
-from tests.simulation.schedules.playing import draw_leaderworkerset, draw_script, play
+from tests.simulation.schedules.playing import (
+    Verdict,
+    draw_leaderworkerset,
+    draw_script,
+    play,
+    play_branches,
+    start_managers,
+)
 
 MANAGERS: Final = 2
 HOUR: Final = 3600.0
@@ -63,18 +69,14 @@ async def play_clocks(world: LeanWorld, name: str, branches: Sequence[int], send
     random = Random(name)
     lws = draw_leaderworkerset(random)
     creates = random.random() < 1 / 3
-    world.settings = replace(world.settings, managers=(faultplans.CALM,) * MANAGERS)
-    for number in range(MANAGERS):
-        world.start_manager(f"manager-{number}", faultplans.CALM)
+    start_managers(world, MANAGERS)
     if not creates:
         await world.create(lws)
     await world.at_rest()
-    for number in branches:
-        seed = f"{name}.{number}"
 
-        async def one(send: Send, seed: str = seed) -> None:
-            random = Random(seed)
-            script = draw_script(random, MANAGERS, lws if creates else None)
-            send(msgspec.json.encode(await play(world, seed, replace(script, picked=draw(random)))))
+    async def one(seed: str) -> Verdict:
+        random = Random(seed)
+        script = draw_script(random, MANAGERS, lws if creates else None)
+        return await play(world, seed, replace(script, picked=draw(random)))
 
-        await branch(one, send)
+    await play_branches(name, branches, send, one)

@@ -22,7 +22,7 @@ from tests.simulation.schedules.happenings import Happening, Play
 from tests.simulation.schedules.inplace import TOO_MANY, of_in_place, sized
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
-from tests.simulation.schedules.playing import Script, Verdict, play, recover
+from tests.simulation.schedules.playing import Script, Verdict, play, recover, start_managers
 from tests.simulation.workloads import groups, template
 
 from kuberuntime import timeouts
@@ -365,10 +365,9 @@ async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool)
     world.reseed(f"crashes {name}")
     if name == UNSEEN:
         world.kubelet.pace = SLOW_PODS
-    world.settings = replace(world.settings, managers=(faultplans.CALM,))
     if name in GANGED:
         await world.start_gangs()
-    world.start_manager("manager-0", faultplans.CALM)
+    start_managers(world, 1)
     if name in KEYED:
         await world.start_deployments()
     lws, invariants = _subject(name)

@@ -10,14 +10,20 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
-import msgspec
 from tests.simulation.checks.gangs import GangInvariants, KeyedGangInvariants
-from tests.simulation.schedules import faultplans, happenings, randomkeys
-from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules import happenings, randomkeys
+from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.happenings import Happening, Play
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
-from tests.simulation.schedules.playing import draw_leaderworkerset, draw_script, play
+from tests.simulation.schedules.playing import (
+    Verdict,
+    draw_leaderworkerset,
+    draw_script,
+    play,
+    play_branches,
+    start_managers,
+)
 from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS
 
 from kuberuntime.objects import meta
@@ -125,25 +131,21 @@ async def play_gangs(world: LeanWorld, name: str, branches: Sequence[int], send:
     if random.random() < 0.5:
         world.kubelet.pace = SLOW_PODS
     creates = random.random() < 1 / 3
-    world.settings = replace(world.settings, managers=(faultplans.CALM,) * managers)
     await world.start_gangs()
     if is_keyed:
         await world.start_deployments()
-    for number in range(managers):
-        world.start_manager(f"manager-{number}", faultplans.CALM)
+    start_managers(world, managers)
     await asyncio.sleep(3.0)
     if not creates:
         await world.create(lws)
     await world.at_rest()
     edits, accidents = KEYED if is_keyed else ORDINAL
     checks = KeyedGangInvariants if is_keyed else GangInvariants
-    for number in branches:
-        seed = f"{name}.{number}"
 
-        async def one(send: Send, seed: str = seed) -> None:
-            random = Random(seed)
-            script = draw_script(random, managers, lws if creates else None)
-            picked = happenings.draw(random, (*edits, *EDITS), (*accidents, *ACCIDENTS, *ACCIDENTS))
-            send(msgspec.json.encode(await play(world, seed, replace(script, picked=picked), checks)))
+    async def one(seed: str) -> Verdict:
+        random = Random(seed)
+        script = draw_script(random, managers, lws if creates else None)
+        picked = happenings.draw(random, (*edits, *EDITS), (*accidents, *ACCIDENTS, *ACCIDENTS))
+        return await play(world, seed, replace(script, picked=picked), checks)
 
-        await branch(one, send)
+    await play_branches(name, branches, send, one)

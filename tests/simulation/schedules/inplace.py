@@ -10,14 +10,20 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-import msgspec
 from tests.simulation.checks.inplace import InPlaceInvariants
-from tests.simulation.schedules import faultplans, happenings
-from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules import happenings
+from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.happenings import KEY, Happening, Play
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
-from tests.simulation.schedules.playing import draw_leaderworkerset, draw_script, play
+from tests.simulation.schedules.playing import (
+    Verdict,
+    draw_leaderworkerset,
+    draw_script,
+    play,
+    play_branches,
+    start_managers,
+)
 from tests.simulation.workloads import template
 
 from kuberuntime.objects.meta import JSONObject
@@ -97,20 +103,16 @@ async def play_in_place(world: LeanWorld, name: str, branches: Sequence[int], se
     managers = random.choice((1, 1, 2))
     if random.random() < 0.5:
         world.kubelet.pace = SLOW_PODS
-    world.settings = replace(world.settings, managers=(faultplans.CALM,) * managers)
-    for number in range(managers):
-        world.start_manager(f"manager-{number}", faultplans.CALM)
+    start_managers(world, managers)
     await asyncio.sleep(3.0)
     await world.create(lws)
     await world.at_rest()
-    for number in branches:
-        seed = f"{name}.{number}"
 
-        async def one(send: Send, seed: str = seed) -> None:
-            random = Random(seed)
-            script = draw_script(random, managers, None)
-            edits = ROLLS if random.random() < MOST_ROLLS else EDITS
-            picked = [(0.0, random.choice(ROLLS)), *happenings.draw(random, edits)]
-            send(msgspec.json.encode(await play(world, seed, replace(script, picked=picked), InPlaceInvariants)))
+    async def one(seed: str) -> Verdict:
+        random = Random(seed)
+        script = draw_script(random, managers, None)
+        edits = ROLLS if random.random() < MOST_ROLLS else EDITS
+        picked = [(0.0, random.choice(ROLLS)), *happenings.draw(random, edits)]
+        return await play(world, seed, replace(script, picked=picked), InPlaceInvariants)
 
-        await branch(one, send)
+    await play_branches(name, branches, send, one)

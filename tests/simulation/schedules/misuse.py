@@ -6,20 +6,17 @@ is applied again, and everything must be as if nothing had happened.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
-import msgspec
 from tests.fuzz import junk
 from tests.fuzz.reviews import LEADERWORKERSET
 from tests.simulation.checks import endstate
 from tests.simulation.checks.invariants import Invariants
-from tests.simulation.schedules import faultplans
-from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.happenings import KEY, Play
 from tests.simulation.schedules.lean import LeanWorld
-from tests.simulation.schedules.playing import Verdict, caught, come_to_rest
+from tests.simulation.schedules.playing import Verdict, caught, come_to_rest, play_branches, start_managers
 from tests.simulation.workloads import groups
 
 from kuberuntime.errors import APIError
@@ -37,17 +34,10 @@ MOST: Final = 3
 async def play_misuse(world: LeanWorld, name: str, branches: Sequence[int], send: Send) -> None:
     """Play branches of a family of misuse; every verdict is sent."""
     world.reseed(name)
-    world.settings = replace(world.settings, managers=(faultplans.CALM,))
-    world.start_manager("manager-0", faultplans.CALM)
+    start_managers(world, 1)
     await world.create(groups(replicas=2, size=2))
     await world.at_rest()
-    for number in branches:
-        seed = f"{name}.{number}"
-
-        async def one(send: Send, seed: str = seed) -> None:
-            send(msgspec.json.encode(await _play(world, seed)))
-
-        await branch(one, send)
+    await play_branches(name, branches, send, lambda seed: _play(world, seed))
 
 
 async def _play(world: LeanWorld, seed: str) -> Verdict:

@@ -10,15 +10,21 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-import msgspec
 from tests.simulation.checks.moves import MoveInvariants
 from tests.simulation.evictors import set_cordoned
-from tests.simulation.schedules import faultplans, happenings
-from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules import happenings
+from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.happenings import Happening, Play
 from tests.simulation.schedules.kubelet import NODES, SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
-from tests.simulation.schedules.playing import draw_leaderworkerset, draw_script, play
+from tests.simulation.schedules.playing import (
+    Verdict,
+    draw_leaderworkerset,
+    draw_script,
+    play,
+    play_branches,
+    start_managers,
+)
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -87,19 +93,16 @@ async def play_moves(world: LeanWorld, name: str, branches: Sequence[int], send:
     if random.random() < 0.5:
         world.kubelet.pace = SLOW_PODS
     kinds = managed(opted=OptIns(maintenance=MaintenanceSettings()))
-    world.settings = replace(world.settings, managers=(faultplans.CALM,) * managers, kinds=kinds)
-    for number in range(managers):
-        world.start_manager(f"manager-{number}", faultplans.CALM)
+    world.settings = replace(world.settings, kinds=kinds)
+    start_managers(world, managers)
     await asyncio.sleep(3.0)
     await world.create(lws | {"metadata": lws["metadata"] | {"annotations": annotations}})
     await world.at_rest()
-    for number in branches:
-        seed = f"{name}.{number}"
 
-        async def one(send: Send, seed: str = seed) -> None:
-            random = Random(seed)
-            script = draw_script(random, managers, None)
-            picked = [(0.0, random.choice(MOVES)), *happenings.draw(random, EDITS)]
-            send(msgspec.json.encode(await play(world, seed, replace(script, picked=picked), MoveInvariants)))
+    async def one(seed: str) -> Verdict:
+        random = Random(seed)
+        script = draw_script(random, managers, None)
+        picked = [(0.0, random.choice(MOVES)), *happenings.draw(random, EDITS)]
+        return await play(world, seed, replace(script, picked=picked), MoveInvariants)
 
-        await branch(one, send)
+    await play_branches(name, branches, send, one)

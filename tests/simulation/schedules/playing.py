@@ -6,7 +6,7 @@ as real ones.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
@@ -100,23 +100,39 @@ async def play_family(world: LeanWorld, family: int, branches: Sequence[int], se
     if family % 2 == 0:
         world.kubelet.pace = SLOW_PODS
     creates = random.random() < 1 / 3
-    world.settings = replace(world.settings, managers=(faultplans.CALM,) * managers)
-    for number in range(managers):
-        world.start_manager(f"manager-{number}", faultplans.CALM)
+    start_managers(world, managers)
     await asyncio.sleep(3.0)
     if not creates:
         await world.create(lws)
         await world.at_rest()
+
+    async def one(seed: str) -> Verdict:
+        script = draw_script(Random(seed), managers, lws if creates else None)
+        if Random(f"{seed} tenant").random() < ATTACKS:
+            script = replace(script, picked=[(0.0, happenings.attack), *script.picked])
+        return await play(world, seed, script)
+
+    await play_branches(str(family), branches, send, one)
+
+
+def start_managers(world: LeanWorld, count: int) -> None:
+    """Start so many managers without faults: schedules bring theirs."""
+    world.settings = replace(world.settings, managers=(faultplans.CALM,) * count)
+    for number in range(count):
+        world.start_manager(f"manager-{number}", faultplans.CALM)
+
+
+async def play_branches(
+    name: str, branches: Sequence[int], send: Send, one: Callable[[str], Awaitable[Verdict]]
+) -> None:
+    """Play branches of a family, each in a copy of this process, by their seeds; every verdict is sent."""
     for number in branches:
-        seed = f"{family}.{number}"
+        seed = f"{name}.{number}"
 
-        async def one(send: Send, seed: str = seed) -> None:
-            script = draw_script(Random(seed), managers, lws if creates else None)
-            if Random(f"{seed} tenant").random() < ATTACKS:
-                script = replace(script, picked=[(0.0, happenings.attack), *script.picked])
-            send(msgspec.json.encode(await play(world, seed, script)))
+        async def work(send: Send, seed: str = seed) -> None:
+            send(msgspec.json.encode(await one(seed)))
 
-        await branch(one, send)
+        await branch(work, send)
 
 
 @dataclass(frozen=True)
@@ -203,13 +219,12 @@ def caught(world: LeanWorld, violations: list[str]) -> Iterator[None]:
 async def play_reference(world: LeanWorld, declared: bytes, send: Send) -> None:
     """Create what was declared in a cluster without faults, and send its final state."""
     world.reseed("reference")
-    world.settings = replace(world.settings, managers=(faultplans.CALM,))
     lws = msgspec.json.decode(declared)
     if meta.spec(lws).get("groupIdentity") == "Hash":
         await world.start_deployments()
     if meta.spec(lws).get("scheduling") is not None:
         await world.start_gangs()
-    world.start_manager("manager-0", faultplans.CALM)
+    start_managers(world, 1)
     checks = Invariants(world.server.backend.store, world.clock)
     await world.create(lws)
     await world.at_rest()

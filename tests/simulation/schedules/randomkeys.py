@@ -10,14 +10,20 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
-import msgspec
 from tests.simulation.checks.randomkeys import RandomKeyInvariants
-from tests.simulation.schedules import faultplans, happenings
-from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules import happenings
+from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.happenings import KEY, Happening, Play
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
-from tests.simulation.schedules.playing import draw_leaderworkerset, draw_script, play
+from tests.simulation.schedules.playing import (
+    Verdict,
+    draw_leaderworkerset,
+    draw_script,
+    play,
+    play_branches,
+    start_managers,
+)
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -107,21 +113,16 @@ async def play_random_keys(world: LeanWorld, name: str, branches: Sequence[int],
     if random.random() < 0.5:
         world.kubelet.pace = SLOW_PODS
     creates = random.random() < 1 / 3
-    world.settings = replace(world.settings, managers=(faultplans.CALM,) * managers)
     await world.start_deployments()
-    for number in range(managers):
-        world.start_manager(f"manager-{number}", faultplans.CALM)
+    start_managers(world, managers)
     if not creates:
         await world.create(lws)
     await world.at_rest()
-    for number in branches:
-        seed = f"{name}.{number}"
 
-        async def one(send: Send, seed: str = seed) -> None:
-            random = Random(seed)
-            script = draw_script(random, managers, lws if creates else None)
-            picked = happenings.draw(random, EDITS, ACCIDENTS)
-            verdict = await play(world, seed, replace(script, picked=picked), RandomKeyInvariants)
-            send(msgspec.json.encode(verdict))
+    async def one(seed: str) -> Verdict:
+        random = Random(seed)
+        script = draw_script(random, managers, lws if creates else None)
+        picked = happenings.draw(random, EDITS, ACCIDENTS)
+        return await play(world, seed, replace(script, picked=picked), RandomKeyInvariants)
 
-        await branch(one, send)
+    await play_branches(name, branches, send, one)
