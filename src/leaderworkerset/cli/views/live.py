@@ -57,7 +57,10 @@ def display() -> Display:
 
 
 class PlainDisplay:
-    """Groups as lines on standard error, at most one a second for each; logs as lines on standard output."""
+    """Groups as lines on standard error; logs as lines on standard output.
+
+    A group has at most one line a second, but the one that it is ready comes at once: people and scripts wait for it.
+    """
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -67,7 +70,7 @@ class PlainDisplay:
         self._painter = Painter(sys.stdout)
 
     def update(self, views: Sequence[View]) -> None:
-        """Print a line for every group that changed, except those that had a line within the last second."""
+        """Print a line for every group that changed; unless it is ready, not within a second after the line before."""
         self._views = views
         self._print(BETWEEN_LINES)
 
@@ -88,7 +91,7 @@ class PlainDisplay:
         for view in self._views:
             for group in view.groups:
                 place, facts = (view.namespace, view.name, group.name), _facts(group)
-                is_due = place not in self._last or now - self._last[place] >= distance
+                is_due = group.is_ready or place not in self._last or now - self._last[place] >= distance
                 if is_due and self._shown.get(place, UNTOUCHED) != facts:
                     self._shown[place], self._last[place] = facts, now
                     say(summary(view, group, now), err=True)

@@ -1,4 +1,4 @@
-"""On a pipe a group has at most one line a second, and its last state is never lost."""
+"""On a pipe a group has at most one line a second until it is ready, and its last state is never lost."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -50,8 +50,15 @@ def test_a_group_has_at_most_one_line_a_second(clock: Clock, capsys: pytest.Capt
 def test_what_waits_is_printed_at_the_end(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     display = PlainDisplay(clock)
     display.update(views(1))
-    display.update(views(4))
+    display.update(views(3))
     display.close()
+    assert capsys.readouterr().err.splitlines()[-1] == "web group 0: 3 of 4 ranks ready (1 Running)"
+
+
+def test_that_a_group_is_ready_is_printed_at_once(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    display = PlainDisplay(clock)
+    display.update(views(1))
+    display.update(views(4))
     assert capsys.readouterr().err.splitlines()[-1] == "web group 0: 4 of 4 ranks ready"
 
 
