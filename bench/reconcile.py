@@ -17,13 +17,13 @@ All are processor milliseconds, the best of six.
 import argparse
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import msgspec
 from bench.decisions import LARGEST
 from bench.record import machine, report
+from msgspec.structs import replace
 from tests import builders
 from tests.property.growth import work
 from tests.property.growth.shapes import SHAPES, LargeSet

@@ -6,9 +6,11 @@ are read, each of which must be declared; and with the declared paths alone, whi
 
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import fields, is_dataclass, replace
 from functools import cache, wraps
 from typing import Any, Final, ParamSpec, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from kuberuntime.cache.projection import ITEMS, Keep, Path, Projection
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -176,7 +178,7 @@ def mapped(value: Any, change: Callable[[JSONObject, Keep], JSONObject]) -> Any:
         return value if keep is None or isinstance(value, TrackedObject) else change(value, keep)
     if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
         return type(value)(mapped(item, change) for item in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        changed = {one.name: mapped(getattr(value, one.name), change) for one in fields(value) if one.init}
+    if isinstance(value, Struct):
+        changed = {one.name: mapped(getattr(value, one.name), change) for one in fields(value)}
         return replace(value, **changed)
     return value

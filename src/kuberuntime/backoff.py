@@ -1,10 +1,9 @@
 """Exponential back-off: how long to wait after a number of failures."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(Struct, frozen=True):
     """Waits `base` seconds after the first failure and doubles from there, up to `limit`.
 
     >>> backoff = Backoff(base=0.005, limit=1000.0)

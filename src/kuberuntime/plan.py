@@ -13,8 +13,10 @@ after the action changed something, `on_failure` after the API server refused it
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
@@ -32,8 +34,7 @@ class OneOfMany(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One event as events.k8s.io/v1 has it; `note` may contain `{error}` where it belongs to a failure.
 
     `reporter` is the controller that reports it, empty where that is the one of the whole process. Events with the same
@@ -50,8 +51,7 @@ class Event:
     of_many: OneOfMany | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class Effect(Struct, frozen=True, kw_only=True):
     """The fields of every write: the resource it writes to, and the events that report it."""
 
     resource: Resource
@@ -59,16 +59,14 @@ class Effect:
     on_failure: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Apply(Effect):
+class Apply(Effect, frozen=True, kw_only=True):
     """Server-side apply of `object` with force, as field manager `manager`."""
 
     object: JSONObject
     manager: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Create(Effect):
+class Create(Effect, frozen=True, kw_only=True):
     """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
 
     With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already where
@@ -84,8 +82,7 @@ class Create(Effect):
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patch(Effect):
+class Patch(Effect, frozen=True, kw_only=True):
     """Merge `patch` into one object, or into one of its subresources; `guarded_patch` builds the usual one.
 
     With `if_present` an object that is gone is success without events. A `strategic` merge also merges lists that have keys,
@@ -99,16 +96,14 @@ class Patch(Effect):
     kind: MergeKind = "merge"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Put(Effect):
+class Put(Effect, frozen=True, kw_only=True):
     """Replace an object, or a subresource, at the version it carries; after a conflict the key is planned again."""
 
     object: JSONObject
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutStatus(Effect):
+class PutStatus(Effect, frozen=True, kw_only=True):
     """Replace `status` of the object at `resource_version`; after a conflict the key is planned again.
 
     `object` is the whole object as seen, with the new status. With `if_present` an object that is gone is success
@@ -120,8 +115,7 @@ class PutStatus(Effect):
     if_present: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delete(Effect):
+class Delete(Effect, frozen=True, kw_only=True):
     """Delete one object, only if its UID is still `uid` (where given). An object already gone is success.
 
     Without `propagation` and `grace_period` (seconds) the API server uses the defaults of the kind.
@@ -133,22 +127,19 @@ class Delete(Effect):
     grace_period: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteCollection(Effect):
+class DeleteCollection(Effect, frozen=True, kw_only=True):
     """Delete all objects of one kind in `namespace`."""
 
     namespace: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Emit:
+class Emit(Struct, frozen=True, kw_only=True):
     """Emit events that belong to no write."""
 
     events: tuple[Event, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
+class Together(Struct, frozen=True, kw_only=True):
     """Perform sequences concurrently; a failure ends its own sequence, and fails the action once the others have ended.
 
     Few are under way at once. With `slow_start` one sequence goes first, then twice as many each time, and none after a
@@ -159,8 +150,7 @@ class Together:
     slow_start: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finally:
+class Finally(Struct, frozen=True, kw_only=True):
     """Perform `actions`, then `after`, also where one of `actions` failed; the first failure is the one reported.
 
     `on_failure` comes before `after`, and only where one failed, `on_refusal` where the API server answered that it is forbidden
@@ -179,8 +169,7 @@ Actions: TypeAlias = tuple[Action, ...]
 """Actions in order; the first failure ends them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Actions in order, and in how many seconds to plan again without a change (`requeue_after`; None: never).
 
     `error` is an error that no write can correct: the executor performs the actions, then raises it, so that the

@@ -5,14 +5,14 @@ Each part declares its permissions beside its code (`controllers/permissions.py`
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(Struct, frozen=True):
     """Verbs on a resource or one of its subresources; with `names` only on the objects called so."""
 
     resource: Resource

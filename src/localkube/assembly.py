@@ -7,10 +7,10 @@ import asyncio
 import errno
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct, field
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from localkube.kubelet.kubelet import Kubelet
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Struct, frozen=True):
     """A cluster whose API server is running; `nodes` are the nodes of its settings, as values.
 
     `parts` can be taken away for a time (`faults/`); who runs another part on this cluster adds it.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -39,6 +39,8 @@ class Nodes:
 
     def parsed(self) -> "NodeSettings":
         """Return the settings as parsed values."""
+        from msgspec.structs import replace
+
         from localkube.controllers.nodes.nodes import GPU, NodeSettings
         from localkube.controllers.nodes.nodewords import parse_capacity, parse_label, parse_taint
 

@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import UID, JSONObject
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
+class LogOptions(Struct, frozen=True, kw_only=True):
     """The query of `/log`, as kubectl sends it."""
 
     container: str
@@ -32,8 +32,7 @@ class Load(NamedTuple):
     memory: int
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """The loads of containers by their pod and name: the mean over `seconds`, which ended at `at`.
 
     Containers that have not run for all of that time are missing.

@@ -5,11 +5,11 @@ others define (OpenShift's kinds, cert-manager's, those of Prometheus) is bent a
 of the same name may be served.
 """
 
-from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 from tests.fuzz import junk
 from tests.fuzz.seeds import seeds
 from tests.unit.leaderworkerset.operator.clusters import ISSUED, actions, cluster, installed, observed, plan

@@ -1,10 +1,10 @@
 """The fold of groups: kept up to date change by change it equals one made from scratch, and counts as a plain loop does."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests import builders
 from tests.examples import examples
 

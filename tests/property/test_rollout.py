@@ -4,12 +4,13 @@ A small model of the StatefulSet controller stands for the cluster: it creates a
 ones from the partition up, highest first: as many at once as it is told, or, as most clusters do, one after the other.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.examples import examples
 
 from leaderworkerset.core.leaderworkerset import rollingupdate

@@ -4,11 +4,12 @@ Everything is deterministic and nothing waits, so that properties can be tried o
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
+from msgspec.structs import replace
 from tests import builders, kept
 
 from kuberuntime.objects import meta

@@ -8,12 +8,13 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 from tests.simulation.trace import EVENT, LEASE, Trace
 
 from kuberuntime import timeouts

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION, kind_of
 from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
 from tests.simulation.faults import Fault, Schedule
@@ -126,7 +127,7 @@ def test_as_many_objects_as_groups_are_left_whatever_happened(provider: Provider
     """N-AT-6: ten groups are replaced, the set is scaled and rolled; leaders go first, and workers take 20 seconds to end."""
 
     def slow(spec: ContainerSpec) -> Program:
-        return replace(run_forever(spec), term=0.0 if spec.sandbox_id in leaders else 20.0)
+        return structs.replace(run_forever(spec), term=0.0 if spec.sandbox_id in leaders else 20.0)
 
     leaders: set[str] = set()
 

@@ -1,13 +1,15 @@
 """Access to one API server, as read from a kubeconfig or from the service account of a pod."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.access.credentials import CredentialSource, read_file
 
 
-@dataclass(frozen=True, slots=True)
-class TLS:
+class TLS(Struct, frozen=True):
     """How to verify the server: by `authority` (PEM; empty: the system's roots), under `server_name` if given.
 
     `file` is where the authority was read: a cluster may replace it while this process runs.

@@ -8,11 +8,11 @@ the service account of a pod is used (`incluster.py`).
 
 import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.access import incluster, urls
 from kuberuntime.access.access import TLS, Access
@@ -105,8 +105,7 @@ class _File(msgspec.Struct, frozen=True, rename="kebab"):
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
+class Entry(Struct, Generic[T], frozen=True):
     """A value of a kubeconfig, and its place in the files."""
 
     value: T
@@ -122,8 +121,7 @@ class Entry(Generic[T]):
         return self.file.parent / path
 
 
-@dataclass(frozen=True, slots=True)
-class KubeConfig:
+class KubeConfig(Struct, frozen=True):
     """All files merged."""
 
     files: tuple[Path, ...]

@@ -6,8 +6,9 @@ down become deletions; unchanged objects produce no change.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from kuberuntime.cache import watch
 from kuberuntime.objects import meta
@@ -17,8 +18,7 @@ Indexer: TypeAlias = Callable[[JSONObject], Iterable[str]]
 """Returns the values under which an object is found in one index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A change of one object: `old` is None for an addition; `new` is None for a deletion, `old` its last state."""
 
     old: JSONObject | None
@@ -33,8 +33,7 @@ class Change:
         return found
 
 
-@dataclass(slots=True)
-class _Contents:
+class _Contents(Struct):
     """The contents of a store: objects by key, and for each index the objects by value and key."""
 
     indexers: Mapping[str, Indexer]

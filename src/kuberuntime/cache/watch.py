@@ -19,9 +19,11 @@ Outputs report changes to a collector (`cache.py`), as in kube-rs. A listing is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import PAGE, Page
@@ -64,8 +66,7 @@ ABSENT_FAILURES: Final = 5
 """Failures counted at most while a kind is not served: its definition may be created at any time."""
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """The state between two inputs.
 
     `failures` counts failures in a row, which determine the wait before the next request. `streaming` is False once the
@@ -87,90 +88,77 @@ class State:
         return BACKOFF.delay(self.failures, jitter)
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """Input: the request of this phase failed: there was no response, or an error."""
 
     error: KubeError
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """Input: the stream that this phase requested is open."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamEvent:
+class StreamEvent(Struct, frozen=True):
     """Input: one line of a stream: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or `UNUSABLE`."""
 
     type: str
     object: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """Input: the stream ended after `lasted` seconds."""
 
     lasted: float
 
 
-@dataclass(frozen=True, slots=True)
-class Relist:
+class Relist(Struct, frozen=True):
     """Input: all objects are to be read again."""
 
 
 Input: TypeAlias = Page | Refused | Opened | StreamEvent | Ended | Relist
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """Output: a complete listing begins; discard an unfinished one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """Output: these objects belong to the listing."""
 
     objects: Sequence[JSONObject]
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Struct, frozen=True):
     """Output: this object does not belong to the unfinished listing any more."""
 
     object: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """Output: the listing is complete as of `version`."""
 
     version: ResourceVersion
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """Output: an object was added or changed."""
 
     object: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(Struct, frozen=True):
     """Output: an object is gone; this was its last state."""
 
     object: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
+class Hidden(Struct, frozen=True):
     """Output: an object exists, but counts as absent, since it cannot be used."""
 
     object: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Progressed:
+class Progressed(Struct, frozen=True):
     """Output: nothing changed up to `version`."""
 
     version: ResourceVersion

@@ -8,10 +8,11 @@ the request again.
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.client import requests
 from kuberuntime.client.requests import PatchKind, Query, Selection
@@ -35,16 +36,14 @@ LONGEST_WAIT: Final = 10.0
 """Seconds: a longer Retry-After is shortened to this, so that one request waits at most RETRIES * 10 s."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """The objects of a list at one moment, and the version a watch continues from."""
 
     items: list[JSONObject]
     resource_version: ResourceVersion
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One page of a list; `token` is empty on the last."""
 
     items: Sequence[JSONObject]

@@ -5,10 +5,10 @@ In: a resource, a key, an object, options. Out: a `transport.Request`. The clien
 """
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import UnusableNameError
@@ -35,8 +35,7 @@ _NOT_OF_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """Characters of JSON that are no characters of YAML, or line breaks there. API servers read an apply as YAML."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Which objects of a kind: those of one namespace (empty: all), with these labels and fields."""
 
     resource: Resource

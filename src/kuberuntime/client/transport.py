@@ -9,6 +9,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -30,8 +32,7 @@ class Response:
     body: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamResponse:
+class StreamResponse(Struct, frozen=True):
     """A response whose body arrives in chunks of any size, until the server or the reader ends it."""
 
     status: int

@@ -20,12 +20,12 @@ import asyncio
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Final
 
 import structlog
+from msgspec import Struct, field
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.controller.executor import Removed, Write, Written
@@ -38,8 +38,7 @@ PATIENCE: Final = 10.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(slots=True, eq=False)
-class _Hold:
+class _Hold(Struct, eq=False):
     """One key that is held; `open` counts the unseen writes by informer."""
 
     key: ObjectKey
@@ -47,8 +46,7 @@ class _Hold:
     timer: asyncio.TimerHandle | None = None
 
 
-@dataclass(slots=True)
-class _Gate:
+class _Gate(Struct):
     """The unseen writes of one informer: by version, lowest first, and those without a comparable version."""
 
     by_version: list[tuple[int, int, _Hold]] = field(default_factory=list)

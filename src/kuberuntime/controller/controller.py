@@ -7,11 +7,11 @@ the same key (`workqueue.py`); for each key `plan` observes and decides, and the
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
 import structlog
+from msgspec import Struct
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Change, Informer
@@ -31,16 +31,14 @@ def note_nothing(_key: ObjectKey, _writes: Sequence[Write]) -> None:
     """Take no note of what a plan wrote."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     """An informer, and the keys to reconcile after a change of its objects."""
 
     informer: Informer
     keys: Callable[[Change], Iterable[ObjectKey]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerOptions:
+class ControllerOptions(Struct, frozen=True, kw_only=True):
     """How many keys are processed concurrently, the back-off after failures, and who is notified.
 
     One namespace has at most all workers but one, so that another need not wait until its plans have been executed.

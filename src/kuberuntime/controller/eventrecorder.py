@@ -10,13 +10,14 @@ has used a name, the next one is tried. Events that cannot be written are logged
 """
 
 import asyncio
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Final, TypeAlias
 
 import msgspec
 import structlog
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
@@ -125,8 +126,7 @@ PASSING: Final = (
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(slots=True)
-class Gathered:
+class Gathered(Struct):
     """The first of those that wait to be told together, when it happened, and the numbers of all."""
 
     event: Event

@@ -15,10 +15,12 @@ An object that exists already (`if_absent`, `unless_own`) or is gone already (`D
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
@@ -69,8 +71,7 @@ class Written:
     object: JSONObject = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(Struct, frozen=True):
     """The object with this UID is deleted or terminating; without a UID, the object of that name."""
 
     resource: Resource
@@ -122,8 +123,7 @@ class PlanError(ExecutionError):
     """The plan carries an error that no write can correct."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(Struct, frozen=True):
     """The result of one action: the writes to wait for, and whether its events are due."""
 
     write: Write | None

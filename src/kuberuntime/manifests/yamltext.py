@@ -10,11 +10,11 @@ key that is a number or a boolean becomes the string that JSON has for it (sigs.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from math import isfinite
 from typing import Final, TypeAlias
 
 import yaml
+from msgspec import Struct, field
 
 from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.objects.meta import JSON
@@ -65,8 +65,7 @@ class YamlError(ValueError):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One document: its value, and the line where it begins."""
 
     value: JSON
@@ -156,8 +155,7 @@ def _check_directives(text: str) -> None:
         raise YamlError(1, f"{found} %TAG directives, more than {MAX_TAG_DIRECTIVES}")
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """An incomplete list or mapping, with its contents so far."""
 
     value: JSON
@@ -173,8 +171,7 @@ class _Open:
         return isinstance(self.value, dict) and self.key is None
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchored:
+class _Anchored(Struct, frozen=True):
     """A value that aliases may repeat, and its size in characters and nodes."""
 
     value: JSON

@@ -5,10 +5,10 @@ else as JSON.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSON, JSONObject
 
@@ -42,8 +42,7 @@ TEXTS = {
 WITHOUT_VALUE = {Kind.REQUIRED, Kind.FORBIDDEN, Kind.TOO_LONG, Kind.TOO_MANY}
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(Struct, frozen=True):
     """One error: the path of the field, the value found there, and what to do about it."""
 
     kind: Kind

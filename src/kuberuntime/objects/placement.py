@@ -4,8 +4,9 @@ In: the spec of a pod. Out: values that compare and hash by content, so that equ
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import selectors
 from kuberuntime.objects.meta import JSONObject
@@ -18,8 +19,7 @@ CORDONED: Final[JSONObject] = {"key": "node.kubernetes.io/unschedulable", "effec
 """The taint that stands for `spec.unschedulable`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(Struct, frozen=True):
     """One toleration; empty parts match anything. `seconds` is how long NoExecute is tolerated; None: for ever."""
 
     key: str
@@ -37,8 +37,7 @@ class Toleration:
         return self.operator == "Exists" or (bool(self.key) and self.value == (taint.get("value") or ""))
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTerm:
+class NodeTerm(Struct, frozen=True):
     """One node selector term: requirements on labels and on the node's name; a term without any matches nothing.
 
     `error` says why a term could not be read. API servers store such terms (`Gt` with a text), and no node fulfils them.

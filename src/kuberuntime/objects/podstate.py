@@ -5,8 +5,9 @@ In: a pod. Out: texts. Used wherever a pod is shown: tables of the API server, c
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -101,8 +102,7 @@ def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
     return [status for status in statuses if status.get("name") in names]
 
 
-@dataclass(frozen=True, slots=True)
-class _Initialization:
+class _Initialization(Struct, frozen=True):
     """The init container that has not completed yet: its index, and the STATUS it gives the pod."""
 
     index: int

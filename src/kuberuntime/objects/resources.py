@@ -4,14 +4,14 @@ A `Resource` builds its URLs, so that no other code contains an API path.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """One kind: its group, version, plural, kind and scope.
 
     >>> PODS.path("default", "web-0", "log")

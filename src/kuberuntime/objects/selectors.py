@@ -6,8 +6,9 @@ from specs. A selector without requirements matches everything; a null object fo
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, names
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -31,8 +32,7 @@ class Operator(StrEnum):
 LABEL_OPERATORS = frozenset({Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST})
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """One condition on one label."""
 
     key: str
@@ -69,8 +69,7 @@ class Requirement:
         }[self.operator]
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(Struct, frozen=True):
     """Requirements that must all hold; with `nothing`, the selector matches no labels."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -188,8 +187,7 @@ def _is_integer(value: JSON) -> bool:
     return isinstance(value, str) and decimals.integer(value) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldTerm:
+class FieldTerm(Struct, frozen=True):
     """One condition on one field: equal to `value`, or not."""
 
     path: str

@@ -1,7 +1,8 @@
 """Addresses to listen on, as Go writes them."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.objects import decimals
@@ -12,8 +13,7 @@ DISABLED: Final = ("", "0")
 HIGHEST_PORT: Final = 65535
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where to listen; an empty host means everywhere."""
 
     host: str

@@ -11,11 +11,11 @@ other process leads by then.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias
 
 import structlog
+from msgspec import Struct
 
 from kuberuntime import randomness, timeouts
 from kuberuntime.client.client import Client
@@ -35,8 +35,7 @@ RELEASE_SECONDS: Final = 3.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionSettings:
+class ElectionSettings(Struct, frozen=True):
     """Which lease, under which name, and the three times in seconds."""
 
     lease: ObjectKey
@@ -46,24 +45,21 @@ class ElectionSettings:
     retry_period: float = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(Struct, frozen=True):
     """The last observed change of a Lease: its content, and the time by the monotonic clock of this process."""
 
     spec: JSONObject
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """Decision: write this spec; without a Lease that it replaces, create one."""
 
     spec: JSONObject
     replaces: JSONObject | None
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """Decision: wait, as another process holds the lease."""
 
     holder: str

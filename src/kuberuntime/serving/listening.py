@@ -17,13 +17,13 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import structlog
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
+from msgspec import Struct
 
 from kuberuntime import timeouts
 
@@ -62,8 +62,7 @@ EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - the caller's choice
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """How many connections may be open, and how many seconds one may wait for its first headers, and between requests."""
 
     connections: int = CONNECTIONS

@@ -8,10 +8,10 @@ an invalid token have a limit of their own, so that a scraper whose token is new
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from aiohttp import web
+from msgspec import Struct
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.limit import TokenBucket
@@ -37,8 +37,7 @@ SUSPECT_SECONDS: Final = 300.0
 """How long an address that sent an invalid token keeps a separate limit, after its last unknown token."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The HTTP status of a request, and until when it is cached."""
 
     status: int

@@ -6,12 +6,12 @@ HTTP/1.1 only (R-MGR-5): aiohttp supports nothing else, and the servers announce
 import ssl
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 from aiohttp import web
+from msgspec import Struct
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving.bindaddresses import Address
@@ -26,16 +26,16 @@ SHARE: Final = 1 / 16
 """Bounds of probes and of metrics: open connections, and their share of the process's file descriptors."""
 
 
-@dataclass(frozen=True, slots=True)
-class TLSSettings:
+class TLSSettings(Struct, frozen=True):
     """The lowest version, and the suites of TLS 1.2 in OpenSSL's list form; empty: OpenSSL's own choice."""
 
     minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     ciphers: str = ""
 
 
-def server_context(chain: bytes, settings: TLSSettings = TLSSettings()) -> ssl.SSLContext:
+def server_context(chain: bytes, settings: TLSSettings | None = None) -> ssl.SSLContext:
     """Build the context of a server; `chain` is its certificate and private key as PEM."""
+    settings = settings or TLSSettings()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = settings.minimum_version
     if settings.ciphers:

@@ -7,11 +7,11 @@ Both are written by tenants' programs or by whoever may write pods: every text i
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, timestamps
 
@@ -38,8 +38,7 @@ _RATE: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?", re.ASCII)
 _RESERVED: Final = frozenset({"step", "total", "at", "rate"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     """The state of a program: its step, of how many if it said so, and metrics as it wrote them.
 
     `at` is when it said so, None in a line without time; `rate` the steps per second before that, 0 if not known.
@@ -108,8 +107,7 @@ def _read(pairs: Mapping[str, str]) -> Progress | None:
     return Progress(step=step, total=total, metrics=tuple(metrics[:MOST_METRICS]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SilentRank:
+class SilentRank(Struct, frozen=True, kw_only=True):
     """A rank of a group that makes no progress: since when its log is silent, and what it waits for, as far as is known."""
 
     pod: str
@@ -119,8 +117,7 @@ class SilentRank:
     waits: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hang:
+class Hang(Struct, frozen=True, kw_only=True):
     """A group that has made no progress since a time; `ranks` has one or more, the one silent the longest first."""
 
     since: datetime

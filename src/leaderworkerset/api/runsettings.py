@@ -5,9 +5,10 @@ invalid counts as absent. Without any of them nothing is followed, and nothing e
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import duration
 from kuberuntime.objects.field import FieldError, invalid
@@ -21,8 +22,7 @@ LONGEST_DAYS: Final = 365
 DURATION: Final = f"must be a duration from 1s to {24 * LONGEST_DAYS}h"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSettings:
+class RunSettings(Struct, frozen=True, kw_only=True):
     """How a run is followed and ended.
 
     With `timeout` a group without progress for so long hangs; it is recreated if `recreates`. With `completes` a group whose

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import APIError, ForbiddenError, NotFoundError
@@ -152,8 +153,7 @@ async def _namespaces_of(session: Session, **selectors: str) -> str:
     return listed(sorted({meta.namespace(one) for one in page.items} - {session.namespace}), FEW_NAMES)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """LeaderWorkerSets and DisaggregatedSets that were found."""
 
     leaderworkersets: Sequence[JSONObject]

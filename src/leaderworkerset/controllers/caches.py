@@ -5,7 +5,8 @@ In: what each controller declares to read. Out: one informer for each selection,
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from kuberuntime.cache.cache import Indexer
 from kuberuntime.cache.informer import Informer
@@ -15,8 +16,7 @@ from kuberuntime.client.requests import Selection
 from kuberuntime.policyrules import Permission
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(Struct, frozen=True):
     """The objects that are kept in memory, their kept fields, and the indexes by which they are found.
 
     An `optional` cache is empty where the API server does not serve the kind; others wait for it. With `served`, the kind

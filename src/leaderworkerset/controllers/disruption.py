@@ -7,9 +7,10 @@ earlier write may be lost, and the cache late. Only a manager whose configuratio
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from math import inf
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client

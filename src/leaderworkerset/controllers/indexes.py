@@ -6,8 +6,9 @@ name they carry, and by the group.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.cache.cache import Store
 from kuberuntime.cache.informer import Change, Informer
@@ -131,8 +132,7 @@ CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CA
 """The caches that the controllers of LeaderWorkerSets and of their pods read; both read all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Informers:
+class Informers(Struct, frozen=True):
     """The open caches of LeaderWorkerSets, by name."""
 
     leaderworkersets: Informer

@@ -7,9 +7,11 @@ nothing.
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.cache.informer import Change
 from kuberuntime.client.client import Client
@@ -61,8 +63,7 @@ BEHIND: Final = 1.0
 """Seconds until the next decision if the caches were behind the API server."""
 
 
-@dataclass(slots=True)
-class Memory:
+class Memory(Struct):
     """What earlier decisions about one LeaderWorkerSet led to, and the source of the plan that is performed now."""
 
     edition: Edition | None = None

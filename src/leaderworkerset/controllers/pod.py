@@ -7,8 +7,10 @@ remembered in their last state until the group is observed: a pod deleted withou
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.cache.informer import Change
 from kuberuntime.client.client import Client
@@ -35,8 +37,7 @@ from leaderworkerset.core.restarts.settings import ANNOTATIONS, DEFAULTS, Restar
 NAME: Final = "pod"
 
 
-@dataclass(frozen=True, slots=True)
-class GroupOptions:
+class GroupOptions(Struct, frozen=True):
     """The configuration of groups: the gang schedulers that may be used, and how groups are recreated."""
 
     gang: Gang = NO_GANG

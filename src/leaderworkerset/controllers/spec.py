@@ -4,8 +4,9 @@ In: declarations. Out: what `manager/controllers.py` runs, and what `lws install
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
@@ -38,8 +39,7 @@ Build: TypeAlias = Callable[[Caches, Client, Clock], Driver]
 """Builds a driver; the client is for the few objects that no cache holds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerSpec:
+class ControllerSpec(Struct, frozen=True, kw_only=True):
     """A controller; `writes` are its permissions beside those that fill its caches."""
 
     name: str
@@ -53,8 +53,7 @@ class ControllerSpec:
         return (*(cache.permission for cache in self.caches), *self.writes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class Beside(Struct, frozen=True, kw_only=True):
     """What runs beside the controllers and reads the same caches, with further fields; nothing that is reconciled needs it."""
 
     caches: tuple[Cache, ...]

@@ -4,8 +4,10 @@ Every event regards the LeaderWorkerSet; those about a group name its leader pod
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
@@ -28,8 +30,7 @@ def reference(obj: JSONObject) -> JSONObject:
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | fields
 
 
-@dataclass(frozen=True, slots=True)
-class EventKind:
+class EventKind(Struct, frozen=True):
     """What the events of one kind have in common: type, reason, action. A call makes one."""
 
     type: EventType

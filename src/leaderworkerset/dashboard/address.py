@@ -7,10 +7,11 @@ Below the base of the server, `` is Now, `sets/NAMESPACE/NAME` a LeaderWorkerSet
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import ObjectKey
@@ -57,8 +58,7 @@ class NoSuchPageError(ValueError):
     """An address that no page has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Struct, frozen=True, kw_only=True):
     """One page. `key` names the set of a page that is about one, `episode` is the group and number of a recorded failure."""
 
     kind: PageKind

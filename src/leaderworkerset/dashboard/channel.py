@@ -6,10 +6,10 @@ more than is kept, or speaks of another server, gets the whole state.
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSONObject
@@ -22,8 +22,7 @@ KEPT_BYTES: Final = 2**20
 HEARTBEAT: Final = b": still here\n\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """One event of the stream: the number of the state that it leads to, and its bytes."""
 
     number: int

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from msgspec import Struct
+
 COOKIE: Final = "lws-dashboard"
 ACTION_HEADER: Final = "X-Dashboard-Token"
 """The header with the second secret that requests for actions need; only pages of the dashboard know it."""
@@ -68,8 +70,7 @@ class Refusal(Enum):
         return self.value[1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """What the checks need to know of a request; headers that stand several times have several values."""
 
     method: str
@@ -98,8 +99,7 @@ class Secrets:
         return is_right
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """The checks of one server, which serves `port` of 127.0.0.1 below `/place/`."""
 
     secrets: Secrets

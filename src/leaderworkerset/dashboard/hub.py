@@ -6,10 +6,10 @@ A page that nobody looks at any more is forgotten after a while, so that the wor
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
+from msgspec import Struct, field
 
 from kuberuntime import randomness, timeouts
 from kuberuntime.client.requests import Selection as Query
@@ -53,8 +53,7 @@ PATIENCE: Final = 5.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(slots=True)
-class Opened:
+class Opened(Struct):
     """A page that is kept: its channel, how many look at it, and what it read last."""
 
     channel: Channel

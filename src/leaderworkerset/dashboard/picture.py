@@ -5,9 +5,10 @@ a moment older than its view: a view that is as wanted meanwhile is healthy, wha
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
@@ -49,16 +50,14 @@ def of_group(group: Group) -> CellState:
     return CellState.PROBLEM if CellState.PROBLEM in found else CellState.STARTING
 
 
-@dataclass(frozen=True, slots=True)
-class ToldSet:
+class ToldSet(Struct, frozen=True):
     """A LeaderWorkerSet and its diagnosis."""
 
     view: View
     told: Diagnosis
 
 
-@dataclass(frozen=True, slots=True)
-class ToldWhole:
+class ToldWhole(Struct, frozen=True):
     """A DisaggregatedSet, the diagnosis that explains it best, and its LeaderWorkerSets."""
 
     view: SetView
@@ -66,8 +65,7 @@ class ToldWhole:
     parts: tuple[ToldSet, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Picture:
+class Picture(Struct, frozen=True, kw_only=True):
     """Everything of a namespace (empty: of all) at one moment. `trouble` says why it may be out of date."""
 
     namespace: str

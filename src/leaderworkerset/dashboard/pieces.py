@@ -5,15 +5,15 @@ unique on a page.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.dashboard.markup import Attribute, Safe, tag
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """One element of a region; `says` is read out when it changes: the cause that the piece shows."""
 
     key: str

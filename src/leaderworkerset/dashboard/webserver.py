@@ -8,13 +8,13 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from msgspec import Struct, field
 
 from kuberuntime import timeouts
 from kuberuntime.objects import decimals
@@ -65,8 +65,7 @@ def new_secrets() -> Secrets:
     )
 
 
-@dataclass(slots=True)
-class Dashboard:
+class Dashboard(Struct):
     """The application of one server. `port` is known once it listens; `runner` runs the commands of actions, if any."""
 
     model: LiveModel

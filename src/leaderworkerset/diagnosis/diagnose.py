@@ -1,8 +1,9 @@
 """The diagnosis of a LeaderWorkerSet, a group or a rank: the first cause of the catalogue that matches. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS

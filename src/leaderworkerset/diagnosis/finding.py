@@ -1,9 +1,10 @@
 """The values of a diagnosis: an entry of the catalogue, a finding, and the final diagnosis. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.outcome import FailedContainer
@@ -18,8 +19,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Struct, frozen=True, kw_only=True):
     """The object that a finding is about, and the group and rank of that object, if any."""
 
     kind: str
@@ -32,8 +32,7 @@ class Subject:
         return f"{self.kind} {self.name}" + (f" ({place})" if place else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """A cause that was found: its object, one sentence, the evidence, and the next steps.
 
     `log` is the container whose last lines would explain more; callers that can read logs add them. `verdict`, if
@@ -51,8 +50,7 @@ class Finding:
 Find: TypeAlias = Callable[[Observed], Finding | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class Cause(Struct, frozen=True, kw_only=True):
     """An entry of the catalogue. Its code never changes its meaning; `meaning` and `remedy` are for the reference."""
 
     code: str
@@ -70,8 +68,7 @@ def cause(
     return lambda find: Cause(code=code, title=title, meaning=meaning, remedy=remedy, find=find, verdict=verdict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True, kw_only=True):
     """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that may not be read.
 
     `owner` is the DisaggregatedSet that it is a part of, if that was selected.

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct, field
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -27,8 +28,7 @@ REFUSED_POD: Final = re.compile(r'pods "(?P<pod>[^"]+)"')
 KUBECTL: Final = "kubectl"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commands:
+class Commands(Struct, frozen=True, kw_only=True):
     """The words with which next steps call kubectl and lws, so that they address the same cluster.
 
     Without kubectl (on a cluster of this machine, where nobody needs it) the steps that call it are left out.
@@ -38,8 +38,7 @@ class Commands:
     lws: str = "lws"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Observed:
+class Observed(Struct, frozen=True, kw_only=True, dict=True):
     """One LeaderWorkerSet at one moment.
 
     `objects` holds what was read, by kind. A kind that is absent was not needed, or is in `unread`: it may not be read,
@@ -56,7 +55,7 @@ class Observed:
     running: Sequence[JSONObject] | None = None
     of_set: SetView | None = None
     """The DisaggregatedSet, if one is selected: then the view has its name and object, and no groups."""
-    commands: Commands = Commands()
+    commands: Commands = field(default_factory=Commands)
     leader_deployment: JSONObject | None = None
     """The Deployment of leaders with random keys, if it was read."""
 

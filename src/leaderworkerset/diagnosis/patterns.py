@@ -6,10 +6,11 @@ and `lws`. Each finding has a step without kubectl, unless it can only be found 
 """
 
 import re
-from dataclasses import dataclass
 from itertools import islice
 from re import Match
 from typing import Final
+
+from msgspec import Struct
 
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding
@@ -24,8 +25,7 @@ READ: Final = 4096
 """The characters of a message to which a pattern is applied."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """Finds the first rank at a stage whose message matches."""
 
     stage: Stage

@@ -1,8 +1,9 @@
 """The settings of an installation that an administrator may choose."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 import leaderworkerset
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -38,16 +39,14 @@ MOUNTED_CERTIFICATES: Final = CONFIGURATION.replace("enable: true", "enable: fal
 """The configuration file of a manager whose certificates cert-manager issues (R-OP-20)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class Placement(Struct, frozen=True, kw_only=True):
     """The nodes that the manager runs on; None omits the field."""
 
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: Sequence[JSONObject] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallSettings:
+class InstallSettings(Struct, frozen=True, kw_only=True):
     """The settings; `configuration` is the text of the manager's file, `spread` lets it survive the loss of a node or zone.
 
     `pod` has further fields of the pods, and `resources` of their container.

@@ -5,8 +5,9 @@ In: the declarations of the packages `api`, `controllers` and `webhooks`. Out: t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -18,8 +19,7 @@ BuildMetrics: TypeAlias = Callable[[Meter], KindMetrics]
 """Registers the metrics of a kind, and returns the object that counts them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """The functions that build the definition (CRD) of a kind.
 
     `build` returns it without descriptions, `describe` with them. The parameter of `describe` is the OpenAPI document
@@ -30,8 +30,7 @@ class Definition:
     describe: Callable[[JSONObject], JSONObject]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """One kind with its definition, controllers, webhooks and metrics; a kind of Kubernetes itself has no definition."""
 
     resource: Resource

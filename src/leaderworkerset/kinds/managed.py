@@ -1,10 +1,11 @@
 """The kinds that the manager serves: a new one is added here."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
@@ -29,8 +30,7 @@ def nothing() -> Collection[str]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class OptIns:
+class OptIns(Struct, frozen=True):
     """What a manager does only where its configuration says so.
 
     With `records` failures are recorded beside the controllers, with `disruption` groups get disruption budgets, with

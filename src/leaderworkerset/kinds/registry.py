@@ -4,7 +4,9 @@ In: kinds. Out: their parts, in the order of the kinds. Names that identify part
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -19,8 +21,7 @@ from leaderworkerset.webhooks.review import Decide
 from leaderworkerset.webhooks.spec import WebhookSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(Struct, frozen=True):
     """Kinds, together; `reporter` is the name of their process in events (`reportingController`)."""
 
     kinds: tuple[Kind, ...]

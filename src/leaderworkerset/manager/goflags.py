@@ -5,8 +5,9 @@ Errors have Go's texts. Unlike Go, a word that is not a flag is refused: `--lead
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 BOOLEANS: Final = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
     ("0", "f", "F", "FALSE", "false", "False"), False
@@ -21,8 +22,7 @@ class HelpRequestedError(Exception):
     """`-h` or `--help` was given and no flag has that name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """One flag: `parse` turns its text into a value or raises `ValueError`."""
 
     name: str

@@ -7,12 +7,12 @@ the rest. So programs that read the logs of one manager can read those of the ot
 import logging
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO, TypeAlias
 
 import msgspec
 import structlog
+from msgspec import Struct
 from structlog.typing import EventDict
 
 from kuberuntime.clock import SystemClock
@@ -43,8 +43,7 @@ ZAP_NAMES: Final = {"warning": "warn", "critical": "panic"}
 """The levels that have another name in zap."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogSettings:
+class LogSettings(Struct, frozen=True):
     """The format of the logs, the lowest level written, and the level from which errors have a stack trace."""
 
     encoder: Encoder = "console"

@@ -20,13 +20,13 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
+from msgspec import Struct
 from prometheus_client import ProcessCollector
 
 from kuberuntime import randomness, tlsbuffers
@@ -76,8 +76,7 @@ CACHES: Final = "caches are not filled"
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerSettings:
+class ManagerSettings(Struct, frozen=True):
     """The combined settings of command line, environment and file."""
 
     configuration: Configuration

@@ -66,7 +66,7 @@ async def certified(
 
     Until they exist, it has a self-signed certificate: a secret may be mounted that is written later.
     """
-    context = serving.server_context(files.read() if files.exist else self_signed(clock), tls or TLSSettings())
+    context = serving.server_context(files.read() if files.exist else self_signed(clock), tls)
     async with background(_follow(files, context)):
         yield context
 

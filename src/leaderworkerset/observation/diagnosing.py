@@ -6,8 +6,10 @@ empty. Lists of whole clusters are limited, and longer ones are ignored: a diagn
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.requests import only
@@ -44,8 +46,7 @@ GANG_MARKS: Final = frozenset({labels.GANG_GROUP, GROUP_NAME, labels.WORKLOAD_AW
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
 
 
-@dataclass(frozen=True, slots=True)
-class Want:
+class Want(Struct, frozen=True):
     """A list to be read; `instead` is read if the first is not served."""
 
     query: Query

@@ -8,8 +8,10 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
@@ -25,8 +27,7 @@ LONGEST_PAUSE: Final = 5.0
 """The maximum seconds before a stream is opened again; the pause doubles after each attempt without a line."""
 
 
-@dataclass(slots=True)
-class Streams:
+class Streams(Struct):
     """The limit of logs followed at once (None: no limit); several followers share it.
 
     `report_full` is called once, when a rank has to wait for the end of another log.
@@ -52,8 +53,7 @@ class Streams:
         task.add_done_callback(self._open.discard)
 
 
-@dataclass(slots=True)
-class Newest:
+class Newest(Struct):
     """The time of the newest line of a pod, as written and in comparable form."""
 
     stamp: bytes = b""

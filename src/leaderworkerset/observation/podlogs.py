@@ -1,8 +1,9 @@
 """The log of one pod: its options, its lines, and the last lines of a rank that failed."""
 
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
@@ -36,8 +37,7 @@ class NotStartedError(LogError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodLogOptions:
+class PodLogOptions(Struct, frozen=True, kw_only=True):
     """The options of a request to `/log`."""
 
     follow: bool = False

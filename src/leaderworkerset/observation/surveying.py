@@ -6,8 +6,10 @@ each costs only the time of its own objects and events.
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import Clock, SystemClock
@@ -54,8 +56,7 @@ async def survey(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The content of a list, or the error of reading it."""
 
     arranged: Arranged
@@ -118,8 +119,7 @@ class SharedLists:
         yield from {key for part in parts if (key := ObjectKey(namespace, part)) in self._keys}
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLists:
+class OwnLists(Struct, frozen=True):
     """The part of one LeaderWorkerSet in the lists of all."""
 
     shared: SharedLists

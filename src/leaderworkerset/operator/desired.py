@@ -4,8 +4,9 @@ Values that the schema refuses, but an older definition may have allowed, mean t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -21,8 +22,7 @@ OPERATOR_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 8}
 """The operator's verbosity for each `operatorLogLevel` (R-OP-27)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desired:
+class Desired(Struct, frozen=True, kw_only=True):
     """The desired settings; `overrides` is an unsupported patch of the manager's configuration.
 
     `group_restarts` is the text of the configuration's section of that name, empty for none.

@@ -5,8 +5,9 @@ prune them by, and hashes: these roll the Deployment when a certificate or the c
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -60,8 +61,7 @@ ISSUED: Final[Mapping[str, str]] = {
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, kw_only=True):
     """The facts of the cluster that the operand depends on.
 
     `hashes` are those of the issued certificates by the name of their secret. `tls` is the cluster's profile as a
@@ -75,8 +75,7 @@ class Surroundings:
     ending: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorPlace:
+class OperatorPlace(Struct, frozen=True, kw_only=True):
     """The operator's own namespace, the image of its operand, and its version."""
 
     namespace: str

@@ -6,10 +6,10 @@ the labels of an installation, the secrets that cert-manager issues, and the kin
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 import structlog
+from msgspec.structs import replace
 
 from kuberuntime.cache.informer import Change
 from kuberuntime.cache.projection import Projection

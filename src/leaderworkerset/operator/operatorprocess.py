@@ -14,13 +14,13 @@ import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import web
+from msgspec import Struct
 
 import leaderworkerset
 from kuberuntime import randomness, timeouts, tlsbuffers
@@ -161,8 +161,7 @@ TOPOLOGY_SECONDS: Final = 5.0
 """The maximum seconds to read the topology: until then neither probes are answered nor requests to stop."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorProcessSettings:
+class OperatorProcessSettings(Struct, frozen=True, kw_only=True):
     """The combined settings of command line and environment."""
 
     namespace: str

@@ -4,9 +4,10 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -28,8 +29,7 @@ OF_DEPLOYMENT: Final = ("generations", "version")
 """Fields of the status that say nothing without a Deployment."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncOutcome:
+class SyncOutcome(Struct, frozen=True):
     """The result of a reconcile: the reason why it is not complete, if there is one.
 
     `missing` is a dependency that is not installed, `error` any other reason, `note` what was omitted on purpose. An

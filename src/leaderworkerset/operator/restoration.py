@@ -6,10 +6,10 @@ annotations, finalizers and owners of others, its status, and what `KEPT` lists.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
@@ -31,8 +31,7 @@ VOLATILE: Final = ("generation", "managedFields", "resourceVersion")
 Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """An object to write: `wanted` is created, or replaces `live`; with `anew`, this is deleted before."""
 
     kind: Resource

@@ -14,9 +14,11 @@ A refused action ends the plan, and the status reports it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject
@@ -55,8 +57,7 @@ FIRST_REMOVED: Final = (resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VAL
 """The kinds that would refuse writes of users without a manager, so they are removed first (R-OP-31)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedOperand:
+class ObservedOperand(Struct, frozen=True, kw_only=True):
     """The observed state of one reconcile.
 
     `live` are the objects with the labels of an installation, `secrets` those issued for it, `served` the kinds that
@@ -86,8 +87,7 @@ class ObservedOperand:
         return all(kind.group_resource in self.served for kind in kinds)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WantedOperand:
+class WantedOperand(Struct, frozen=True, kw_only=True):
     """The decision about the operand, before the API server is asked what differs.
 
     `due` are the objects to keep as built, `unwanted` those to delete. `tls` is a profile to record before anything else.
@@ -157,8 +157,7 @@ def reconcile(
     return reporter.plan((*writes, *deletions), replace(wanted.outcome, rolls=rolls))
 
 
-@dataclass(frozen=True, slots=True)
-class _Reporter:
+class _Reporter(Struct, frozen=True):
     """Builds a plan from actions and their outcome; it ends with the status."""
 
     cluster: JSONObject

@@ -1,10 +1,10 @@
 """The verbosity of this process's logs, which can change at runtime: klog's numbers, from 4 on with debug lines."""
 
 import logging
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
+from msgspec import Struct
 from structlog.typing import EventDict
 
 from leaderworkerset.manager.managerlog import LEVELS
@@ -12,8 +12,7 @@ from leaderworkerset.manager.managerlog import LEVELS
 DEBUG: Final = 4
 
 
-@dataclass(slots=True)
-class Verbosity:
+class Verbosity(Struct):
     """The current verbosity, as a structlog processor that filters lines."""
 
     level: int = 2

@@ -1,9 +1,10 @@
 """Makes an episode of what was observed of a group: its pods in their last state, its record, logs, events, revisions. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from kuberuntime.objects import decimals, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -24,8 +25,7 @@ OUTCOMES: Final = {labels.WAITING: Outcome.FAILED, labels.EXHAUSTED: Outcome.EXH
 """What the state of a record says of the group; any other state is a recreation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traces:
+class Traces(Struct, frozen=True, kw_only=True):
     """What was observed of a group that failed; the LeaderWorkerSet may be gone, and the record not be there."""
 
     pods: Sequence[JSONObject]

@@ -11,11 +11,12 @@ State lives in the annotations and logs alone. A process that begins reads the e
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeAlias
 
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Change, Informer
@@ -107,8 +108,7 @@ def not_seen(_uid: str) -> tuple[str, str]:
     return "", ""
 
 
-@dataclass(slots=True)
-class _Leader:
+class _Leader(Struct):
     """A leader that is followed, and what was written at its pod."""
 
     pod: JSONObject

@@ -8,12 +8,13 @@ was done at once comes after it (docs/adr/0003), so some groups are remembered a
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 import structlog
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.cache.informer import Change, Informer, Subscriber
 from kuberuntime.client.client import PAGE, Client
@@ -61,8 +62,7 @@ class Which(NamedTuple):
     group: str
 
 
-@dataclass(slots=True)
-class Incarnation:
+class Incarnation(Struct):
     """The pods of a group while one leader is there: of each name the present one, and the first that went.
 
     The record of its recreation is kept here, since the next recreation of the group, which may follow at once, writes over it.

@@ -10,8 +10,10 @@ Groups are bits of an integer as in `fold`. A rollout has at most one wave for e
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset import rollingupdate
@@ -30,8 +32,7 @@ class TooLargeError(ValueError):
     """A rollout with more groups than a forecast supports."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wave:
+class Wave(Struct, frozen=True, kw_only=True):
     """One wave: the groups created in it, the number beyond the desired ones, and how many are available meanwhile."""
 
     groups: tuple[int, ...]
@@ -39,8 +40,7 @@ class Wave:
     available: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
+class Forecast(Struct, frozen=True, kw_only=True):
     """All waves of a rollout. `held` groups keep the old revision; `is_stuck` says that it would not end by itself."""
 
     waves: tuple[Wave, ...]
@@ -58,8 +58,7 @@ class Forecast:
         return min((wave.available for wave in self.waves), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(Struct, frozen=True):
     """The leader StatefulSet, and the groups that exist, are ready, are of the desired revision, and have no restart left."""
 
     current: Current

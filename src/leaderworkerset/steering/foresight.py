@@ -5,12 +5,12 @@ people and its document for programs. Lines are limited, however many groups the
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median_low
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects import meta, patch
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -33,8 +33,7 @@ WAVES_SHOWN: Final = 12
 LONGEST_VALUE: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
+class FieldChange(Struct, frozen=True):
     """One field that changes; None means an absent field."""
 
     path: str
@@ -45,16 +44,14 @@ class FieldChange:
         return f"{self.path}: {_short(self.before)} -> {_short(self.after)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet with its groups, and its leader StatefulSet if that exists."""
 
     view: View
     statefulset: JSONObject | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foreseen:
+class Foreseen(Struct, frozen=True, kw_only=True):
     """The effects of a change of one LeaderWorkerSet. `startup` is how long its groups took to start, if known.
 
     If it `rolls`, `kept` groups are of the desired revision already: an incomplete update is reverted.

@@ -1,11 +1,12 @@
 """What closing nodes would do: which groups move, in which order, how many at once, how long it takes, what stays. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from math import ceil
 from statistics import median_low
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -20,8 +21,7 @@ MIRROR: Final = "kubernetes.io/config.mirror"
 """The annotation of pods that a kubelet runs from files; nobody else ends them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaving:
+class Leaving(Struct, frozen=True, kw_only=True):
     """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that leave nodes, in the order in which they move.
 
     At most `at_once` move at a time, `extra` of them replaced before they go; `takes` is how long all take at the pace of

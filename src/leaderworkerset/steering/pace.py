@@ -4,9 +4,10 @@ A group is done once it is of the revision that the leader StatefulSet has and e
 the partition are not part of the rollout.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -23,8 +24,7 @@ BAR: Final = 20
 """Characters of the bar."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolloutProgress:
+class RolloutProgress(Struct, frozen=True, kw_only=True):
     """How far a rollout is. `done` of `wanted` groups are updated and ready, the partition holds `held` back."""
 
     name: str

@@ -5,8 +5,9 @@ last.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -16,8 +17,7 @@ from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import GroupName, View
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One revision: its number and key, its time and change cause, and the names of its groups."""
 
     number: int
@@ -26,7 +26,7 @@ class Entry:
     cause: str
     groups: tuple[GroupName, ...]
     is_current: bool
-    revision: JSONObject = field(repr=False)
+    revision: JSONObject
 
 
 def entries(view: View, found: Iterable[JSONObject]) -> list[Entry]:

@@ -5,7 +5,8 @@ complete when another pod has the same name and every rank is ready.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
@@ -13,8 +14,7 @@ from leaderworkerset.core.policies import failures
 from leaderworkerset.views.groups import Group, GroupName, Rank, View
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """The ranks to delete now, and the names of the groups that are not ready again yet."""
 
     now: tuple[Rank, ...]

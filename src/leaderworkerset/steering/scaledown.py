@@ -5,7 +5,8 @@ ReplicaSet deletes leaders that are not ready first, and a leader is ready when 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import groupname
@@ -13,8 +14,7 @@ from leaderworkerset.views.groups import Group, GroupName, View, groups_named
 from leaderworkerset.views.wording import counted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleDown:
+class ScaleDown(Struct, frozen=True, kw_only=True):
     """The groups that go for certain, those that are not ready among them, and the groups that are not ready and stay.
 
     `others` further ones go that are ready, or of `going` as many fewer as it is negative: Kubernetes chooses which.

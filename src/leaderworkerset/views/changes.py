@@ -6,9 +6,10 @@ rank; if several did, the group. Groups of a LeaderWorkerSet of many that change
 
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from leaderworkerset.views import wording
 from leaderworkerset.views.folding import FEW_GROUPS, Fold, folds
@@ -18,8 +19,7 @@ from leaderworkerset.views.reasons import summary
 GONE: Final = ": gone"
 
 
-@dataclass(frozen=True, slots=True)
-class ViewSubject:
+class ViewSubject(Struct, frozen=True):
     """The facts of a LeaderWorkerSet or a group, each by the name it describes, and all of them in one line.
 
     `group` is that of a LeaderWorkerSet of many.

@@ -6,9 +6,10 @@ ones the one that ran for the shortest time.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
@@ -17,8 +18,7 @@ SETTLED: Final = timedelta(minutes=1)
 """After this running time a container's last failure is no reason for it being unready."""
 
 
-@dataclass(frozen=True, slots=True)
-class Death:
+class Death(Struct, frozen=True):
     """A run of a container that ended with another exit code than 0, or that made its group be recreated."""
 
     pod: str

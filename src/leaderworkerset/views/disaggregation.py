@@ -5,8 +5,9 @@ LeaderWorkerSets.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -15,8 +16,7 @@ from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
 
 
-@dataclass(frozen=True, slots=True)
-class PartView:
+class PartView(Struct, frozen=True):
     """One LeaderWorkerSet of a DisaggregatedSet: a role in one slice, of one revision."""
 
     view: View
@@ -37,8 +37,7 @@ class PartView:
         return meta.labels(self.view.object).get(REVISION, "")
 
 
-@dataclass(frozen=True, slots=True)
-class RoleCount:
+class RoleCount(Struct, frozen=True):
     """The groups of one role, of all slices and revisions."""
 
     name: str
@@ -49,8 +48,7 @@ class RoleCount:
         return f"{self.name} {self.ready}/{self.desired}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetView:
+class SetView(Struct, frozen=True, kw_only=True):
     """A DisaggregatedSet, its roles in the order of the spec, and its parts by slice, role and revision."""
 
     name: str
@@ -60,7 +58,7 @@ class SetView:
     parts: tuple[PartView, ...]
     updated: int
     """Groups of the newest revision, by the status."""
-    object: JSONObject = field(repr=False)
+    object: JSONObject
 
     @property
     def ready(self) -> int:

@@ -5,9 +5,10 @@ that wait for the same thing, or that are ready, take one row each.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects.ordinals import ranges
 from leaderworkerset.views import recreations, wording
@@ -27,8 +28,7 @@ MOST_RANGES: Final = 6
 """The maximum number of ranges of numbers in a text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Struct, frozen=True):
     """Equal groups, by index, and why they are not ready."""
 
     groups: tuple[Group, ...]

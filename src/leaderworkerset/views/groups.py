@@ -5,10 +5,12 @@ In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. 
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import decimals, meta, ordinals, podstate
 from kuberuntime.objects.meta import JSONObject
@@ -39,8 +41,7 @@ NOT_CREATED: Final = "not created yet"
 """Why there is no pod, if no other reason is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rank:
+class Rank(Struct, frozen=True, kw_only=True):
     """One rank of a group. Without a pod, `state` is `Missing` and `why` says what it waits for."""
 
     group: GroupName
@@ -57,7 +58,7 @@ class Rank:
     is_stub: bool = False
     deaths: tuple[Death, ...] = ()
     """The runs of its containers that failed and may still matter, or that made its group be recreated again."""
-    object: JSONObject | None = field(default=None, repr=False)
+    object: JSONObject | None = None
 
     @property
     def place(self) -> str:
@@ -65,8 +66,7 @@ class Rank:
         return f"{self.group}/{self.index}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recreations:
+class Recreations(Struct, frozen=True, kw_only=True):
     """The recreations of a group in a row: the number of the last one, and the pod whose failure caused it.
 
     While `is_waiting`, the last one is not done yet: it is due at `due`. If `is_exhausted`, it will not be done.
@@ -86,8 +86,7 @@ class Recreations:
         return self.count - 1 if self.is_waiting or self.is_exhausted else self.count
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """One leader and its workers; `ranks` has every rank up to the group's size, with or without a pod.
 
     `index` counts up; with random keys the youngest group is the first, and those whose leader goes are the last.
@@ -144,8 +143,7 @@ class Group:
         return sum(rank.is_ready for rank in self.ranks)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet and its groups. The numbers are those of its status (contract 1.3).
 
     `more` groups have no pod and are not among `groups`, as there are too many.
@@ -158,7 +156,7 @@ class View:
     up_to_date: int
     created: str
     groups: tuple[Group, ...]
-    object: JSONObject = field(repr=False)
+    object: JSONObject
     more: int = 0
 
     @property
@@ -263,8 +261,7 @@ def order_of(pod: JSONObject) -> tuple[int, str, int]:
     return (group, "", rank) if isinstance(group, int) else (0, group, rank)
 
 
-@dataclass(frozen=True, slots=True)
-class _Members:
+class _Members(Struct, frozen=True):
     """The pods of one group by rank."""
 
     index: int

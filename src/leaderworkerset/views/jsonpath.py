@@ -7,11 +7,11 @@ and objects and lists are printed as JSON. What kubectl's dialect does not have 
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSON
@@ -40,8 +40,7 @@ class JSONPathError(ValueError):
     """The template cannot be read, or does not fit the value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """`{range PATH}…{end}`: the parts are filled in for each result."""
 
     path: Sequence[Step]

@@ -1,7 +1,8 @@
 """How a run ends: every rank has completed its work, or one fails repeatedly. Pure: views in, verdicts out."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
@@ -38,8 +39,7 @@ def exit_codes(status: JSONObject) -> set[int]:
     return {end["exitCode"] for end in ended if "exitCode" in end}
 
 
-@dataclass(slots=True)
-class Failures:
+class Failures(Struct):
     """Counts how often each rank failed. A rank that ended because its group is recreated did not fail."""
 
     limit: int
@@ -78,8 +78,7 @@ def described(end: JSONObject) -> str:
     return f"exit code {end['exitCode']}{reason}{':' if lines else ''}{lines}"
 
 
-@dataclass(frozen=True, slots=True)
-class FailedContainer:
+class FailedContainer(Struct, frozen=True):
     """A container that failed; `previous` says that its log is that of the previous run."""
 
     pod: JSONObject

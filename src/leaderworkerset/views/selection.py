@@ -1,6 +1,7 @@
 """The selection of a LeaderWorkerSet, group or rank, and a view reduced to it. Pure."""
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -10,8 +11,7 @@ from leaderworkerset.views.groups import GroupName, View, place_of
 from leaderworkerset.views.reasons import is_fine
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """A LeaderWorkerSet, or one group or one rank of it."""
 
     name: str
@@ -35,8 +35,7 @@ class Selection:
         return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """The selected pods of a LeaderWorkerSet: of the selection those of these groups and ranks (none: all), by label."""
 
     chosen: Selection

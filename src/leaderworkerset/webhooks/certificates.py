@@ -7,7 +7,6 @@ reads (R-CERT-1), for secrets that both may use. No function reads a clock: `now
 
 import ipaddress
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
@@ -16,6 +15,7 @@ from cryptography.exceptions import InternalError, InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
 
 AUTHORITY_NAME = "lws-ca"
 LONGEST_COMMON_NAME: Final = 64
@@ -41,8 +41,7 @@ class CertificateError(ValueError):
     """The PEM bytes are not valid."""
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(Struct, frozen=True):
     """A certificate with its private key, both PEM."""
 
     certificate: bytes

@@ -7,10 +7,10 @@ AdmissionReview, so that the user reads the error's text and not that a webhook 
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects import patch
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
@@ -25,8 +25,7 @@ class BadReviewError(ValueError):
     """The body is not an AdmissionReview request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Struct, frozen=True):
     """The request of one review. `object` is empty on DELETE; `old` is set on UPDATE and DELETE."""
 
     uid: str
@@ -35,8 +34,7 @@ class Review:
     old: JSONObject | None
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Struct, frozen=True):
     """The object to store, and the warnings for the user."""
 
     object: JSONObject

@@ -13,10 +13,11 @@ The keys of the secret, and RSA, are those of the Go manager, which can continue
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.webhooks import certificates
@@ -39,8 +40,7 @@ class RotationStep(StrEnum):
     RENEW_AUTHORITY = "renew the authority"
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
+class Material(Struct, frozen=True):
     """The content of a secret. The first certificate of `authority` signs; further ones are still trusted."""
 
     authority: Certificate

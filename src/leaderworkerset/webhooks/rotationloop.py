@@ -8,11 +8,11 @@ reads its result.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
 import structlog
+from msgspec import Struct
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Informer
@@ -58,8 +58,7 @@ Serve: TypeAlias = Callable[[bytes], Awaitable[None]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class CertificatePlace:
+class CertificatePlace(Struct, frozen=True):
     """The secret that holds the certificate, and the host name that API servers call."""
 
     secret: ObjectKey

@@ -10,13 +10,13 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 import structlog
 from aiohttp import web
+from msgspec import Struct, field
 
 from kuberuntime import timeouts
 from kuberuntime.serving.bindaddresses import Address
@@ -94,8 +94,7 @@ def ignore(_path: str, _code: int, _seconds: float) -> None:
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookOptions:
+class WebhookOptions(Struct, frozen=True, kw_only=True):
     """Options of a webhook server; `body_seconds` limits the time to read a request's body."""
 
     tls: TLSSettings = field(default_factory=TLSSettings)

@@ -1,8 +1,9 @@
 """A webhook as a value: its path, its decision, and the writes that the API server sends to it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -12,8 +13,7 @@ ClientConfig: TypeAlias = Callable[[str], JSONObject]
 """Builds the `clientConfig` of a webhook from its path."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookSpec:
+class WebhookSpec(Struct, frozen=True, kw_only=True):
     """One webhook. `mutates`: whether it may change objects; `selector` (labels): the objects it gets."""
 
     name: str

@@ -5,12 +5,12 @@ store. Transports: `inprocess.py` (same process) and `http.py` (loopback).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Final
 
 import structlog
+from msgspec import Struct
 
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import Clock
@@ -41,8 +41,7 @@ FAULTS_PATH: Final = "/localkube/faults"
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerOptions:
+class ServerOptions(Struct, frozen=True, kw_only=True):
     """The options of an API server.
 
     `random` is seeded in simulations, so that names and UIDs repeat; `webhooks` sends reviews (default: over HTTPS);

@@ -7,9 +7,11 @@ of all kinds. Events are written under the upstream names of the controllers.
 import asyncio
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import fields
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
@@ -41,8 +43,7 @@ from localkube.controllers.volumes import volumebinder
 from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_default_class
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Informers:
+class Informers(Struct, frozen=True, kw_only=True):
     """One informer per kind."""
 
     pods: Informer
@@ -109,8 +110,7 @@ ONE: Final = ControllerOptions(workers=1, quiet=True)
 """The options for controllers whose keys may wait."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerSettings:
+class ControllerSettings(Struct, frozen=True, kw_only=True):
     """The settings of the controllers: the simulated nodes, and the directory for the volumes of claims."""
 
     volumes: Path

@@ -7,8 +7,9 @@ the same UID.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
@@ -52,8 +53,7 @@ def affected(change: Change, owners: Informer) -> Iterator[ObjectKey]:
                 yield meta.key(owner)
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(Struct, frozen=True):
     """The objects of an owner, those to release, and those to adopt."""
 
     members: tuple[JSONObject, ...]

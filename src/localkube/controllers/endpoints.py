@@ -7,9 +7,10 @@ comes or goes changes one slice. The older Endpoints are not created.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
+
+from msgspec import Struct, field
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.clock import Clock
@@ -51,8 +52,7 @@ def service_index(endpoint_slice: JSONObject) -> Iterable[str]:
     return [f"{meta.namespace(endpoint_slice)}/{labels[SERVICE_NAME]}"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointSlices:
+class EndpointSlices(Struct, frozen=True, kw_only=True):
     """Keeps the slices of services with selectors; services, pods and slices have the indexes above."""
 
     services: Informer

@@ -8,9 +8,10 @@ and its conditions name them.
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct, field
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
@@ -28,8 +29,7 @@ RECOUNT: Final = 0.25
 """Seconds until the objects of a namespace that is not empty yet are counted again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Namespaces:
+class Namespaces(Struct, frozen=True, kw_only=True):
     """Empties and finalizes terminating namespaces; `_emptying` has those whose objects were deleted once."""
 
     namespaces: Informer

@@ -1,8 +1,9 @@
 """What makes faults happen: an effect begins, and returns what undoes it. Most need the pods of this machine."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import NotFoundError
@@ -20,8 +21,7 @@ Effect: TypeAlias = Callable[[Fault], Awaitable[Undo]]
 """Makes a fault happen; raises `FaultError` or `StartError` if it cannot be."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodsHere:
+class PodsHere(Struct, frozen=True):
     """The pods of this machine: objects of the API, and processes of the runner.
 
     `containers` returns the names by which the runner knows the running containers of a pod.

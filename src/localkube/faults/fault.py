@@ -4,11 +4,11 @@
 """
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects.meta import ObjectKey
 
@@ -34,8 +34,7 @@ class FaultKind(StrEnum):
     MANAGER = "manager"
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """What a fault needs: its targets (pods as NAMESPACE/NAME, or nodes), and the limits of its amount, if it has one."""
 
     of_pods: bool = True

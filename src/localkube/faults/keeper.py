@@ -10,10 +10,10 @@ whose number follows in the path. Whoever has the token of the cluster reaches i
 import asyncio
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
+from msgspec import Struct
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response
@@ -32,8 +32,7 @@ MOST: Final = 64
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Active:
+class Active(Struct, frozen=True):
     """A fault that has begun; `until` is monotonic time."""
 
     fault: Fault

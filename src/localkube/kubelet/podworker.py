@@ -5,13 +5,13 @@ status is written only if it changed, after all steps of one round.
 """
 
 import asyncio
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final, assert_never
 
 import structlog
+from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.errors import ConflictError, KubeError, NotFoundError

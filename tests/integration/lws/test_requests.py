@@ -1,9 +1,9 @@
 """How many requests reach the API server of both clusters for what a command tells of a set that is stuck."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
 from tests.integration.lws.explanations import asking, named, template, unschedulable, warned

@@ -4,10 +4,11 @@ What is decided is the product's own decision on whole objects; only the API ser
 replaced by the least that they promise. After each plan the bounds of a rollout are asserted.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
 from tests.builders import NOW
 from tests.disaggregated import disaggregatedset_object, role
 

@@ -4,9 +4,10 @@
 """
 
 import os
-from dataclasses import replace
 from random import Random
 from typing import Final
+
+from msgspec.structs import replace
 
 from leaderworkerset.core.disaggregatedset.planner import (
     PlannerStep,

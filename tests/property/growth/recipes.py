@@ -6,12 +6,12 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 from tests import builders
 from tests.property.growth.shapes import LargeSet
 

@@ -1,9 +1,9 @@
 """A LeaderWorkerSet that nobody changed costs the same however large it is."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 from tests.property.growth import work
 from tests.property.growth.shapes import LargeSet

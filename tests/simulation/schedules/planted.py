@@ -6,11 +6,12 @@ silence about the product is worth.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
+from msgspec.structs import replace
 from tests.simulation.schedules import (
     plantedbudgets,
     plantedgangs,

@@ -1,8 +1,9 @@
 """Bugs of `spec.scheduling` to be found: what leaks, starts in parts, or waits for what never comes (contract N-AT-6 to N-AT-25)."""
 
-from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
+
+from msgspec.structs import replace
 
 from kuberuntime.controller.executor import Executor
 from leaderworkerset.core.gang import preparation, replicas, workloads

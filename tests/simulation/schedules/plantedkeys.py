@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels

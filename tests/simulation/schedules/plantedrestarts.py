@@ -1,8 +1,9 @@
 """Bugs about pods that restart all their containers in place, to be found: what is tolerated, and for how long."""
 
-from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import podstate
 from leaderworkerset.core.policies import failures

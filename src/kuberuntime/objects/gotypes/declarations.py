@@ -6,12 +6,12 @@ is kept as it is. `KUBERNETES` has the types of pod templates, volume claims and
 types on top of it.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 Shape: TypeAlias = Literal["scalar", "struct", "list", "map"]
 
@@ -20,8 +20,7 @@ SCALARS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GoField:
+class GoField(Struct, frozen=True):
     """One field: its type without the pointer mark, and how absent and empty values are written."""
 
     type: str

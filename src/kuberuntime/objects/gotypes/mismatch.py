@@ -3,10 +3,10 @@
 The round trip itself runs in C and reports few details; this walk runs only after it has failed.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.field import FieldError, Kind
@@ -27,8 +27,7 @@ EXPECTED: Final = {
 CONTAINERS: Final = {"list": "a list", "map": "an object", "struct": "an object"}
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True):
     """A value that does not fit its type.
 
     `path` is for users, with indexes and keys; `names` are the fields along it, the last of which `owner` declares.
@@ -62,8 +61,7 @@ class GoTypeError(ValueError):
         super().__init__(str(self.error))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     path: str
     owner: str
     names: tuple[str, ...] = ()

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
@@ -212,8 +213,7 @@ async def until_established(client: Client, key: ObjectKey) -> None:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """One document, the object as it is (None: absent) and as the API server would store it."""
 
     document: Document

@@ -1,7 +1,8 @@
 """Server-side apply for commands: apply one object, and return whether that created, changed or left it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import ConflictError
@@ -11,8 +12,7 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.steering import ownfields
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """The result of one apply: a word for people, the object, and the fields taken over from other commands."""
 
     word: str

@@ -15,10 +15,11 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from leaderworkerset.cli.errors import CommandError, UsageError
 
@@ -34,8 +35,7 @@ LARGEST_PID: Final = 2**31
 NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterDirectory:
+class ClusterDirectory(Struct, frozen=True):
     """The directory of one cluster, and its files."""
 
     name: str

@@ -5,9 +5,10 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from msgspec import Struct, field
 
 import leaderworkerset
 from kuberuntime.client.client import Client
@@ -82,8 +83,7 @@ def say_warning(text: str) -> None:
     say(text, err=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """An open client, the namespace of a command, and the function that opens channels (path, query, protocol).
 
     The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
@@ -98,8 +98,7 @@ class Session:
     kubectl: str = "kubectl"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """The options that select a cluster; `local` is the name of an embedded cluster."""
 
     namespace: str | None = None

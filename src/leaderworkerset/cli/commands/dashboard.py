@@ -6,12 +6,12 @@ import sys
 import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec import Struct
 
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.signals import until_stopped
@@ -33,8 +33,7 @@ EVERYTHING: Final = "."
 """The value of --export without a name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DashboardRequest:
+class DashboardRequest(Struct, frozen=True, kw_only=True):
     """What to serve, and how."""
 
     everywhere: bool
@@ -128,8 +127,7 @@ async def _announce(served: "Dashboard", directory: Path, wanted: DashboardReque
         say("No browser was found here: open the link yourself.", err=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Commands:
+class _Commands(Struct, frozen=True):
     """Runs `lws` on the cluster that the dashboard shows, for actions."""
 
     session: Session

@@ -6,12 +6,12 @@ created is not changed, nor is an installed configuration unless another one is 
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer

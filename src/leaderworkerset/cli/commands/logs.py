@@ -3,10 +3,11 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta, selectors
@@ -41,8 +42,7 @@ NO_EARLIER_RUN: Final = "previous terminated"
 """How the message of a kubelet begins that has no log of a run before this one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogsRequest:
+class LogsRequest(Struct, frozen=True, kw_only=True):
     """Which logs are printed, and which of their lines: of what was chosen, or else of the pods with these labels."""
 
     chosen: tuple[Selection, ...]

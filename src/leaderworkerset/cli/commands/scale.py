@@ -1,9 +1,9 @@
 """`lws scale`: change the number of groups, of a LeaderWorkerSet or of one role of a DisaggregatedSet."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import click
+from msgspec import Struct
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
@@ -73,8 +73,7 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
         click.echo(formats.filled(form, changed, is_one=len(changed) == 1), nl=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """The number of groups to have, the number expected before (None: any), and whether to write nothing.
 
     `prefer_broken` says what goes, `recreate_broken` recreates what stays and is not ready, within `timeout` seconds.
@@ -93,8 +92,7 @@ class Wanted:
         return self.prefer_broken or self.recreate_broken
 
 
-@dataclass(frozen=True, slots=True)
-class Rescaled:
+class Rescaled(Struct, frozen=True):
     """The number of groups before a change, and the object after it (with a dry run: as it would be)."""
 
     before: int

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects import decimals, meta
@@ -35,8 +36,7 @@ LAST_LOOK: Final = 2.0
 """The seconds that an object has whose turn comes only when the time is over: its state is read once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitRequest:
+class WaitRequest(Struct, frozen=True, kw_only=True):
     """What to wait for, for how many seconds, after how many stuck ones to give up (None: never), and what to print."""
 
     condition: str

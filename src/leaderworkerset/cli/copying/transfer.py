@@ -7,8 +7,9 @@ import asyncio
 import queue
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import IO, Final, TypeVar, cast
+
+from msgspec import Struct
 
 from kuberuntime.client import channels
 from kuberuntime.client.channels import Channels
@@ -36,8 +37,7 @@ NOT_STARTED: Final = 127
 NOT_THERE: Final = frozenset({126, NOT_STARTED})
 
 
-@dataclass(frozen=True, slots=True)
-class RankContainer:
+class RankContainer(Struct, frozen=True):
     """A container in which commands are started."""
 
     session: Session
@@ -56,8 +56,7 @@ class RankContainer:
         return self.session.channels(path, tuple(query), channels.EXEC_PROTOCOL)
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The exit code of a command, and its standard error."""
 
     code: int

@@ -1,9 +1,10 @@
 """The result of a check: what was checked, what was found, and what to do. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -21,8 +22,7 @@ class Level(StrEnum):
 ORDER: Final = (Level.ERROR, Level.WARNING, Level.UNKNOWN, Level.NOTE, Level.OK)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True):
     """One result of one check; `code` is stable, and each problem has a fix."""
 
     code: str
@@ -32,8 +32,7 @@ class CheckResult:
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Struct, frozen=True):
     """The reason why an object could not be read, in its place."""
 
     why: str

@@ -1,9 +1,10 @@
 """Checks of an installation on a cluster. Pure: the facts that were read in, results out."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
@@ -51,8 +52,7 @@ PROBE_HINTS: Final = {
 """What to do by words of the API server's error, the first that it has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """One answer of a SelfSubjectAccessReview."""
 
     verb: str
@@ -60,16 +60,14 @@ class Access:
     allowed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Expiry:
+class Expiry(Struct, frozen=True):
     """A certificate, and when it ends."""
 
     what: str
     ends: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     """All facts that were read of a cluster. `is_embedded`: one of this machine, which runs its manager itself."""
 
     version: str

@@ -1,8 +1,9 @@
 """Checks of this machine, for the clusters that `lws up` and `lws run` start. Pure: facts in, results out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from leaderworkerset.cli.doctor.findings import CheckResult, Level
 
@@ -16,8 +17,7 @@ LONGEST_PATH: Final = 60
 """The maximum bytes of the state directory's path: sockets are below it, whose paths the kernel limits to 107 bytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Struct, frozen=True, kw_only=True):
     """The observed facts. `namespaces`: None if they can be made, else why not; `directory_error` likewise."""
 
     system: str

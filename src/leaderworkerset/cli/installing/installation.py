@@ -4,8 +4,9 @@ In: the objects that `install/` builds. Out: a line for each to `say`, or one er
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError, ForbiddenError, InvalidError
@@ -47,8 +48,7 @@ def title(resource: Resource, name: str) -> str:
     return f"{resource.kind.lower()}/{name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """An object as the API server would store it, and the action on it."""
 
     object: JSONObject

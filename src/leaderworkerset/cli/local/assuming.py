@@ -4,8 +4,10 @@ Without these options nothing is assumed; if the nodes lack what the manifest ne
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.cli.errors import CommandError
@@ -19,8 +21,7 @@ from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER
 from localkube.cluster import DEFAULT_CLASS_NAME, PROVISIONER, Nodes
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsed:
+class Rehearsed(Struct, frozen=True):
     """Documents that can be applied here, and the assumptions for them."""
 
     documents: tuple[Document, ...]
@@ -101,8 +102,7 @@ def _namespace(obj: JSONObject) -> str:
 GPU: Final = "nvidia.com/gpu"
 
 
-@dataclass(frozen=True, slots=True)
-class Assumed:
+class Assumed(Struct, frozen=True):
     """The objects to apply, the nodes, and the notes to print before."""
 
     documents: Sequence[Document]

@@ -1,12 +1,13 @@
 """The options of an embedded cluster, shared by `lws up` and `lws run`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
+from msgspec import Struct
+from msgspec.structs import fields
 
 from leaderworkerset.cli.errors import CommandError, UsageError
 
@@ -34,8 +35,7 @@ class CountOrAuto(click.IntRange):
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterOptions:
+class ClusterOptions(Struct, frozen=True, kw_only=True):
     """The options of an embedded cluster."""
 
     nodes: int = 1

@@ -5,10 +5,10 @@ are written once a cluster runs, so that options with which it does not start ar
 """
 
 from collections.abc import Collection
-from dataclasses import asdict, replace
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.errors import CommandError

@@ -4,10 +4,12 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 import leaderworkerset
 from kuberuntime import tlsbuffers
@@ -56,8 +58,7 @@ OPTIONS_OF_NODES: Final = {
 """The option that sets each field of `Nodes`."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalCluster:
+class LocalCluster(Struct, frozen=True):
     """A running cluster: a client that uses HTTP, and notes about this machine for its users."""
 
     client: Client

@@ -3,10 +3,10 @@
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import click
+from msgspec import Struct
 
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading import manifests
@@ -23,8 +23,7 @@ OPTIONS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """The values of the options, as they were typed."""
 
     files: tuple[str, ...]

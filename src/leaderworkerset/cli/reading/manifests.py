@@ -7,7 +7,6 @@ names the file, the document and the line.
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage
 from pathlib import Path
 from typing import IO, Final
@@ -15,6 +14,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
+from msgspec import Struct
 
 import leaderworkerset
 from kuberuntime.manifests import nesting, yamltext
@@ -86,8 +86,7 @@ class ManifestError(CommandError):
     """A manifest that cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One object of a manifest: `source` is its file, `number` its position from 1, `line` where it begins."""
 
     source: str

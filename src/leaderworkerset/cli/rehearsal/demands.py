@@ -5,8 +5,9 @@ them. Out: one `Demand` for the leaders of a LeaderWorkerSet, one for its worker
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, quantity
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -21,8 +22,7 @@ NATIVE: Final = ("kubernetes.io/", "requests.kubernetes.io/")
 HUGE_PAGES: Final = "hugepages-"
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(Struct, frozen=True):
     """Groups that share no domain of the topology `key`: `number` domains, each with `pods` of the demand's pods."""
 
     key: str
@@ -30,8 +30,7 @@ class Domain:
     pods: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(Struct, frozen=True, kw_only=True):
     """The requirements of a number of equal pods."""
 
     source: str

@@ -9,9 +9,11 @@ of kube-scheduler prevents it. So a pool has as many nodes more as such pods of 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.quantity import Quantity
@@ -21,8 +23,7 @@ MOST: Final = 1000
 """The maximum number of simulated nodes, as for `--nodes`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class Pool(Struct, frozen=True, kw_only=True):
     """Equal nodes, in the form of --node-label, --node-taint and --node-capacity, and the objects they are for."""
 
     count: int

@@ -1,7 +1,8 @@
 """A change of a LeaderWorkerSet by a verb: written, or checked by the API server and shown with its effects."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.client.requests import PatchKind
 from kuberuntime.objects import meta
@@ -16,8 +17,7 @@ from leaderworkerset.steering import foresight
 DRY: str = "nothing was changed (dry run)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """The patch of a LeaderWorkerSet as it was read, None if nothing is to change; `done` says what it does."""
 
     lws: JSONObject

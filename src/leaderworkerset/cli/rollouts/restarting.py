@@ -3,7 +3,7 @@
 A group is recreated like one that failed: its leader is deleted in the foreground, workers first.
 """
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from kuberuntime import timeouts
 from kuberuntime.errors import ConflictError, NotFoundError
@@ -28,8 +28,7 @@ from leaderworkerset.views.wording import counted
 NO_BUDGET = 2**31
 
 
-@dataclass(frozen=True, slots=True)
-class RestartRequest:
+class RestartRequest(Struct, frozen=True):
     """What to restart: all of a LeaderWorkerSet, some of its groups, or one rank of a group."""
 
     name: str
@@ -54,8 +53,7 @@ class RestartRequest:
         return where if self.rank is None else f"rank {self.groups[0]}/{self.rank}"
 
 
-@dataclass(slots=True)
-class Restart:
+class Restart(Struct):
     """The restart of some groups, a few at a time."""
 
     session: Session

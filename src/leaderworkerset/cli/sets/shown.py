@@ -1,9 +1,9 @@
 """Which sets a command shows, in which format; and the sets that it read, with what explains them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from leaderworkerset.api.disaggregatedset import SET_NAME
@@ -21,8 +21,7 @@ QUOTED = 3
 """The maximum sets of which a log is read: a table of hundreds of failed ones must not wait for as many kubelets."""
 
 
-@dataclass(frozen=True, slots=True)
-class GetRequest:
+class GetRequest(Struct, frozen=True):
     """What to show, and in which format."""
 
     chosen: tuple[Selection, ...]
@@ -49,8 +48,7 @@ class GetRequest:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """The objects that were found, and those of them to be shown."""
 
     shown: Sequence[View]

@@ -1,8 +1,9 @@
 """The report of a storm, for people and programs. Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.storms.storm import Step
@@ -17,8 +18,7 @@ WORDS: Final[dict[Happened, str]] = {
 }
 
 
-@dataclass(slots=True)
-class ProbeCounts:
+class ProbeCounts(Struct):
     """What a user of the service saw: requests, failed ones, and the longest time without an answer, in seconds.
 
     `outages` are the times (from, to) without an answer, in seconds after the storm began.
@@ -32,8 +32,7 @@ class ProbeCounts:
     outages: list[tuple[float, float]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Deed:
+class Deed(Struct, frozen=True):
     """A step that was tried, so many seconds after the storm began; `refused` says why it was not done."""
 
     at: float
@@ -41,8 +40,7 @@ class Deed:
     refused: str = ""
 
 
-@dataclass(slots=True)
-class StormReport:
+class StormReport(Struct):
     """A storm and what came of it.
 
     `recovered` is how many seconds after its last fault all ranks were ready; None: `unready` says what is not.

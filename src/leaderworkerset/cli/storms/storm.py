@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, assert_never
 
 import click
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSON
 from leaderworkerset.cli import sharedoptions
@@ -31,8 +31,7 @@ DRAWN: Final = tuple(one for one in FAULTS.values() if one.of is not Of.NODE and
 """Faults that any cluster of this machine can have: one node cannot be spared, and not every kernel holds packets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """A fault that begins `at` seconds after the storm and lasts so many; targets are ranks or a node, as typed."""
 
     at: float

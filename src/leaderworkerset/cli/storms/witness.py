@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
@@ -14,8 +16,7 @@ Happened = Literal["failed", "ending", "gone", "made", "ready"]
 """`ending`: its deletion began. `gone`: its pod is not there any longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(Struct, frozen=True):
     """What became of a rank, so many seconds after the storm began."""
 
     at: float
@@ -24,8 +25,7 @@ class Sighting:
     why: str = ""
 
 
-@dataclass(slots=True)
-class Witness:
+class Witness(Struct):
     """Collects sightings, in the order of time."""
 
     sightings: list[Sighting] = field(default_factory=list)

@@ -1,9 +1,10 @@
 """The description of a LeaderWorkerSet, a group or a rank: spec, status, groups, conditions, events, logs. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -25,8 +26,7 @@ WIDTH: Final = 16
 Fact = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class Described(Struct, frozen=True, kw_only=True):
     """The content of a description: a view, reduced to the selection; its events; the last lines of failed containers.
 
     `events` is None if the user may not list them. `lws` is the command in hints, for this cluster.
@@ -238,8 +238,7 @@ PARTS = ("LEADERWORKERSET", "SLICE", "ROLE", "REVISION", "READY", "DESIRED", "WH
 REVISIONS = ("REVISION", "LEADERWORKERSETS", "READY", "DESIRED")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedSet:
+class DescribedSet(Struct, frozen=True, kw_only=True):
     """The content of a description: a view, the events of the set and of its objects, the last lines of failed containers.
 
     `events` is None if the user may not list them. `lws` is the command in hints, for this cluster.

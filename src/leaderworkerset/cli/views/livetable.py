@@ -6,9 +6,10 @@ each. If the column WHY does not fit, the reasons are printed in full below the 
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import escaped
@@ -27,16 +28,14 @@ LEAST_REASON: Final = 30
 """The minimum number of columns for a reason beside a row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Struct, frozen=True):
     """The columns and lines of the terminal; None lines means no limit."""
 
     columns: int
     lines: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A line of a table before it is aligned, the reason why it is not ready, and the pod with that reason."""
 
     cells: tuple[str, ...]

@@ -4,9 +4,10 @@ Many LeaderWorkerSets have only a row each: first those that are not ready, with
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from leaderworkerset.cli.views import output
 from leaderworkerset.views.disaggregation import SetView
@@ -21,8 +22,7 @@ MOST_FOLDS: Final = 40
 """The maximum number of different problems of one LeaderWorkerSet that are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class Form(Struct, frozen=True, kw_only=True):
     """The options of a table: nodes and addresses, namespaces, and every rank even of many groups.
 
     With `is_chosen`, the LeaderWorkerSets were named, and are shown with their groups even if they are many.

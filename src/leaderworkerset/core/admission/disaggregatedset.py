@@ -5,7 +5,8 @@ The rule of the schema that needs a CEL expression (R-DS-4) is checked here too,
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import intstr, meta, names
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required

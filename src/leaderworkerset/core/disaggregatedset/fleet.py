@@ -5,7 +5,8 @@ parsed: labels say what an object is. One without a slice label was made before 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
@@ -14,8 +15,7 @@ from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, REVISION, ROL
 from leaderworkerset.api.leaderworkerset import GroupReplacementPolicy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolePart:
+class RolePart(Struct, frozen=True, kw_only=True):
     """One LeaderWorkerSet: the groups of one role, in one slice, of one revision."""
 
     key: ObjectKey

@@ -8,16 +8,17 @@ never stops before the end (Q-6), and never drains groups whose successors are n
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 OLD_SURGE: Final = 1
 """Groups beyond the desired number that a role without surge may have, so that its last old group serves on (R-DS-60)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoleState:
+class RoleState(Struct, frozen=True):
     """One role in a rollout. `initial`, `old`: groups of old revisions; `surge`, `unavailable`: the budgets in groups."""
 
     initial: int
@@ -48,8 +49,7 @@ class RoleState:
         return self.target + self.surge
 
 
-@dataclass(frozen=True, slots=True)
-class PlannerStep:
+class PlannerStep(Struct, frozen=True):
     """The next counts, by role."""
 
     old: tuple[int, ...]

@@ -5,8 +5,9 @@ each scaler sets, and the writes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -21,8 +22,7 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 BOUND = "Bound"
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaled(Struct, frozen=True):
     """The desired scalers: the replicas they set, the objects by role, and the writes that are needed."""
 
     wanted: Scalers

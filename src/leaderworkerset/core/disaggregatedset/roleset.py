@@ -5,8 +5,9 @@ fields are copied, except the rollout strategy: its budgets are those of the set
 would be refused with them (Q-11, docs/adr/0011).
 """
 
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, OwnerReference
@@ -25,8 +26,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-@dataclass(frozen=True, slots=True)
-class RolePlace:
+class RolePlace(Struct, frozen=True):
     """The purpose of a LeaderWorkerSet: the set it belongs to, and its slice, revision and role."""
 
     set_name: str

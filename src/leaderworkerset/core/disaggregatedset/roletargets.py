@@ -1,8 +1,9 @@
 """How many groups each role shall have, and how fast a rollout may replace them (R-DS-25, R-DS-40 to R-DS-42)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects import intstr
 from kuberuntime.objects.intstr import IntOrString
@@ -12,8 +13,7 @@ Scalers: TypeAlias = Mapping[str, int]
 """The replicas that the scalers of External roles set, by role; a role is absent if its scaler's name is taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoleBudget:
+class RoleBudget(Struct, frozen=True):
     """The groups above and below the target that a rollout may have."""
 
     surge: int = 1

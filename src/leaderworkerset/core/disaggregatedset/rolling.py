@@ -6,8 +6,9 @@ objects.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from leaderworkerset.api.disaggregatedset import Role
 from leaderworkerset.core.disaggregatedset import fleet, planner, roletargets
@@ -16,16 +17,14 @@ from leaderworkerset.core.disaggregatedset.planner import PlannerStep, RoleState
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
-@dataclass(frozen=True, slots=True)
-class Resize:
+class Resize(Struct, frozen=True):
     """A LeaderWorkerSet, and the number of groups it is scaled to."""
 
     part: RolePart
     replicas: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Move(Struct, frozen=True, kw_only=True):
     """The parts of one rollout step, in the order of their execution."""
 
     starts: bool = False

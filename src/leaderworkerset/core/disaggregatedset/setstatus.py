@@ -1,11 +1,10 @@
 """The status of a DisaggregatedSet: counts by role, and the conditions Available and Progressing (R-DS-92 to R-DS-95)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from kuberuntime.objects import timestamps
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, DisaggregatedSetStatus, RoleStatus
@@ -15,8 +14,7 @@ from leaderworkerset.core.disaggregatedset.fleet import RolePart
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionPair:
+class ConditionPair(Struct, frozen=True):
     """The result of the counts: the condition that is True, the opposite one that is False, reason and message."""
 
     type: str

@@ -10,8 +10,9 @@ contract:
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -35,8 +36,7 @@ from leaderworkerset.core.disaggregatedset.roleset import RolePlace
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredSet:
+class DesiredSet(Struct, frozen=True):
     """The desired state of a set in every slice: the object, its structs, its revision, and the replicas of the scalers."""
 
     obj: JSONObject
@@ -45,8 +45,7 @@ class DesiredSet:
     scalers: Scalers
 
 
-@dataclass(frozen=True, slots=True)
-class _Slice:
+class _Slice(Struct, frozen=True):
     """One slice: its parts, by whether they are of the newest revision."""
 
     wanted: DesiredSet
@@ -154,8 +153,7 @@ def _create(one: _Slice, role_name: str, replicas: int, events: tuple[Event, ...
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedDisaggregatedSet:
+class ObservedDisaggregatedSet(Struct, frozen=True, kw_only=True):
     """What is known about a set: itself, and the objects that carry its name or use a name that its scalers need."""
 
     disaggregatedset: JSONObject | None

@@ -5,9 +5,10 @@ none where the LeaderWorkerSet has no budget. An invalid annotation that was sto
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, intstr
 from kuberuntime.objects.field import FieldError, invalid
@@ -23,8 +24,7 @@ STARTING: Final = "starting"
 ALLOWED: Final = f"{OFF}, {ROLLOUT}, a number of groups, or a percentage of them up to 100%"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DisruptionSettings:
+class DisruptionSettings(Struct, frozen=True, kw_only=True):
     """The budget of LeaderWorkerSets without annotation, and how long a group may be evicted while others are wanted.
 
     With `watches_nodes` the groups on nodes that are closed come first; without, all groups take turns.

@@ -4,8 +4,10 @@ A budget is *open* where every pod of the group may be evicted, and *closed* whe
 always be evicted: its group is away already.
 """
 
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, names
 from kuberuntime.objects.meta import JSONObject
@@ -19,8 +21,7 @@ OPEN: Final = 0
 """How many pods of an open group must stay."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProtectedGroup:
+class ProtectedGroup(Struct, frozen=True, kw_only=True):
     """A group and its budget, if that exists. `size` is how many pods it has when it is whole.
 
     `least` is how many a closed budget demands: more than `size` where the group is about to grow. A group that

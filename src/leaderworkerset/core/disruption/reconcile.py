@@ -8,9 +8,10 @@ may never become so. Only marks of our own are removed: a pod whose template has
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -25,8 +26,7 @@ from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
 from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedDisruption:
+class ObservedDisruption(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
 
     `wanted` are the labels of groups with a pod on a node that is closed. `pods` are all pods, needed only where one is

@@ -8,15 +8,15 @@ to be quiet (`ProtectedGroup.is_quiet`): an eviction that was granted before a g
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """The groups to close and to open now; after `again` seconds others have their turn, None: only after a change."""
 
     close: Sequence[ProtectedGroup]
@@ -24,8 +24,7 @@ class Window:
     again: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
+class Allowance(Struct, frozen=True, kw_only=True):
     """How many groups may be away at once, and how many of those that there shall be do not exist."""
 
     limit: int

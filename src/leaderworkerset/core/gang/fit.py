@@ -8,8 +8,9 @@ by name, and the scheduler may choose other nodes.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from kuberuntime.objects import meta, placement, quantity
 from kuberuntime.objects.meta import JSONObject
@@ -24,8 +25,7 @@ PODS: Final = "pods"
 """The resource of which every pod takes one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """What one pod needs of a node; pods of one template have equal needs."""
 
     requests: tuple[tuple[str, int], ...]
@@ -34,8 +34,7 @@ class Need:
     tolerations: tuple[Toleration, ...]
 
 
-@dataclass(slots=True)
-class _NodeSpace:
+class _NodeSpace(Struct):
     """One node, and what it has left while pods are placed."""
 
     name: str
@@ -61,8 +60,7 @@ class _NodeSpace:
             self.left[name] = self.left.get(name, 0) - number * amount
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """The nodes that admit one need; those before `start` have no space left for it."""
 
     nodes: list[_NodeSpace]
@@ -85,8 +83,7 @@ class _Search:
             self.start += 1
 
 
-@dataclass(slots=True)
-class FreeSpace:
+class FreeSpace(Struct):
     """The free space of the nodes while pods are placed one group after another; it lives as long as one decision.
 
     Space is only reserved: a need that did not fit once is not tried again, and nodes that are full for a need are skipped.

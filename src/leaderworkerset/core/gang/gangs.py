@@ -13,9 +13,10 @@ If the configuration names Volcano, its groups carry no record: their pods equal
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind, not_supported
@@ -67,8 +68,7 @@ DIGITS: Final = 10
 """The number of hexadecimal digits that distinguish the groups of successive leader pods."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gangs:
+class Gangs(Struct, frozen=True, kw_only=True):
     """Implements `Gang`: `default` is the name of a provider or `auto`.
 
     `served` are the names that `auto` may choose, and the kinds of `spec.scheduling` that are served (`served_name`);

@@ -8,9 +8,10 @@ Best effort: between the decision and the binding other pods may take the space 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError
@@ -27,8 +28,7 @@ from leaderworkerset.core.policies.edits import with_spec
 GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedCluster:
+class ObservedCluster(Struct, frozen=True, kw_only=True):
     """What is known of nodes and pods.
 
     `used` are the sums of what pods bound to a node request, by its name; `unbound` are pods without a node; `members`
@@ -41,8 +41,7 @@ class ObservedCluster:
     members: Sequence[JSONObject]
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """A complete group that waits: its leader, and its pods that carry our gate."""
 
     leader: JSONObject

@@ -9,8 +9,9 @@ of it (R-KQ-147). So every leader pod gets one with a name of its own, and does 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid

@@ -5,8 +5,9 @@ the failure for which leaders are not changed. PodGroups of replicas and roles a
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

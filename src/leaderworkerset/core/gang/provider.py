@@ -5,7 +5,8 @@ carry the labels by which the caches find them.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind, invalid
@@ -23,8 +24,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 ADVICE = f"or set the annotation {labels.GANG_SCHEDULER}: none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(Struct, frozen=True, kw_only=True):
     """One gang scheduler.
 
     `group_object` is the kind of a group's object, if there is one; `shared` that of objects shared by one revision's groups.

@@ -5,14 +5,13 @@ In: `spec`, with numbers or percentages. Out: a `Budget`. Rounding can leave nei
 `maxUnavailable` of the StatefulSet (R-LSTS-2).
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from kuberuntime.objects import intstr
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     """The rollout strategy in numbers of groups (R-ROLL-1)."""
 
     replicas: int

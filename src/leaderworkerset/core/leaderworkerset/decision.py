@@ -5,8 +5,9 @@ plan from that.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, auto
+
+from msgspec import Struct, field
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
@@ -34,8 +35,7 @@ class OnDemand(Enum):
     """Evidence stays: its namespace may not be on its way out, as that waits for all pods before it deletes anything else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedLeaderWorkerSet:
+class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
 
     `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
@@ -70,8 +70,7 @@ class ObservedLeaderWorkerSet:
     leaving: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SetFacts:
+class SetFacts(Struct, frozen=True):
     """The observed state with the decoded LeaderWorkerSet, and the revision its groups shall have.
 
     `living` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys.
@@ -85,8 +84,7 @@ class SetFacts:
     living: JSONObject | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderDecision:
+class LeaderDecision(Struct, frozen=True, kw_only=True):
     """What to do with the leaders, and what their state says.
 
     `applied` is what shall keep them, if it is to be applied, of this `resource`, after what is `announced`; otherwise come the
@@ -136,8 +134,7 @@ def move(facts: SetFacts, groups: Sequence[GroupFacts]) -> tuple[Action, ...]:
     return (Together(sequences=tuple((one,) for one in deletions)),) if groups else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """A plan, what must be read before it is performed, and what to remember for the next decision.
 
     That is the edition, the source of the leader StatefulSet or Deployment, which is applied if the plan applies one, and

@@ -11,8 +11,10 @@ itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -62,8 +64,7 @@ class States(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folded:
+class Folded(Struct, frozen=True, kw_only=True):
     """The facts about all groups at one moment; a value that later changes do not modify.
 
     Groups that are `stranded` cannot end what `updating` ones do (`inplace.Route.follow`); none are before that is asked.

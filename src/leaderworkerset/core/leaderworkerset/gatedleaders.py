@@ -21,8 +21,10 @@ In: the leaders, and the groups without a live leader that have pods. Out: patch
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
@@ -38,8 +40,7 @@ from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 from leaderworkerset.core.policies.replacement import GATED_COST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatedLeaders:
+class GatedLeaders(Struct, frozen=True, kw_only=True):
     """The gated leaders that stay, the groups that end, and which of these were surplus at the last decision.
 
     `ending` has the leaders' names of groups that have pods but no live leader, with the time when the last pod shall end;
@@ -51,8 +52,7 @@ class GatedLeaders:
     surplus: Mapping[str, bool] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Struct, frozen=True):
     """The patches of gated leaders, the groups that end and that none replaces, and the leaders that go ahead."""
 
     actions: tuple[Action, ...]
@@ -60,8 +60,7 @@ class Replacement:
     admitted: Sequence[JSONObject] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(Struct, frozen=True):
     """Who goes ahead and who waits, each the oldest first.
 
     `missing` says that leaders are still to be created, `excess` how many groups there are beyond replicas and surge.

@@ -5,8 +5,9 @@ objects. A caller that keeps it until one of both objects changes makes a pass o
 thousand tuples (R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
@@ -20,8 +21,7 @@ HELD: Final = "OnDelete"
 """The update strategy of a worker StatefulSet whose pods are being updated in place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workers:
+class Workers(Struct, frozen=True):
     """The StatefulSet of a group's workers. `group_index` is its label, verbatim."""
 
     is_ready: bool
@@ -29,8 +29,7 @@ class Workers:
     group_index: str
 
 
-@dataclass(frozen=True, slots=True)
-class GroupFacts:
+class GroupFacts(Struct, frozen=True):
     """One leader pod and its workers, if their StatefulSet exists.
 
     `group_index` is the leader's label, verbatim; `index` the same as a number, None if it is not a number.

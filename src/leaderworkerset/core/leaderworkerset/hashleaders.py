@@ -6,10 +6,9 @@ workers are (`group-ready`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -26,8 +25,7 @@ from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 from leaderworkerset.core.maintenance import moves
 
 
-@dataclass(frozen=True, slots=True)
-class Leaders:
+class Leaders(Struct, frozen=True):
     """The leaders of a LeaderWorkerSet: their Deployment, their groups, the revision they shall have, if older ones exist."""
 
     deployment: JSONObject

@@ -10,9 +10,11 @@ it without a deletion. What is not ready anyway is recreated: nothing is lost by
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -39,8 +41,7 @@ class InPlace(StrEnum):
     ONLY = "Only"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class Route(Struct, frozen=True, kw_only=True):
     """How groups of older revisions come to the revision `key`.
 
     `obstacles` has, by the revision of a group, the first field for which it has to be recreated, empty if there is none;

@@ -14,7 +14,8 @@ counts as they shall be.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
@@ -29,8 +30,7 @@ from leaderworkerset.core.restarts import retention
 from leaderworkerset.core.restarts.counts import Counts, Key
 
 
-@dataclass(frozen=True, slots=True)
-class Leftovers:
+class Leftovers(Struct, frozen=True):
     """What lets pods go, and the groups that start with none of their restarts used."""
 
     actions: tuple[Action, ...] = ()

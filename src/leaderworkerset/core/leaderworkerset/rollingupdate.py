@@ -40,10 +40,11 @@ intended differences from the Go controller (an eighth is in `budget`):
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -170,8 +171,7 @@ class RolloutStep(NamedTuple):
     replicas: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(Struct, frozen=True):
     """What a rollout does now: its step, and what that is of the StatefulSet as it is (`current`).
 
     The step `begins` an update if it releases the first groups, and is `at_step` if the StatefulSet has its partition and

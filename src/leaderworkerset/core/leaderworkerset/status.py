@@ -6,11 +6,11 @@ its changes. All conditions are set in one pass. The Go controller stops after t
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -91,8 +91,7 @@ def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(Struct, frozen=True):
     """The new status, the condition that it leads with, the text about it, and whether every group is updated and ready."""
 
     status: LeaderWorkerSetStatus

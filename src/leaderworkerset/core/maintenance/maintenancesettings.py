@@ -5,8 +5,9 @@ that was stored with another value is read as the default: one object does not s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects.field import FieldError, invalid
 from leaderworkerset.api import labels
@@ -15,8 +16,7 @@ ON: Final = "on"
 OFF: Final = "off"
 
 
-@dataclass(frozen=True, slots=True)
-class MaintenanceSettings:
+class MaintenanceSettings(Struct, frozen=True):
     """The key of the taint that closes a node, empty for none, and whether sets without annotation are moved."""
 
     taint: str = ""

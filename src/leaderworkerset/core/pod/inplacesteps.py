@@ -16,10 +16,12 @@ recreated (`core/leaderworkerset/rollingupdate.py`), unless groups may be update
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -51,8 +53,7 @@ class InPlaceStep(StrEnum):
     AWAIT_LEADER = "await leader"
 
 
-@dataclass(frozen=True)
-class Marked:
+class Marked(Struct, frozen=True, dict=True):
     """A group whose leader is marked, and the StatefulSet of its workers, if there is one."""
 
     group: LiveGroup

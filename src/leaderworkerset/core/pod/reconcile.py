@@ -7,8 +7,9 @@ failures of a group cause one recreation.
 Only new groups get workers: a worker StatefulSet that exists is not changed (R-ARC-3), but for updates in place.
 """
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject

@@ -4,8 +4,9 @@ The slice is either the whole group (plain) or a subgroup. A pod is not changed 
 names its hosts or its id.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, ordinals, quantity
 from kuberuntime.objects.meta import JSONObject
@@ -26,8 +27,7 @@ LARGEST = 3 * 2**20
 """The maximum bytes of the variables that name hosts, in all containers of a pod; API servers accept no larger object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(Struct, frozen=True):
     """The processes of one slice, by host name and by address, and the id of this pod's first one."""
 
     name: str
@@ -47,8 +47,7 @@ class Slice:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Hosts:
+class _Hosts(Struct, frozen=True):
     """The pods of a slice by number: the leader, if it requests TPUs, and workers first..last."""
 
     leader: str

@@ -5,8 +5,9 @@ their StatefulSets. Out: the pod that failed, if the restart policy requires tha
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, OwnerReference
@@ -18,8 +19,7 @@ from leaderworkerset.core.restarts import finishing
 RESTARTING_PHASES: Final = {"Pending", "Running"}
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(Struct, frozen=True):
     """A group: its leader, all its pods with the leader among them, pods just deleted, and its StatefulSets."""
 
     leader: JSONObject

@@ -13,8 +13,9 @@ In: the LeaderWorkerSet, the record, live groups, pods at admission. Out: the re
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, names, ordinals
 from kuberuntime.objects.field import FieldError, invalid
@@ -42,8 +43,7 @@ BLAMED_FROM: Final = 2
 PREFERENCES: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """The nodes that a group had, by rank, and one of them to avoid; empty where there is none."""
 
     nodes: tuple[str, ...] = ()

@@ -15,9 +15,10 @@ objects are created, never updated. A failed action ends the plan, so no workers
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
@@ -50,16 +51,14 @@ INHERITED: Final = (
 CHOICE: Final = f"metadata.annotations[{labels.GANG_SCHEDULER}]"
 
 
-@dataclass(frozen=True, slots=True)
-class GangGroup:
+class GangGroup(Struct, frozen=True):
     """A live group, and its LeaderWorkerSet with the content of the leader's revision, which its pods are made from."""
 
     live: LiveGroup
     revised: LeaderWorkerSet
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
+class Support(Struct, frozen=True):
     """How `spec.scheduling` is served: whether its feature gate is on, by which provider, and what the API server lacks.
 
     `provider` is empty if none is configured; `missing` are the kinds of `scheduling.k8s.io` that are not served.
@@ -70,8 +69,7 @@ class Support:
     missing: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GangSet:
+class GangSet(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet with `spec.scheduling` at one moment.
 
     `sizes` are the numbers of pods of its live groups; `objects` the Workload and the PodGroup that its groups share, `unused`
@@ -89,8 +87,7 @@ class GangSet:
     parent: Parent = None
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
+class Preparation(Struct, frozen=True):
     """What comes before the leaders: actions, or the failure for which these are not changed.
 
     It `is_done` once everything that the groups share exists.
@@ -150,8 +147,7 @@ UNSUPPORTED: Final = Preparation(
 """The answer of every manager that does not follow `spec.scheduling`."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoGang:
+class NoGang(Struct, frozen=True):
     """Pods are scheduled one by one: nothing to mark, create or remove."""
 
     support: Support = Support()

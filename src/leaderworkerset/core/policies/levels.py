@@ -5,9 +5,10 @@ present, never written; the templates of pods name it in an annotation, so that 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
+
+from msgspec import Struct
 
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
@@ -29,8 +30,7 @@ LevelFields: TypeAlias = Scheduling | ReplicaScheduling | RoleScheduling
 """The three fields that every level has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Pods that are scheduled together: the name of their template, where it is declared, and their number if all must fit.
 
     `min_count` is None where pods are scheduled one by one.

@@ -11,10 +11,12 @@ A policy acts in up to three places, and its module holds all of them:
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -29,16 +31,14 @@ class DeniedError(Exception):
     """The object must not be stored; the text is shown to the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """The source of pod templates: the revision's template and the current annotations of the LeaderWorkerSet."""
 
     spec: LeaderWorkerTemplate
     live: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(Struct, frozen=True, kw_only=True):
     """The position of a pod at admission: the size of its group, its index, and whether it is the leader.
 
     `request` is unique to this admission: values that must differ between two pods are made from it.
@@ -50,8 +50,7 @@ class Member:
     request: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulingFailure:
+class SchedulingFailure(Struct, frozen=True):
     """Why `spec.scheduling` cannot be followed: reason and message of the condition `WorkloadSchedulingCreated` (N-K8S-10)."""
 
     reason: str
@@ -62,8 +61,7 @@ Parent: TypeAlias = JSONObject | SchedulingFailure | None
 """The Workload of an owner, or why there is none; None where it was not needed (`delegation.py`)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LiveGroup:
+class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
 
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
@@ -108,8 +106,7 @@ class LiveGroup:
         return self.restarts if limit is None else replace(self.restarts, max_restarts=limit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyDecision:
+class PolicyDecision(Struct, frozen=True, kw_only=True):
     """The decision of one policy about a group.
 
     `holds` is the reason why nothing further is created, empty if there is none; `node_selector` is added to the template
@@ -122,8 +119,7 @@ class PolicyDecision:
     node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """What a policy adds to pod templates, and to pods at their admission."""
 
     annotations: Callable[[Template], dict[str, str]] = lambda _template: {}

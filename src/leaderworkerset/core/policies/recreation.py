@@ -12,10 +12,12 @@ starts unmarked.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
@@ -36,8 +38,7 @@ class RecreationState(StrEnum):
     EXHAUSTED = labels.EXHAUSTED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recreation:
+class Recreation(Struct, frozen=True, kw_only=True):
     """One recreation of a group: its leader and revision, its number in a row, its earliest time, and the failure.
 
     `resumed` is the text of the settings when it was decided, `used` the restarts that the group has used with this one;

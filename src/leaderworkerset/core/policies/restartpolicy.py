@@ -5,9 +5,10 @@ deletion of its leader and the record of the recreation, or how long to wait for
 is exhausted: its pods end, stay as evidence, and are not replaced (N-RB-4, `core/restarts/retention.py`).
 """
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS

@@ -8,8 +8,9 @@ In: the pods of a group, the deadline, the time. Out: the notes to write, and th
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
@@ -21,8 +22,7 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.restarts.failure import Failure
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(Struct, frozen=True):
     """What follows for a group: the notes of its pods, the failure of the first that is late, the time to the next deadline."""
 
     actions: tuple[Action, ...] = ()

@@ -6,8 +6,9 @@ message, which with `terminationMessagePolicy: FallbackToLogsOnError` is the end
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import UID, JSONObject
@@ -23,8 +24,7 @@ DISRUPTION: Final = "DisruptionTarget"
 UNKNOWN: Final = UID("")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """The failure of a pod; `what` says what happened, empty if nothing is known."""
 
     pod: str

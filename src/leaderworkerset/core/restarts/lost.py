@@ -10,9 +10,10 @@ marked it with the taint `node.kubernetes.io/out-of-service`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -34,16 +35,14 @@ Nodes = Mapping[str, JSONObject | None]
 """Nodes by name, None for one that does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True):
     """The actions for the stuck pods of a group, and after how many seconds to decide again (None: never)."""
 
     actions: tuple[Action, ...] = ()
     requeue_after: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stuck:
+class Stuck(Struct, frozen=True, kw_only=True):
     """The group of a LeaderWorkerSet, and when its pods count as stuck: terminating for `grace` beyond their own."""
 
     lws: JSONObject

@@ -6,9 +6,11 @@ webhook counts as absent. Why these numbers: docs/adr/0003-recreation-backoff.md
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import decimals, duration
 from kuberuntime.objects.field import FieldError, invalid
@@ -25,8 +27,7 @@ OFF: Final = "off"
 UNLIMITED: Final = "unlimited"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """A range of durations: from one second to a number of hours."""
 
     hours: int
@@ -54,8 +55,7 @@ RELEASES: Final = Range(24)
 IN_PLACE: Final = Range(24)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestartSettings:
+class RestartSettings(Struct, frozen=True, kw_only=True):
     """How groups that fail are recreated.
 
     Without `backs_off` every failure recreates at once, as the Go controller does. Without `max_restarts` there is no limit

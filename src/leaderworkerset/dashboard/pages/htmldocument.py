@@ -1,8 +1,9 @@
 """The document around a page: head, navigation, live region, help; its regions filled. Pure."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from leaderworkerset.dashboard.actions import Verb
 from leaderworkerset.dashboard.address import Address, PageForm, PageKind
@@ -20,8 +21,7 @@ KEYS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
+class Serving(Struct, frozen=True, kw_only=True):
     """What a document needs to know of its server: the base of all addresses, and the secret for actions (or none)."""
 
     base: str

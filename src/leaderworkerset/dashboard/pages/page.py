@@ -1,7 +1,8 @@
 """The type by which the server knows a page: its title, its frame, its pieces, its text, and what it reads. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects.meta import JSONObject
@@ -13,8 +14,7 @@ from leaderworkerset.dashboard.pieces import Rendering
 from leaderworkerset.recording.episode import Episode
 
 
-@dataclass(frozen=True, slots=True)
-class PageFacts:
+class PageFacts(Struct, frozen=True):
     """What a page read beside the picture, by kind; a kind that is absent may not be read.
 
     `episodes` are the recorded failures of the set; None if nothing records them, or they could not be read.
@@ -32,8 +32,7 @@ class PageFacts:
         return self.objects.get(resource, ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """One kind of page. `reads` are the lists that it needs beside the picture; some need recorded failures."""
 
     title: Callable[[Address], str]

@@ -5,8 +5,9 @@ labels. Whether a group fits is the optimistic estimate of the built-in gang gat
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta
@@ -37,8 +38,7 @@ MOST_DOMAINS: Final = 12
 UNKNOWN: Final = "pods of all namespaces may not be listed, or are too many, so what is free is not known"
 
 
-@dataclass(frozen=True, slots=True)
-class Nodes:
+class Nodes(Struct, frozen=True):
     """The nodes by name, and the label of the domains (empty: there is none).
 
     `held` is what pods of sets, and other pods, hold of each node, by its name; None if it is not known.

@@ -1,8 +1,9 @@
 """Pods whose labels, taints or cordons keep them from the nodes: causes by the scheduler's own message. Pure."""
 
 import re
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, placement
 from kuberuntime.objects.meta import JSONObject

@@ -7,8 +7,9 @@ starts again and no pod shows it: until it is ready.
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding
@@ -17,8 +18,7 @@ CONFIG: Final = frozenset({"CreateContainerConfigError"})
 START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun"})
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """Finds the first container that waits for one of these reasons, with a matching message or event.
 
     Named groups of the pattern can be used in the sentence, beside `container`, `image` and the words of every rank.

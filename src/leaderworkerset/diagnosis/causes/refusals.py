@@ -4,9 +4,10 @@ The reasons come from Warning events of the StatefulSet or of the LeaderWorkerSe
 """
 
 import re
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from leaderworkerset.diagnosis.finding import Cause, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed

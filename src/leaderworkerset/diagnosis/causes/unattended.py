@@ -1,8 +1,9 @@
 """Causes in the manager and its dependencies: changes that no controller acts on. Pure."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -75,8 +76,7 @@ def unobserved_for(observed: Observed) -> timedelta | None:
     return since if since is not None and since >= SILENCE else None
 
 
-@dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(Struct, frozen=True):
     """An action that a running manager would have taken by now: a sentence and its evidence."""
 
     sentence: str

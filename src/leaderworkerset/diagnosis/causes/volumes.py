@@ -1,9 +1,10 @@
 """Claims and mounts: causes of pods that wait for a volume. Pure."""
 
 import re
-from dataclasses import replace
 from datetime import timedelta
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES

@@ -8,10 +8,11 @@ event.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
@@ -31,8 +32,7 @@ GENERATED: Final = r"(?:-[a-z0-9]{1,10}){0,2}"
 """The suffix in names of ReplicaSets, and of the leaders that they make of groups with random keys."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class Happening(Struct, frozen=True, kw_only=True):
     """One event as it is shown; `ident` stays the same while only its count grows."""
 
     ident: str

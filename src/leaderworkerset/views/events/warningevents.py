@@ -6,9 +6,11 @@ before the leader, and those of a stage that the pod has passed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -28,8 +30,7 @@ OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
 BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class WarningEvent:
+class WarningEvent(Struct, frozen=True):
     """One Warning: the regarded object, what happened, and when it happened last."""
 
     kind: str
@@ -142,8 +143,7 @@ def _moment(stamp: str | None) -> datetime:
     return timestamps.read(stamp or "") or BEGINNING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True):
     """Warning events (v1) and records of recreations, of one namespace or of all."""
 
     events: Sequence[JSONObject] = ()

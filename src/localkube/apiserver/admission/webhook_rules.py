@@ -6,8 +6,9 @@ matchPolicy Equivalent and Exact are the same.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from kuberuntime.objects import meta, resources, selectors
 from kuberuntime.objects.meta import JSONObject
@@ -22,8 +23,7 @@ EXEMPT = {resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOO
 """Resources that are never sent to webhooks, so that a broken webhook can be repaired."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """One write under admission: `object` is None on delete, `old` on create. Webhooks add to `warnings`."""
 
     kind: Kind
@@ -39,8 +39,7 @@ class Attempt:
     warnings: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """One webhook: its declaration, and its selectors compiled."""
 
     declaration: JSONObject

@@ -9,10 +9,10 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Response

@@ -6,9 +6,10 @@ that reading created.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects import names, objectmeta
 from kuberuntime.objects.field import FieldError, invalid
@@ -28,8 +29,7 @@ STANDARD_FINALIZERS = {"kubernetes", "orphan", "foregroundDeletion"}
 Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldError]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class Strategy(Struct, frozen=True, kw_only=True):
     """The strategy of one kind. `struct` is its Go type, `description` the sentence of `kubectl explain`.
 
     With `qualified_finalizers`, finalizers must name a domain. `default` fills the defaults that depend on other

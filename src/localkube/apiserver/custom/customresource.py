@@ -5,9 +5,10 @@ here. In: a CustomResourceDefinition with defaults filled. Out: a `Kind`, or err
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, invalid, render
@@ -73,8 +74,7 @@ def _scale(scale: JSONObject | None) -> ScalePaths | None:
     return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath"))
 
 
-@dataclass(frozen=True, slots=True)
-class CustomKind:
+class CustomKind(Struct, frozen=True):
     """The schema and options of a custom resource that writes use."""
 
     resource: Resource

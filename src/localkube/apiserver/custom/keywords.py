@@ -4,10 +4,11 @@ A check gets a value of the right type, its path, and the list of errors it adds
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, render
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -20,8 +21,7 @@ class PatternError(ValueError):
     """The text is not a regular expression of RE2, or a value is too long for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A compiled pattern: RE2 matches it in linear time, as kube-apiserver does."""
 
     compiled: Any

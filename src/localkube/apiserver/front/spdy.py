@@ -15,10 +15,11 @@ the flow control of the connection itself.
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 # The dictionary of section 2.6.10.1 of the specification: words after their lengths, then further text.
 WORDS: Final = (
@@ -237,8 +238,7 @@ def _stream(word: int) -> int:
     return word & NUMBER
 
 
-@dataclass(slots=True)
-class Stream:
+class Stream(Struct):
     """The state of a stream: which directions are open."""
 
     inward: bool = True

@@ -1,7 +1,8 @@
 """The served kinds, by group, version and plural: built-in ones, and custom ones while their definitions exist."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -9,8 +10,7 @@ from localkube.apiserver.model.kind import Kind
 from localkube.apiserver.storage.store import StoreKey
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """A kind and how its objects are stored. `custom`: from a CustomResourceDefinition."""
 
     kind: Kind

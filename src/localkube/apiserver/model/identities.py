@@ -1,9 +1,10 @@
 """UIDs and the generated parts of names."""
 
-from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from kuberuntime import randomness
 
@@ -11,8 +12,7 @@ NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Letters and digits that form no words and cannot be confused with each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identities:
+class Identities(Struct, frozen=True):
     """The source of UIDs and generated names; seeded in simulations."""
 
     source: Random = field(default_factory=randomness.source)

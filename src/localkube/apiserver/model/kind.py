@@ -5,9 +5,10 @@ Built-in kinds are in `builtin/`; `customresource.py` builds those of CRDs.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -19,8 +20,7 @@ Operation: TypeAlias = Literal["create", "update", "status", "resize"]
 ListType: TypeAlias = Literal["atomic", "set", "map"]
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Struct, frozen=True):
     """The schema of a value for patches and field ownership.
 
     A value of type `any` has no known schema: unless it is `atomic`, objects are granular, as free maps.
@@ -49,8 +49,7 @@ class UndecodableError(Exception):
     """The object has a value of the wrong JSON type: 400 BadRequest, the text is the whole message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column of a Table: `kubectl get` shows those of priority 0, `-o wide` all."""
 
     name: str
@@ -60,8 +59,7 @@ class Column:
     format: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
+class ScalePaths(Struct, frozen=True):
     """Where the `/scale` subresource reads and writes, as dotted JSON paths (`.spec.replicas`).
 
     The value at `selector` is a string, or a label selector object to be rendered as one.
@@ -72,8 +70,7 @@ class ScalePaths:
     selector: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(Struct, frozen=True):
     """A second form of another kind's objects: `events.k8s.io` shows the core events.
 
     The objects are stored, watched and counted as `of`; `to_stored` and `from_stored` convert them.
@@ -84,8 +81,7 @@ class Alias:
     from_stored: Callable[[JSONObject], JSONObject]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """One served resource.
 
     `schema_of()` builds its schema at first use, as most served kinds are never written. `prepare(operation, new, old)`

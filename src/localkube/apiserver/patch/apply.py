@@ -6,7 +6,9 @@ If an apply changes nothing, `ownership.settle` replaces its result by the live 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -174,8 +176,7 @@ def _prune(schema: Schema, value: JSON, last: FieldSet, kept: FieldSet) -> JSON:
 _GONE = object()
 
 
-@dataclass(frozen=True, slots=True)
-class _Owners:
+class _Owners(Struct, frozen=True):
     """The field sets of one child: what was applied last time in it, and what is owned now."""
 
     last: FieldSet | None

@@ -4,7 +4,8 @@ In: a schema and values, which are not modified. Out: new sets.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model.kind import Schema
@@ -13,8 +14,7 @@ from localkube.apiserver.patch.fieldset import MEMBER, FieldSet, build_node
 from localkube.apiserver.patch.granularity import DuplicateKeysError, is_granular, part_schema
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """The differences between two objects: the fields that were added, changed and removed."""
 
     added: FieldSet = field(default_factory=dict)

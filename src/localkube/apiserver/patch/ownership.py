@@ -10,10 +10,11 @@ have the values of the annotation, whatever `managedFields` says; and the annota
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.manifests import nesting
 from kuberuntime.objects.meta import JSONObject
@@ -32,8 +33,7 @@ UNTRACKED_METADATA = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(Struct, frozen=True):
     """The writer of a change: its manager, operation, version, subresource and time (as in JSON)."""
 
     manager: str
@@ -43,8 +43,7 @@ class Writer:
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One entry of `managedFields`."""
 
     writer: Writer

@@ -5,9 +5,10 @@ In: a `Request`. Out: a `Call` on a served resource, or a refusal. The verbs tak
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from kuberuntime.client.transport import Request
 from localkube.apiserver.model import refusal
@@ -22,8 +23,7 @@ NAMESPACED_ITSELF: Final = {"status", "finalize"}
 """Subresources of a namespace; anything else after `namespaces/<name>/` is a resource in it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Struct, frozen=True, kw_only=True):
     """One request on a resource: on a collection (`name` empty), an object, or a subresource of it.
 
     `query` has the first value of each option, `pairs` all of them.

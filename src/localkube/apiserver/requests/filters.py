@@ -4,8 +4,9 @@ A table lists the selectable fields of each resource; every resource has name an
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import selectors
 from kuberuntime.objects.meta import JSONObject
@@ -34,8 +35,7 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 FALSE_WHEN_ABSENT: Final = {"spec.unschedulable", "spec.hostNetwork"}
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Selects the objects of a namespace (empty: all) with these labels and fields."""
 
     namespace: str = ""

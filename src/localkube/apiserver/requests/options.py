@@ -1,7 +1,8 @@
 """The options of writes: `dryRun`, `fieldManager`, `fieldValidation`, and the warnings in the response."""
 
-from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from kuberuntime.objects.field import FieldError, invalid, not_supported
 from kuberuntime.objects.field import Kind as FieldKind
@@ -18,8 +19,7 @@ VALIDATIONS: Final[dict[str, Validation]] = {"": "Warn", "Ignore": "Ignore", "Wa
 LONGEST_MANAGER: Final = 128
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(Struct, frozen=True):
     """The options of one write. `warnings` are collected during the write and returned as Warning headers."""
 
     dry_run: bool = False

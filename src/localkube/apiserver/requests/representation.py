@@ -4,12 +4,12 @@ In: the Accept header, an object. Out: a `Representation`, a `Response`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 import msgspec
 import yaml
+from msgspec import Struct
 
 from kuberuntime.client.transport import Response
 from kuberuntime.manifests import yamltext
@@ -29,8 +29,7 @@ TABLE: Final = {"kind": "Table", "apiVersion": META_API}
 METADATA_ONLY: Final = {"kind": "PartialObjectMetadata", "apiVersion": META_API}
 
 
-@dataclass(frozen=True, slots=True)
-class Representation:
+class Representation(Struct, frozen=True):
     """The negotiated form of a response: the shape of objects, and the media type."""
 
     shape: Shape = ""

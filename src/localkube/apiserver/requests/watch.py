@@ -15,10 +15,10 @@ lags too far behind is ended with 410 Expired, and its client lists again.
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
@@ -45,8 +45,7 @@ BOOKMARK_EVERY: Final = 60.0
 """Seconds between bookmarks, as kube-apiserver sends them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Encoder:
+class Encoder(Struct, frozen=True):
     """Encodes the objects of watch events in one representation. Watchers share lines if it has the same `name`.
 
     `identity` is the kind and apiVersion of its output; `encode` takes an object as stored, and its stored encoding if
@@ -58,8 +57,7 @@ class Encoder:
     encode: Callable[[JSONObject, bytes | None], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The subject of a watch. Watchers of equal subjects share their lines; `representation` is the encoder's name."""
 
     served: Served

@@ -8,8 +8,9 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -24,8 +25,7 @@ VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", 
 EDITS: Final = ("get", "patch", "update")
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(Struct, frozen=True):
     """The entry of a subresource in discovery; `group` and `version` are set if its kind is of another group."""
 
     name: str

@@ -13,12 +13,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import structlog
+from msgspec import Struct
 
 from kuberuntime.clock import Clock
 from localkube.apiserver.storage.database import beside, connect_readonly, inspect, new_file
@@ -39,8 +39,7 @@ NAME: Final = re.compile(r".*\.copy-(\d{8}T\d{6}Z)")
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Struct, frozen=True):
     """A copy, and the time at which it was taken."""
 
     path: Path

@@ -19,12 +19,12 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import structlog
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage import allocator, database
@@ -70,8 +70,7 @@ class StoreKey(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One write: the object after it (before it, for DELETED), encoded and decoded, and the replaced object."""
 
     revision: int

@@ -1,8 +1,9 @@
 """The columns of `kubectl get` for the built-in kinds: a table per resource of columns and their values."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate, resources, selectors
 from kuberuntime.objects.meta import JSONObject
@@ -20,8 +21,7 @@ SHOWN_ENDPOINTS = 3
 SHOWN_METRICS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """The columns of a kind and the function that fills one row."""
 
     columns: tuple[Column, ...]

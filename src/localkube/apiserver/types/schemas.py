@@ -4,9 +4,10 @@ Lists without keys are atomic, other objects granular, as in core v1 (R-API-8 li
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.objects.gotypes.declarations import GoField, GoTypes, element_of, shape_of
 from kuberuntime.objects.meta import JSON, JSONObject

@@ -4,7 +4,8 @@ In: the pod's spec after defaulting. Out: errors. `Names` has the names that con
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
@@ -23,8 +24,7 @@ CONTAINER_LISTS = ("containers", "initContainers")
 NOT_FOR_INIT = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """The names that containers of a pod may refer to: its volumes without errors, and its resource claims."""
 
     volumes: Collection[str]

@@ -1,6 +1,6 @@
 """The backend of the verbs: the collaborators of one API server, created by `server.py`."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from kuberuntime.clock import Clock
 from localkube.apiserver.admission.webhooks import Admission
@@ -30,8 +30,7 @@ class NodeSlot:
         return self._node
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backend:
+class Backend(Struct, frozen=True, kw_only=True):
     """The collaborators of the verbs, and the quota of pods (None: no limit)."""
 
     store: Store

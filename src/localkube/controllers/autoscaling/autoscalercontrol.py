@@ -4,9 +4,11 @@ Mirrors `reconcileAutoscaler` of kube-controller-manager.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -32,8 +34,7 @@ Condition: TypeAlias = tuple[str, str, str, str]
 """Type, status, reason, message."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class Observed(Struct, frozen=True, kw_only=True):
     """An autoscaler with the scale of its target, the pods that this selects, and their metrics (a text: why there are none)."""
 
     autoscaler: JSONObject

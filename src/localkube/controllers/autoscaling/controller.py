@@ -5,12 +5,13 @@ that of Kubernetes does.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
@@ -33,8 +34,7 @@ NOTHING: Final = History()
 _NO_METRICS: Final[Sequence[JSONObject] | str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """What is remembered of an autoscaler: when it decided, by which spec, and the scale (from, to) that it wrote then."""
 
     at: datetime
@@ -44,8 +44,7 @@ class Memory:
     written: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Autoscalers:
+class Autoscalers(Struct, frozen=True, kw_only=True):
     """The driver, with caches of autoscalers and pods, and a client."""
 
     autoscalers: Informer

@@ -4,9 +4,10 @@ In: replicas that metrics ask for. Out: replicas that the behavior allows, and w
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
@@ -31,8 +32,7 @@ class Moment(NamedTuple):
     replicas: int
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """What was recommended, and what was changed, oldest first."""
 
     recommended: tuple[Moment, ...] = ()
@@ -47,8 +47,7 @@ class Verdict(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """The behavior of an autoscaler: rules for both ways, and its bounds."""
 
     up: JSONObject

@@ -6,9 +6,10 @@ thousandths, as autoscalers count; shares are those of the requests of pods.
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, quantity, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -49,8 +50,7 @@ class Sample(NamedTuple):
     window: timedelta
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaledLoad:
+class ScaledLoad(Struct, frozen=True, kw_only=True):
     """The pods of an autoscaler with what they use now, and how many replicas there are.
 
     `tolerances` are the deviations (below, above) from the target that change nothing, as shares.

@@ -1,8 +1,9 @@
 """The driver of the Deployment controller: observes through caches and lets `deploymentcontrol.py` decide."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
+
+from msgspec import Struct
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
@@ -16,8 +17,7 @@ from localkube.controllers import controllerrefs, podhealth
 from localkube.controllers.deployment import deploymentcontrol, history, sizes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deployments:
+class Deployments(Struct, frozen=True, kw_only=True):
     """The driver, with its caches: ReplicaSets and pods by their controller, and orphaned ReplicaSets; and a client."""
 
     deployments: Informer

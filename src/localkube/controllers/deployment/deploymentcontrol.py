@@ -5,8 +5,10 @@ rollout. One plan makes one step: the next one follows when the ReplicaSets repo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -17,8 +19,7 @@ from localkube.controllers.deployment import history, progress, sizes
 from localkube.controllers.deployment.sizes import Sizes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedDeployment:
+class ObservedDeployment(Struct, frozen=True, kw_only=True):
     """Everything that the decision depends on: the Deployment, its ReplicaSets, and where it counts their pods.
 
     `collisions` is the count with which the name of a new ReplicaSet is free.
@@ -31,8 +32,7 @@ class ObservedDeployment:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
+class _Step(Struct, frozen=True, kw_only=True):
     """The next step: the new ReplicaSet (to create if it was not there), the new sizes, the sets to delete."""
 
     new: JSONObject | None

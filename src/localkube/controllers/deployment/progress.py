@@ -4,9 +4,10 @@ Mirrors `calculateStatus`, `syncRolloutStatus` and `checkPausedConditions` of ku
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -26,8 +27,7 @@ UNLIMITED: Final = 2**31 - 1
 Conditions: TypeAlias = dict[str, JSONObject]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """What the status depends on: the ReplicaSets as they will be, the new one among them, and what was done.
 
     `created` says that the new one is created by this plan, `rolling_out` that this plan is no mere change of sizes.

@@ -4,9 +4,10 @@ In: the budget, its pods, the scale of their controllers. Out: the status, and w
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import intstr, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -17,8 +18,7 @@ DELETION_TIMEOUT: Final = timedelta(minutes=2)
 CONDITION: Final = "DisruptionAllowed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedBudget:
+class ObservedBudget(Struct, frozen=True, kw_only=True):
     """A budget and its pods. `scale` is the number of pods that their controllers shall have; `failure` why it is unknown."""
 
     budget: JSONObject

@@ -1,7 +1,8 @@
 """The driver of the controller of budgets: observes through caches and lets `budgetstatus.py` count."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.clock import Clock
@@ -15,8 +16,7 @@ from localkube.controllers.disruption import budgetstatus
 from localkube.controllers.endpoints import BY_NAMESPACE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DisruptionBudgets:
+class DisruptionBudgets(Struct, frozen=True, kw_only=True):
     """The driver, with its caches: budgets and pods by namespace, and the controllers that pods may have."""
 
     budgets: Informer

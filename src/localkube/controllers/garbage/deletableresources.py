@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
@@ -22,8 +23,7 @@ def metadata_client(client: Client) -> Client:
     return Client(MetadataTransport(client))
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataTransport:
+class MetadataTransport(Struct, frozen=True):
     """Requests metadata only. Implements `kuberuntime.client.transport.Transport`."""
 
     client: Client

@@ -6,8 +6,9 @@ Mirrors `graph_builder.go`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
@@ -20,8 +21,7 @@ MOST_GONE: Final = 2_000
 """UIDs of deleted owners that are remembered, so that not each of their dependents causes a request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """One owner reference: the owner, and whether it blocks that owner's foreground deletion."""
 
     uid: UID
@@ -31,8 +31,7 @@ class Owner:
     blocks: bool
 
 
-@dataclass(frozen=True, slots=True)
-class GraphNode:
+class GraphNode(Struct, frozen=True):
     """The node of an object in the graph: its identity, owners, finalizers and whether it is being deleted."""
 
     resource: Resource
@@ -58,8 +57,7 @@ class GraphNode:
         return named == (owner.uid, owner.group, owner.kind, owner.name)
 
 
-@dataclass(slots=True)
-class Graph:
+class Graph(Struct):
     """The nodes and edges; only the garbage collector's driver modifies it."""
 
     nodes: dict[UID, GraphNode] = field(default_factory=dict)

@@ -11,9 +11,10 @@ In: the current object, the state of each owner, whether it has dependents. Out:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import UID
 from kuberuntime.plan import Propagation
@@ -31,20 +32,17 @@ class OwnerState(StrEnum):
     """It is certain not to exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(Struct, frozen=True):
     """Keep the object as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Disown:
+class Disown(Struct, frozen=True):
     """Drop the references to these owners."""
 
     uids: frozenset[UID]
 
 
-@dataclass(frozen=True, slots=True)
-class Collect:
+class Collect(Struct, frozen=True):
     """Delete the object; with `unblock` first unblock its owners, since it and they own each other in a circle."""
 
     propagation: Propagation

@@ -8,9 +8,11 @@ smaller ones simulate that.
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
@@ -30,8 +32,7 @@ DECLARED: Final = ("RestartAllContainersOnContainerExits",)
 ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSettings:
+class NodeSettings(Struct, frozen=True, kw_only=True):
     """The settings of the simulated nodes; `capacity` replaces or extends the defaults.
 
     `also` are further nodes with other settings. Their numbers follow, and `i` in labels counts all nodes.

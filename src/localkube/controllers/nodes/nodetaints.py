@@ -5,9 +5,10 @@ becomes Unknown, and the pods of a node that is not ready become unready. The no
 only a user can make one NotReady.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.clock import Clock
@@ -36,8 +37,7 @@ UNSCHEDULABLE: Final = "unschedulable"
 OWN: Final = {PREFIX + name for name in (*TAINTS.values(), UNSCHEDULABLE)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeTaints:
+class NodeTaints(Struct, frozen=True, kw_only=True):
     """Keeps the taints of nodes in accordance with their conditions."""
 
     nodes: Informer

@@ -9,8 +9,9 @@ write.
 import ast
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import names, quantity
 from kuberuntime.objects.meta import JSONObject
@@ -27,8 +28,7 @@ LONGEST_EXPRESSION: Final = 100
 PIECES = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class LabelTemplate:
+class LabelTemplate(Struct, frozen=True):
     """A label whose value depends on the number of the node."""
 
     key: str
@@ -96,8 +96,7 @@ CAPACITY: Final = {"cpu": "1k", "memory": "4Ti", "ephemeral-storage": "100Ti", "
 """The default capacity of a node; other resources have a domain in their names."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaintTemplate:
+class TaintTemplate(Struct, frozen=True):
     """A taint whose value may depend on the number of the node."""
 
     label: LabelTemplate

@@ -5,8 +5,9 @@ deleted.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
@@ -26,8 +27,7 @@ def node_index(pod: JSONObject) -> Iterable[str]:
     return [node] if node else []
 
 
-@dataclass(frozen=True, slots=True)
-class PodGarbageCollector:
+class PodGarbageCollector(Struct, frozen=True):
     """Removes the pods of deleted nodes; `pods` has the index above. Its keys are names of nodes."""
 
     client: Client

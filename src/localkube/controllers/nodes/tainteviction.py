@@ -5,9 +5,10 @@ controller first saw pod and taint together. An evicted pod gets no condition `D
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
+
+from msgspec import Struct, field
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.clock import Clock
@@ -23,8 +24,7 @@ from localkube.controllers.nodes.podgc import BY_NODE
 AT_ONCE: Final = timedelta()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaintEviction:
+class TaintEviction(Struct, frozen=True, kw_only=True):
     """Evicts pods; `pods` has the index of `podgc.py`.
 
     `_since` is when a pod began to tolerate the taints of its node, by the monotonic clock, so that setting the wall

@@ -11,10 +11,11 @@ nanoseconds); within one the UID decides, so that not always the youngest goes.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cmp_to_key
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -26,8 +27,7 @@ AT_ONCE: Final = 500
 FAILURE: Final = "ReplicaFailure"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedReplicaSet:
+class ObservedReplicaSet(Struct, frozen=True, kw_only=True):
     """Everything that the decision depends on: the set, its pods, those of its siblings too, names for new pods."""
 
     replicaset: JSONObject

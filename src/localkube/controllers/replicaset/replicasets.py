@@ -6,9 +6,10 @@ given out and not yet seen are therefore used first: a pod that is there already
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
+
+from msgspec import Struct, field
 
 from kuberuntime import randomness
 from kuberuntime.cache.informer import Change, Informer
@@ -27,8 +28,7 @@ LONGEST_PREFIX: Final = 57
 """Characters of the set's name in a pod's, which is a host name of 63 at most."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaSets:
+class ReplicaSets(Struct, frozen=True, kw_only=True):
     """The driver, with its caches: pods and sets with the indexes above; and a client."""
 
     sets: Informer

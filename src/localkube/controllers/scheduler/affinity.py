@@ -6,15 +6,15 @@ InterPodAffinity of kube-scheduler, with its exception for the first pod of a gr
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from localkube.controllers.scheduler.capacity import ClusterState, NodeState
 from localkube.controllers.scheduler.podinfo import PodInfo
 from localkube.controllers.scheduler.predicates import Cause
 
 
-@dataclass(frozen=True, slots=True)
-class Affinity:
+class Affinity(Struct, frozen=True):
     """The other pods as far as they matter for the affinity of one pod."""
 
     wanted: tuple[tuple[str, Mapping[str, int]], ...]

@@ -6,8 +6,9 @@ term first needs them; the least recently used ones are dropped.
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
@@ -21,8 +22,7 @@ Scopes: TypeAlias = tuple[Scope, ...]
 """Pods that match all of these."""
 
 
-@dataclass(slots=True)
-class NodeState:
+class NodeState(Struct):
     """One node: its properties, and the sums over its pods."""
 
     name: str
@@ -35,16 +35,14 @@ class NodeState:
     ports: Counter[Port] = field(default_factory=Counter)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """A pod and the name of its node, which need not exist any more."""
 
     pod: PodInfo
     node: str
 
 
-@dataclass(slots=True)
-class ClusterState:
+class ClusterState(Struct):
     """Nodes and placed pods; only the scheduler's driver modifies it."""
 
     nodes: dict[str, NodeState] = field(default_factory=dict)

@@ -4,9 +4,10 @@ Pods with scheduling gates get their condition from the API server when they are
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey

@@ -5,10 +5,10 @@ waiting for the binding; a binding that fails is undone. Pods of other scheduler
 """
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
+from msgspec import Struct
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.clock import Clock
@@ -37,8 +37,7 @@ CATCH_UP: Final = 0.05
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class Sources(Struct, frozen=True, kw_only=True):
     """The informers of the scheduler."""
 
     pods: Informer

@@ -1,8 +1,9 @@
 """Decides on the node of a pod: the best of the feasible nodes, or the reasons why there is none."""
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from localkube.controllers.scheduler import affinity, scores, spread
 from localkube.controllers.scheduler.capacity import ClusterState, NodeState
@@ -10,15 +11,13 @@ from localkube.controllers.scheduler.podinfo import PodInfo
 from localkube.controllers.scheduler.predicates import NODE_CHECKS, Cause
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """The pod goes to this node."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """The pod fits on no node; `causes` determine which changes may help."""
 
     message: str

@@ -4,8 +4,10 @@ Affinity terms are hashable, so that the cluster can keep one count per term, ho
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, placement, selectors
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
@@ -15,8 +17,7 @@ from localkube.controllers.scheduler import amounts
 from localkube.controllers.scheduler.amounts import Amounts
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Pods by label, in these namespaces and in those whose labels match; with `living`, without terminating ones."""
 
     selector: LabelSelector
@@ -31,8 +32,7 @@ class Scope:
         return namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """One (anti-)affinity term; the `weight` of a required one is 0."""
 
     scope: Scope
@@ -85,8 +85,7 @@ SCORED_DEFAULTS: Final[Amounts] = {amounts.CPU: 100, amounts.MEMORY: 200 * 1024 
 """Requests that are assumed for a pod without requests when nodes are scored, so that such pods spread, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Struct, frozen=True):
     """One topology spread constraint."""
 
     scope: Scope
@@ -98,8 +97,7 @@ class Constraint:
     honor_taints: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodInfo:
+class PodInfo(Struct, frozen=True, kw_only=True):
     """The parts of a pod that the scheduler uses."""
 
     key: ObjectKey

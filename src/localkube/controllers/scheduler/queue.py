@@ -6,9 +6,10 @@ change that may remove one of them; nothing is polled.
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
+
+from msgspec import Struct, field
 
 from kuberuntime.objects.meta import UID
 from localkube.controllers.scheduler.podinfo import PodInfo
@@ -21,8 +22,7 @@ POD_RELABELED: Final = frozenset({Cause.AFFINITY, Cause.ANTI_AFFINITY, Cause.SPR
 VOLUMES_CHANGED: Final = frozenset({Cause.VOLUMES})
 
 
-@dataclass(slots=True)
-class SchedulingQueue:
+class SchedulingQueue(Struct):
     """Pods without a node: those to schedule now, and those that were refused."""
 
     _heap: list[tuple[int, int, UID]] = field(default_factory=list)

@@ -5,7 +5,8 @@ A hard constraint allows a node if its domain, with the pod, has at most `maxSke
 """
 
 from collections import Counter
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from localkube.controllers.scheduler import predicates
 from localkube.controllers.scheduler.capacity import ClusterState, NodeState
@@ -15,8 +16,7 @@ MISMATCH = "node(s) didn't match pod topology spread constraints"
 NO_LABEL = f"{MISMATCH} (missing required label)"
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """One constraint with the number of matching pods in each eligible domain."""
 
     constraint: Constraint

@@ -4,8 +4,9 @@ Pods, claims and revisions are found by indexes, so that the cost of a plan grow
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
@@ -29,8 +30,7 @@ def orphan_pod_index(pod: JSONObject) -> Iterable[str]:
     return [f"{meta.namespace(pod)}/{parsed[0]}"] if parsed and not meta.controller_of(pod) else []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatefulSets:
+class StatefulSets(Struct, frozen=True, kw_only=True):
     """The driver, with its caches: pods and revisions with the indexes above, sets, claims; and a client."""
 
     sets: Informer

@@ -5,8 +5,9 @@ the hash covers the template and the collision count, so a collision of names le
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -17,23 +18,20 @@ HISTORY_LIMIT: Final = 10
 LONGEST_PREFIX: Final = 223
 
 
-@dataclass(frozen=True, slots=True)
-class Current:
+class Current(Struct, frozen=True):
     """The newest revision already holds the template."""
 
     revision: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Raise:
+class Raise(Struct, frozen=True):
     """An older revision holds the template: it becomes the newest by taking `number`."""
 
     revision: JSONObject
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class New:
+class New(Struct, frozen=True):
     """No revision holds the template: one with `number` is created."""
 
     number: int

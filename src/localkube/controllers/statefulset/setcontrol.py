@@ -17,10 +17,11 @@ set again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -30,8 +31,7 @@ from localkube.controllers import eventobjects, podhealth
 from localkube.controllers.statefulset import identity, podclaims, revisions, status
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedStatefulSet:
+class ObservedStatefulSet(Struct, frozen=True, kw_only=True):
     """Everything that the decision depends on.
 
     `pods` are those the set owns; `claims` are the claims of its pods by name; `history` is ordered; `renewal` has the
@@ -56,8 +56,7 @@ Phase: TypeAlias = tuple[Actions, ...]
 """Sequences of actions that are performed concurrently; a failure ends the plan after the phase."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatefulSetDecision:
+class StatefulSetDecision(Struct, frozen=True):
     """The phases for the pods. `status` is the whole new status, written even if a phase fails."""
 
     phases: tuple[Phase, ...]

@@ -4,8 +4,9 @@ Mirrors `updateStatus`, `completeRollingUpdate` and `inconsistentStatus` of kube
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -13,8 +14,7 @@ from localkube.controllers import podhealth
 from localkube.controllers.statefulset import identity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(Struct, frozen=True, kw_only=True):
     """The numbers of pods by state, and the names of the two revisions."""
 
     replicas: int

@@ -12,9 +12,10 @@ not enforced. Mirrors `pkg/controller/volume/persistentvolume` and the events of
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
@@ -38,8 +39,7 @@ DEFAULT_CLASS: Final[JSONObject] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedClaim:
+class ObservedClaim(Struct, frozen=True, kw_only=True):
     """A claim, all volumes by name, all storage classes by name, and the root of the directories."""
 
     claim: JSONObject

@@ -4,11 +4,11 @@ import asyncio
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import structlog
+from msgspec import Struct
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
@@ -34,8 +34,7 @@ def pod_claim_index(pod: JSONObject) -> Iterable[str]:
             yield f"{meta.namespace(pod)}/{volume['persistentVolumeClaim']['claimName']}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VolumeBinder:
+class VolumeBinder(Struct, frozen=True, kw_only=True):
     """Reconciles claims, and each volume through the claim it belongs to; `pods` has the index above."""
 
     claims: Informer

@@ -9,11 +9,12 @@ import signal
 import socket
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.objects.meta import JSONObject

@@ -6,8 +6,9 @@ import os
 import struct
 import termios
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from localkube.kubelet.processes.runner import Exit, ProcessRunner
 
@@ -15,8 +16,7 @@ END_OF_INPUT: Final = b"\x04"
 """The character that ends the input of a terminal."""
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(Struct, frozen=True):
     """One output stream of a command, with its pipe or terminal."""
 
     reader: asyncio.StreamReader

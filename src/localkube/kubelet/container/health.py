@@ -5,8 +5,9 @@ Out: calls of `report` with the probes' verdicts, and of `report_problem` with t
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import commands
@@ -25,8 +26,7 @@ OF_THE_MACHINE: Final = "127."
 """The beginning of the addresses of pods without a network of their own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeTarget:
+class ProbeTarget(Struct, frozen=True, kw_only=True):
     """The probed run of a container (`pid`: its first process on the host), and the callbacks for results."""
 
     runner: ProcessRunner

@@ -19,10 +19,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec, scripts
@@ -43,8 +44,7 @@ class UnrunnableError(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramSource:
+class ProgramSource(Struct, frozen=True):
     """Where a container's programs come from: a root file system, an environment on PATH, a folder, or this machine."""
 
     image_id: str

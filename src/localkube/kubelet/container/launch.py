@@ -10,9 +10,11 @@ rights than the user who runs the cluster, whatever else the security context sa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -29,8 +31,7 @@ from localkube.kubelet.volumes import directories, volumemounts
 TERMINATION_PATH: Final = "/dev/termination-log"
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """The inputs that are not from the specification: settings, and the directories of the pod's volumes."""
 
     settings: KubeletSettings
@@ -38,8 +39,7 @@ class Surroundings:
     termination_file: Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(Struct, frozen=True, kw_only=True):
     """The process to start. `container` is the specification to use from here on: that of a stub has no exec probes."""
 
     container: JSONObject
@@ -55,8 +55,7 @@ class Launch:
     stub_ports: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(Struct, frozen=True):
     place: ProgramSource
     env: Mapping[str, str]
     argv: tuple[str, ...]

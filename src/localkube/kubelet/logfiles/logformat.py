@@ -4,9 +4,10 @@ r"""The lines of a container's log file, as container runtimes write them (CRI).
 2026-11-20T10:15:02.123456000Z stderr P the beginning of a line that has not ended yet
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from localkube.podaccess import Stream
 
@@ -16,8 +17,7 @@ LONGEST_PIECE: Final = 16 * 1024
 TIMESTAMP_LENGTH: Final = len("2026-11-20T10:15:02.123456000Z")
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Struct, frozen=True):
     """One line of a log file."""
 
     timestamp: bytes

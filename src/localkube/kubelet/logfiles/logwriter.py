@@ -8,11 +8,11 @@ from those on disk, also after a restart of the cluster.
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import structlog
+from msgspec import Struct
 
 from kuberuntime.clock import Clock
 from localkube.kubelet.logfiles.logformat import Framer
@@ -67,8 +67,7 @@ class Changes:
             self._waiters.discard(waiter)
 
 
-@dataclass(slots=True)
-class _Input:
+class _Input(Struct):
     descriptor: int
     framer: Framer
 

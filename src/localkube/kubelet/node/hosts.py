@@ -16,11 +16,11 @@ lines.
 import asyncio
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import structlog
+from msgspec import Struct, field
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import UID, JSONObject
@@ -41,8 +41,7 @@ HEADER: Final = """\
 """The first lines of each file. No comment: nss_wrapper, which plain processes resolve names by, takes it for an error."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """The lines of one pod: those for its own namespace, and those for the others."""
 
     near: str
@@ -94,8 +93,7 @@ def _text(ip: str, lines: Iterable[list[str]]) -> str:
     return "".join(f"{ip} {' '.join(names)}\n" for names in lines)
 
 
-@dataclass(slots=True)
-class _Namespace:
+class _Namespace(Struct):
     pods: dict[UID, tuple[JSONObject, str]] = field(default_factory=dict)
     services: dict[str, JSONObject] = field(default_factory=dict)
     lines: dict[UID, Lines] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """The context that all pods of a node share: client, runner, clock, hosts files, and the objects that pods refer to."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
@@ -16,8 +17,7 @@ from localkube.kubelet.processes.runner import ProcessRunner
 from localkube.kubelet.spec.fieldref import NodeFacts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeContext:
+class NodeContext(Struct, frozen=True, kw_only=True):
     """The kubelet's collaborators. `holder_of(port, uid)` names another pod that uses a port on the shared network.
 
     `discard(pod)` removes the directory of a pod; `former` keeps its logs.

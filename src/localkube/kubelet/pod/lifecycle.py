@@ -13,9 +13,10 @@ then it waits for a change or for `wake_at`. Pure; mirrors Kubernetes' pod worke
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects import duration, meta
 from kuberuntime.objects.meta import JSONObject
@@ -26,25 +27,21 @@ SHORTEST_GRACE: Final = timedelta(seconds=2)
 """The shortest time between SIGTERM and SIGKILL, even if hooks or other containers used up the grace period."""
 
 
-@dataclass(frozen=True, slots=True)
-class PrepareVolumes:
+class PrepareVolumes(Struct, frozen=True):
     """Prepare the pod's volumes."""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateSandbox:
+class CreateSandbox(Struct, frozen=True):
     """Create the pod's namespaces and network."""
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """Start a container."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Delay:
+class Delay(Struct, frozen=True):
     """Delay the restart of a container that ended."""
 
     name: str
@@ -52,8 +49,7 @@ class Delay:
     wait: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Begin to stop a container: run its preStop hook, if it has one, or send its stop signal.
 
     One that is `replaced`, since the pod names another image, is started again whatever its restart policy.
@@ -65,55 +61,47 @@ class Stop:
     replaced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Terminate:
+class Terminate(Struct, frozen=True):
     """Give up on the preStop hook and send the stop signal."""
 
     name: str
     kill_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
+class Kill(Struct, frozen=True):
     """Send SIGKILL to all remaining processes of a container."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class RestartAll:
+class RestartAll(Struct, frozen=True):
     """Begin to end all containers because of the exit of one of them."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class StartOver:
+class StartOver(Struct, frozen=True):
     """Forget the runs of all containers, which have ended, so that the pod starts anew in place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fail:
+class Fail(Struct, frozen=True):
     """Mark the whole pod as failed."""
 
     reason: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class WindDown:
+class WindDown(Struct, frozen=True):
     """Record the time at which the pod is killed."""
 
     kill_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveSandbox:
+class RemoveSandbox(Struct, frozen=True):
     """Remove the pod's namespaces and network, with all remaining processes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """Complete the termination: delete the API object, if it still exists."""
 
 
@@ -134,8 +122,7 @@ Step: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """Steps in order, and the time of the next decision if nothing changes before."""
 
     steps: tuple[Step, ...] = ()

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.clock import ClockJumps
 from kuberuntime.objects import meta

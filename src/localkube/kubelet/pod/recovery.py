@@ -5,9 +5,11 @@ counts unchanged, because a restart of the machine is not a failure of a contain
 that had ended for good stay ended; a container that must never run twice (`restartPolicy: Never`) has failed.
 """
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
@@ -17,8 +19,7 @@ from localkube.kubelet.spec import podspec, restarts
 SCHEME: Final = "process://"
 
 
-@dataclass(frozen=True, slots=True)
-class Interruption:
+class Interruption(Struct, frozen=True):
     """An event that ended all processes: its reason for the API, and a sentence."""
 
     reason: str

@@ -6,10 +6,12 @@ restart of the whole cluster and not increased by it.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podstate import ALL_RESTARTED
@@ -42,16 +44,14 @@ Hook: TypeAlias = Literal["running", "done", ""]
 LIVE: Final = (Phase.STARTING, Phase.RUNNING, Phase.STOPPING)
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """Why a container does not run yet."""
 
     reason: str
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Termination:
+class Termination(Struct, frozen=True, kw_only=True):
     """How one run of a container ended."""
 
     exit_code: int
@@ -63,8 +63,7 @@ class Termination:
     container_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerState:
+class ContainerState(Struct, frozen=True, kw_only=True):
     """The state of one container. With `passed`, the next init container may start: it succeeded, or is a started sidecar.
 
     `hook` is the progress of the preStop hook of a stopping container; `""` means that the stop signal was sent.
@@ -106,8 +105,7 @@ class ContainerState:
         return self.phase is Phase.WAITING and self.waiting is not None and self.waiting.reason not in back_off
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodState:
+class PodState(Struct, frozen=True, kw_only=True):
     """The state of one pod. `kill_at` is set once it is being stopped, `failure` once it failed as a whole.
 
     `problem` is why volumes or sandbox cannot be created yet. `gone` means that its API object was deleted. `moved` is the
@@ -299,7 +297,7 @@ def _afresh(container: ContainerState, message: str, until: datetime, now: datet
 
 
 def _moved(container: ContainerState, jump: timedelta) -> ContainerState:
-    backoff = replace(container.backoff, lengthened=_shifted(container.backoff.lengthened, jump))
+    backoff = container.backoff._replace(lengthened=_shifted(container.backoff.lengthened, jump))
     not_before, kill_at = _shifted(container.not_before, jump), _shifted(container.kill_at, jump)
     return replace(container, not_before=not_before, kill_at=kill_at, backoff=backoff)
 

@@ -14,8 +14,9 @@ import signal as signals
 import socket
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct, field
 
 from localkube.kubelet.processes.runner import (
     Capabilities,
@@ -36,8 +37,7 @@ SIGNALS: Final = 1000
 """Newest signals that are recorded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(Struct, frozen=True, kw_only=True):
     """The behavior of a modelled process; all times are seconds after its start.
 
     `listens` is when each port opens, `answers` the HTTP status there. `exits` is when it ends by itself, and how; it
@@ -76,8 +76,7 @@ def run_forever(spec: ContainerSpec) -> Program:
     return Program(listens=dict.fromkeys(spec.stub_ports, 0.0))
 
 
-@dataclass(slots=True)
-class Process:
+class Process(Struct):
     """A running modelled process."""
 
     spec: ContainerSpec

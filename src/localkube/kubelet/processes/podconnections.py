@@ -5,9 +5,10 @@ import os
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from localkube.kubelet.processes.runner import ProcessRunner
 
@@ -22,8 +23,7 @@ LISTENS: Final = "0A"
 USER_AGENT: Final = "kube-probe/1.35"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Get:
+class Get(Struct, frozen=True, kw_only=True):
     """One HTTP GET."""
 
     host: str

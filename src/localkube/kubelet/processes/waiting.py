@@ -9,11 +9,12 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum, auto
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Final, NamedTuple, assert_never
+
+from msgspec import Struct
 
 from localkube.kubelet.processes import processtree
 
@@ -63,8 +64,7 @@ SYSTEM_CALLS: Final[Mapping[str, Mapping[SystemCall, Iterable[int]]]] = {
 """The numbers of system calls that wait, by machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingFor:
+class WaitingFor(Struct, frozen=True):
     """What a program waits for, in words; `peer` is the address and port at the other end of a socket, empty if none is."""
 
     what: str

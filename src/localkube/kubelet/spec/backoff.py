@@ -3,9 +3,8 @@
 The first restart is immediate. After a run of 10 minutes the back-off is reset.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 INITIAL: Final = timedelta(seconds=10)
 LONGEST: Final = timedelta(seconds=300)
@@ -17,8 +16,7 @@ def is_early(moment: datetime, now: datetime) -> bool:
     return now < moment <= now + LONGEST
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(NamedTuple):
     """The wait after the next end, and when it was last increased."""
 
     delay: timedelta = timedelta()

@@ -7,12 +7,12 @@ The host's search paths, language and time zone are inherited (`PASSED`); a cont
 inherits nothing.
 """
 
-import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -28,8 +28,7 @@ CONTAINER_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 REFERENCE: Final = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 
-@dataclass(frozen=True, slots=True)
-class ReferencedObjects:
+class ReferencedObjects(msgspec.Struct, frozen=True):
     """The ConfigMaps and Secrets of the pod's namespace that exist, by name, with their values as bytes.
 
     The `binaryData` of ConfigMaps is apart: files show it, variables do not (the kubelet's `makeEnvironmentVariables`).
@@ -37,7 +36,7 @@ class ReferencedObjects:
 
     config_maps: Mapping[str, Mapping[str, bytes]]
     secrets: Mapping[str, Mapping[str, bytes]]
-    binary: Mapping[str, Mapping[str, bytes]] = dataclasses.field(default_factory=dict)
+    binary: Mapping[str, Mapping[str, bytes]] = msgspec.field(default_factory=dict)
 
     def files(self, config_map: str) -> Mapping[str, bytes] | None:
         """Return the files that a ConfigMap becomes in a volume; None if it does not exist."""
@@ -45,8 +44,7 @@ class ReferencedObjects:
         return None if texts is None else {**texts, **self.binary.get(config_map, {})}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs for the variables of a container. With `lenient`, missing sources are skipped."""
 
     pod: JSONObject

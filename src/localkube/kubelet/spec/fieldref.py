@@ -7,9 +7,10 @@ amount.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
@@ -20,8 +21,7 @@ SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(?P<key>[^']+)'
 RESOURCE: Final = re.compile(r"(?P<kind>limits|requests)\.(?P<resource>.+)")
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
+class NodeFacts(Struct, frozen=True):
     """The fields of the node that a pod may refer to."""
 
     host_ip: str

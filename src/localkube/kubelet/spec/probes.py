@@ -4,8 +4,10 @@ Pure. The verdict of a probe changes after `successThreshold` good or `failureTh
 the first verdict a container counts as alive, not ready, and not started.
 """
 
-from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec
@@ -16,8 +18,7 @@ Kind: TypeAlias = Literal["startup", "liveness", "readiness"]
 ACTIONS: Final = ("exec", "httpGet", "tcpSocket")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeSettings:
+class ProbeSettings(Struct, frozen=True, kw_only=True):
     """The timing of a probe in seconds, and its thresholds."""
 
     initial_delay: float
@@ -27,8 +28,7 @@ class ProbeSettings:
     failures: int
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """The number of equal last results, and the current verdict."""
 
     last: bool | None = None

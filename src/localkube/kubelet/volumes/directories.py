@@ -12,9 +12,10 @@ Any other kind is refused by name. Under `lenient` it is an empty directory, and
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -26,8 +27,7 @@ from localkube.kubelet.volumes import atomic, payload
 SCRATCH: Final = ("emptyDir", "ephemeral")
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(Struct, frozen=True):
     """The claims a pod refers to, and the persistent volumes those are bound to, by name."""
 
     claims: Mapping[str, JSONObject]

@@ -4,9 +4,10 @@ In: the volume as the pod specifies it and the values it refers to. Out: bytes a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -17,8 +18,7 @@ from localkube.kubelet.spec.podspec import SpecError
 DEFAULT_MODE: Final = 0o644
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """One file of a volume."""
 
     content: bytes

@@ -4,12 +4,13 @@ import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 from tests.simulation.virtualtime import VirtualClock, run
 from tests.unit.kuberuntime.fakes import answer, failure

@@ -1,9 +1,10 @@
 """The executor performs plans as `kuberuntime/plan.py` says."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.simulation.virtualtime import VirtualClock, run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 

@@ -7,12 +7,12 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from tests import builders
 from tests.simulation import product
 from tests.simulation.virtualtime import VirtualClock

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster, CountingTransport
 

@@ -1,8 +1,7 @@
 """When a status is written: what changes counts alone waits, and nothing else waits with it (R-STAT-3)."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion

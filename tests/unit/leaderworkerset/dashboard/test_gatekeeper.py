@@ -1,8 +1,7 @@
 """Only the browser that opened the link is answered: each check alone, with everything else right."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from leaderworkerset.dashboard.gatekeeper import COOKIE, HEADERS, Asked, Gate, Refusal, Secrets
 

@@ -1,9 +1,9 @@
 """Pages as functions: a picture in, pieces out; the same answers as `lws get`, `explain` and `rollout status`."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 from tests.disaggregated import disaggregatedset_object
 from tests.property.growth import work

@@ -3,10 +3,10 @@
 import importlib
 import pkgutil
 import re
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from msgspec.structs import replace
 from tests.explanations.golden import FOLDER, text_of
 from tests.explanations.scenarios import SCENARIOS
 from tests.typed import read

@@ -1,8 +1,7 @@
 """Which cause is chosen of several, for whom, and what is said where nothing is known."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.explanations.builders import (
     NOW,
     ago,

@@ -1,8 +1,7 @@
 """How programs that ended are explained: crashes, completions, exit codes, and the records of groups that failed."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.explanations.builders import (
     ago,
     conditions,

@@ -1,9 +1,9 @@
 """What a DisaggregatedSet waits for itself, and when its LeaderWorkerSets say it better."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from tests.explanations.builders import KEY, ago, conditions, event, of_set, part
 
 from kuberuntime.objects.meta import JSONObject

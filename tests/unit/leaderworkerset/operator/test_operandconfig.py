@@ -1,11 +1,11 @@
 """The configuration of the operand: profile and overrides, and what the manager would refuse."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES
 from leaderworkerset.operator import operandconfig

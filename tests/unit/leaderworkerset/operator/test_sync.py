@@ -1,9 +1,9 @@
 """The reconciliation of the object `cluster`: which plan follows from what is there."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.leaderworkerset.operator.clusters import (
     ALL,
     ISSUED,

@@ -1,9 +1,9 @@
 """The reconciliation between two states: a version that is being applied, a profile beside the notes of others."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.leaderworkerset.operator.clusters import (
     LATER,
     PLACE,

@@ -1,11 +1,11 @@
 """What a change does, as people and programs read it; and the same without a cluster."""
 
 import copy
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects import meta

@@ -1,9 +1,9 @@
 """What is said of progress, of hangs, and of runs that are complete: in tables, documents, waits, causes, on the dashboard."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects.meta import ObjectKey

@@ -1,9 +1,9 @@
 """Groups that are alike share a row: problems come first, and none is lost."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from leaderworkerset.views.folding import folds
 from leaderworkerset.views.groups import Group, Rank, Recreations, View

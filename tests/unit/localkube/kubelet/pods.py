@@ -1,8 +1,9 @@
 """Pods and states of containers for the pure tests."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject

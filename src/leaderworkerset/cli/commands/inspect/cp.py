@@ -3,12 +3,12 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 import click
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from leaderworkerset.cli import targets
@@ -25,8 +25,7 @@ from leaderworkerset.views.wording import counted
 REMOTE: Final = re.compile(r"([a-z0-9][-a-z0-9.]*(?:/[a-z0-9]+){0,2}):(.+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(Struct, frozen=True):
     """A path in the ranks that are selected."""
 
     chosen: Selection
@@ -53,16 +52,14 @@ def parse(words: str) -> Remote | str:
     return Remote(targets.parse(match[1]), match[2]) if match else words
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(Struct, frozen=True):
     """Files of this machine, and their destination in ranks."""
 
     sources: tuple[str, ...]
     to: Remote
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(Struct, frozen=True):
     """Paths in ranks, and their destination on this machine."""
 
     sources: tuple[Remote, ...]

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import timedelta
 
 import click
+from msgspec import Struct
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import SystemClock
@@ -27,8 +27,7 @@ DOCUMENTS = (None, "json", "yaml")
 """The formats with stable names of fields; the others read the objects of the API."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventsRequest:
+class EventsRequest(Struct, frozen=True):
     """Which events are shown, and in which format."""
 
     chosen: Selection

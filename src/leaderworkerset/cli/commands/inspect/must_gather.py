@@ -3,12 +3,12 @@
 import base64
 import binascii
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
 import click
 import msgspec
+from msgspec import Struct, field
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
@@ -70,8 +70,7 @@ LOG_BYTES: Final = 10 * 1024 * 1024
 Write: TypeAlias = Callable[[Resource, JSONObject], None]
 
 
-@dataclass
-class Gatherer:
+class Gatherer(Struct):
     """Gathers the data of one cluster; `notes` lists what could not be read, `unserved` the kinds that are not there."""
 
     client: Client

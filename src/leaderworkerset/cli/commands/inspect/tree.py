@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.clock import SystemClock
 from leaderworkerset.cli import targets
@@ -64,8 +65,7 @@ HEADER: Final = ("NAME", "READY", "STATE", "NODE", "REVISION", "RESTARTS", "AGE"
 Cells = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """A line of the tree, the reason why it is not ready, and the branches below it."""
 
     cells: Cells

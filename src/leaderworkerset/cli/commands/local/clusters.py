@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import click
+from msgspec import Struct
 
 from kuberuntime import timeouts
 from kuberuntime.clock import SystemClock
@@ -36,8 +36,7 @@ LEFT: Final = "left over"
 """The state of a killed `lws run`, whose directory the next `lws run` removes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class Cluster(Struct, frozen=True, kw_only=True):
     """One cluster in the list; unknown values are None."""
 
     name: str

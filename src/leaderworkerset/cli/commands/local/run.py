@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
@@ -49,8 +50,7 @@ LAST_LINES: Final = 2.0
 """Seconds that the logs of ended ranks may take to arrive before everything is stopped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True, kw_only=True):
     """The end condition of a run."""
 
     until: str | None
@@ -125,8 +125,7 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
         place.remove()
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """The parts of one run."""
 
     cluster: ClusterOptions
@@ -199,8 +198,7 @@ class Ending(Enum):
     TIMED_OUT = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """What a run follows, and where that is shown."""
 
     client: Client

@@ -6,11 +6,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, fields
 from typing import Any
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
+from msgspec.structs import fields
 
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
@@ -29,8 +30,7 @@ ERROR = "!"
 """The prefix of lines that are no progress: facts about the cluster, and why it did not start."""
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """One start of a cluster: its options, and notes about them."""
 
     place: ClusterDirectory

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, TypeAlias
 
 import click
+from msgspec import Struct, field
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
@@ -39,8 +39,7 @@ Held: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
 """Groups with pods on the nodes, which are ending or would not be placed there now, by their LeaderWorkerSets."""
 
 
-@dataclass(slots=True)
-class Drain:
+class Drain(Struct):
     """The nodes to empty, and how far that is."""
 
     session: Session

@@ -6,10 +6,10 @@ Its leader is marked, and its nodes take no new pods until the group has others.
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Final
 
 import click
+from msgspec import Struct, field
 
 from kuberuntime import timeouts
 from kuberuntime.errors import ConflictError, InvalidError, NotFoundError
@@ -37,8 +37,7 @@ PATIENCE: Final = 10.0
 """Seconds in which a manager with maintenance enabled reports that the group has to leave its nodes."""
 
 
-@dataclass(slots=True)
-class GroupMove:
+class GroupMove(Struct):
     """The group to move: its leader, and the nodes that it leaves."""
 
     session: Session

@@ -6,11 +6,11 @@ the controller's own decisions (`steering.forecast`).
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -29,8 +29,7 @@ from leaderworkerset.steering import foresight, snapshots
 from leaderworkerset.steering.foresight import Foreseen, Situation
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
+class Outlook(Struct, frozen=True):
     """One LeaderWorkerSet of the manifests: as it is, and as it would be."""
 
     situation: Situation | None

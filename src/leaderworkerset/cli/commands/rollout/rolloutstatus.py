@@ -1,10 +1,12 @@
 """`lws rollout status`: follow a rollout until it is done, or report why it makes no progress."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
@@ -95,8 +97,7 @@ class Deadline:
         return self.clock.monotonic() - self.since >= self.seconds
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """The end of following a rollout. `is_stuck`: nothing changed for too long, for a cause that a diagnosis may find."""
 
     text: str

@@ -8,11 +8,11 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind, not_supported
@@ -57,8 +57,7 @@ class Token(msgspec.Struct, frozen=True):
             raise refusal.bad_request("continue key is not valid: encoded start key is not a continue token") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """The objects of one page, encoded as stored, and the token of the next page (empty: this is the last)."""
 
     items: list[bytes]

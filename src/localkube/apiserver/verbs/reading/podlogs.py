@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid

@@ -8,10 +8,10 @@ sendInitialEvents=true          the current objects, a bookmark annotated `k8s.i
 """
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from kuberuntime.objects.field import FieldError, Kind, not_supported
 from kuberuntime.objects.meta import JSONObject
@@ -33,8 +33,7 @@ LONGEST: Final = 3600
 INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 
-@dataclass(frozen=True, slots=True)
-class WatchPlan:
+class WatchPlan(Struct, frozen=True):
     """The parameters of a watch. `initial`: begin with the existing objects; `marked`: send a bookmark after them."""
 
     selection: Selection

@@ -1,6 +1,6 @@
 """POST to a pod's `/binding`: the scheduler assigns the pod to a node."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject

@@ -12,12 +12,13 @@ collector removes them when it has processed the dependents.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate, resources, timestamps
 from kuberuntime.objects.field import FieldError, invalid, not_supported
@@ -49,8 +50,7 @@ RETURNS_OBJECT: Final = {
 """Resources whose deletion returns the object instead of a Status."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(Struct, frozen=True):
     """The options of a deletion; None if not given."""
 
     grace_period: int | None = None
@@ -81,8 +81,7 @@ class SentOptions(msgspec.Struct, frozen=True, rename="camel"):
     dry_run: list[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of a deletion: the object or its last state, whether it was removed, and warnings of webhooks."""
 
     object: JSONObject

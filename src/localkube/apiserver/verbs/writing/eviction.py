@@ -5,10 +5,10 @@ deleted, and none is granted while the controller of budgets has not observed th
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, selectors, timestamps
 from kuberuntime.objects.meta import JSONObject

@@ -6,8 +6,9 @@ object.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import invalid
@@ -39,8 +40,7 @@ CREATED_BY_PUT: Final = {"leases.coordination.k8s.io", "endpoints", "events", "s
 """Resources that a PUT creates if they do not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """An edit: the function from the stored object to the wanted one.
 
     With `owned` its managedFields are already set; with `conditional` it must have a resourceVersion.

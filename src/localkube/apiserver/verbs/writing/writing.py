@@ -3,7 +3,8 @@
 In: a `Write`: the call, the operation, the object wanted and the one stored. Out: the object to store, or a refusal.
 """
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -19,8 +20,7 @@ from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """One object to be written: `old` is the stored one, None on create; with `owned` managedFields are already set."""
 
     call: Call

@@ -1,11 +1,11 @@
 """Every fault that the checks know has a finding of its own code, and a healthy cluster and machine have none."""
 
 from copy import deepcopy
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

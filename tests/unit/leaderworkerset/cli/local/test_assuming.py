@@ -1,8 +1,7 @@
 """What is typed about nodes stands beside what is found automatically, and before it."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.errors import CommandError

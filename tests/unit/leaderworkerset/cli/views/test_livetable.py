@@ -1,10 +1,10 @@
 """The live view keeps reasons at every width, shows what is not ready first, and counts what it leaves out."""
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from leaderworkerset.cli.views import livetable
 from leaderworkerset.cli.views.livetable import Size

@@ -1,11 +1,11 @@
 """The tables and the tree of many groups: problems first, the healthy in one line."""
 
 import timeit
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from leaderworkerset.api import labels
 from leaderworkerset.cli.commands.inspect import tree

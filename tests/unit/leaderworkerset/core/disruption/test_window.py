@@ -1,12 +1,12 @@
 """Which groups are open for evictions, rule by rule (ADR 22)."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from msgspec.structs import replace
 from tests.examples import examples
 from tests.unit.leaderworkerset.core.disruption.groups import group, opened
 

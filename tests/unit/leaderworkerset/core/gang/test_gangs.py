@@ -1,9 +1,9 @@
 """The choice between gang schedulers: made by the leader at its admission, followed by its workers and the controllers."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests import builders, scheduled
 from tests.gangdefinitions import kind_of
 

@@ -1,9 +1,9 @@
 """The Deployment of leaders with random keys, and the status that follows from it."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects import meta

@@ -1,9 +1,9 @@
 """Which groups a rollout updates in place, and which it recreates (docs/adr/0024-update-in-place.md)."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests import builders, scheduled
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 

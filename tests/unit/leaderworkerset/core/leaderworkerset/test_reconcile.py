@@ -1,9 +1,9 @@
 """Whole plans for a LeaderWorkerSet, in the order of contract 2.1."""
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests import builders
 
 from kuberuntime.objects import meta
@@ -317,7 +317,7 @@ def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> No
 
 def test_after_a_start_the_statefulset_is_applied_once() -> None:
     """R-LSTS-1: nothing else is remembered of it, and the next decision is made at once, as no watch reports it."""
-    unknown = dataclasses.replace(at_rest(), applied=None)
+    unknown = structs.replace(at_rest(), applied=None)
 
     decision = decide(unknown, builders.NOW)
 
@@ -343,7 +343,7 @@ def test_an_edit_of_the_statefulset_by_others_is_corrected(foreign: dict[str, An
     observed = at_rest()
     assert observed.leader_statefulset is not None
     edited = observed.leader_statefulset["metadata"] | foreign
-    found = dataclasses.replace(observed, leader_statefulset=observed.leader_statefulset | {"metadata": edited})
+    found = structs.replace(observed, leader_statefulset=observed.leader_statefulset | {"metadata": edited})
 
     assert Apply in kinds(reconcile(found, builders.NOW))
 

@@ -1,9 +1,9 @@
 """What a decision about a LeaderWorkerSet writes in a rollout, what becomes of old revisions, and which events tell of it."""
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests import builders
 from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile import (
     KEY,
@@ -107,9 +107,7 @@ def test_outdated_revisions_are_retired_when_all_groups_are_updated() -> None:
 def test_the_history_is_trimmed_once_it_was_read() -> None:
     obj = builders.leaderworkerset_object(metadata={"annotations": {labels.REVISION_HISTORY_LIMIT: "1"}})
     old, past = (builders.revision(builders.leaderworkerset_object(image=f"app:0.{n}"), number=n) for n in (7, 6))
-    observed = dataclasses.replace(
-        replace(at_rest(obj), revisions=[old, builders.revision(obj, number=8)]), history=[past]
-    )
+    observed = structs.replace(replace(at_rest(obj), revisions=[old, builders.revision(obj, number=8)]), history=[past])
 
     decision = decide(observed, builders.NOW)
 

@@ -1,8 +1,7 @@
 """Rollouts with groups that wait for a queue, are about to end, or have no restarts left."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.unit.leaderworkerset.core.leaderworkerset.test_rollingupdate import seen, spec
 
 from leaderworkerset.core.leaderworkerset import budget, rollingupdate

@@ -1,9 +1,9 @@
 """Which outdated leaders are deleted so that maxUnavailable holds on every cluster."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects.meta import UID, JSONObject

@@ -1,10 +1,10 @@
 """How many groups a reconcile visits: those that matter, however many there are."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects import meta

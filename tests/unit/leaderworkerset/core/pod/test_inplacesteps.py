@@ -1,9 +1,9 @@
 """The steps of a group that is updated in place, each from what is observed (docs/adr/0024-update-in-place.md)."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects.meta import JSONObject

@@ -1,12 +1,12 @@
 """When a group that failed may be recreated (docs/adr/0003-recreation-backoff.md)."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects import meta

@@ -1,10 +1,10 @@
 """Restarts of all containers of a pod in place are tolerated where the set says so, and no longer than it says."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects import meta

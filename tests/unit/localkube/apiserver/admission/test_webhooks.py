@@ -4,13 +4,13 @@ import base64
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 import trustme
 from aiohttp import web
+from msgspec.structs import replace
 
 from localkube.apiserver.admission.webhook_https import tls_context
 from localkube.apiserver.admission.webhook_rules import Attempt

@@ -1,11 +1,11 @@
 """Server-side apply: two managers, conflicts, giving up, force; the scenarios of the Kubernetes documentation."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from localkube.apiserver.builtin.configuration import CONFIG_MAP
 from localkube.apiserver.builtin.pods import POD

@@ -1,9 +1,9 @@
 """What an autoscaler decides and writes."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from msgspec.structs import replace
 from tests.unit.localkube.controllers.autoscaling.test_readings import HALF, measured, metric, pod
 from tests.unit.localkube.controllers.objects import NOW
 

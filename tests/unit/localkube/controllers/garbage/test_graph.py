@@ -1,8 +1,7 @@
 """Who owns whom, and whom a change concerns."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PODS

@@ -1,11 +1,11 @@
 """What becomes of an object whose owners may be gone."""
 
 from collections import deque
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.examples import examples
 
 from kuberuntime.objects.meta import UID, ObjectKey

@@ -1,10 +1,10 @@
 """Which pods the StatefulSet controller creates, repairs and deletes."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.localkube.controllers.objects import NOW, build_statefulset, build_template, merge, ready_status
 
 from kuberuntime.objects import meta

@@ -1,10 +1,10 @@
 """What is done next for a pod, as tables."""
 
 import copy
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.localkube.kubelet.pods import (
     NOW,
     after,

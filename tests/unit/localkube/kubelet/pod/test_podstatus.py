@@ -1,9 +1,9 @@
 """The status of a pod, from the states of its containers."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.localkube.kubelet.harness import status_of
 from tests.unit.localkube.kubelet.pods import (
     NODE,

@@ -1,9 +1,9 @@
 """All containers of a pod restart in place because of the exit of one of them, as tables."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.localkube.kubelet.pods import NOW, after, container, deleted, ended, launched, pod, running, set_up
 
 from kuberuntime.objects import meta
