@@ -9,13 +9,13 @@ The least of the runs is what the program itself needs; what else the machine do
 
 import argparse
 import os
-import resource
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 from bench.groups import LWS, MANIFEST
+from bench.idle import children_seconds
 from bench.record import report
 
 PATIENCE = 1800
@@ -23,15 +23,14 @@ PATIENCE = 1800
 
 def first_byte(words: list[str], environment: dict[str, str]) -> tuple[float, float]:
     """Return the seconds to the first byte of a command, and its processor time to its end."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_seconds()
     start = time.perf_counter()
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read(1), words
         elapsed = time.perf_counter() - start
         process.stdout.read()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return elapsed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return elapsed, children_seconds() - before
 
 
 def measure(cluster: str, runs: int, title: str, environment: dict[str, str]) -> None:

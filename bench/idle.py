@@ -8,6 +8,7 @@ A wake-up is a voluntary context switch of the cluster's process or its launcher
 import argparse
 import os
 import re
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -39,6 +40,12 @@ def cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def children_seconds() -> float:
+    """Return the processor time of all commands that this process started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def processes(pid: int) -> list[int]:

@@ -1,6 +1,9 @@
 """Time `lws run` from its start to eight ready ranks (two groups of four, `sleep`), and `lws --help`.
 
-python -m bench.startup [--runs N]
+    python -m bench.startup [--runs N] [--source NAME=DIRECTORY ...]
+
+With `--source` they run from these source trees, in turn: before and after a change. The processor time is that of the whole
+`lws run`, its end and its ranks included.
 """
 
 import argparse
@@ -11,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.idle import children_seconds
 from bench.record import report
 
 MANIFEST = """
@@ -60,20 +64,28 @@ def ready_time(manifest: Path, environment: dict[str, str]) -> float:
 
 def main() -> None:
     """Run each several times; print raw numbers."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7)
-    runs = parser.parse_args().runs
+    parser.add_argument("--source", action="append", default=[], metavar="NAME=DIRECTORY")
+    options = parser.parse_args()
+    sources = dict(text.split("=", 1) for text in options.source) or {None: os.environ.get("PYTHONPATH", "")}
     with tempfile.TemporaryDirectory() as directory:
         manifest = Path(directory) / "lws.yaml"
         manifest.write_text(MANIFEST)
         environment = os.environ | {"LWS_STATE_HOME": directory}
-        for run in range(runs):
-            report(
-                "startup",
-                run=run,
-                ready_8_ranks_seconds=round(ready_time(manifest, environment), 3),
-                help_seconds=round(timed([*LWS, "--help"], environment), 3),
-            )
+        for run in range(options.runs):
+            for name, source in sources.items():
+                environment["PYTHONPATH"] = source
+                before = children_seconds()
+                ready = ready_time(manifest, environment)
+                report(
+                    "startup",
+                    server=name,
+                    run=run,
+                    ready_8_ranks_seconds=round(ready, 3),
+                    cpu_seconds=round(children_seconds() - before, 2),
+                    help_seconds=round(timed([*LWS, "--help"], environment), 3),
+                )
 
 
 if __name__ == "__main__":
