@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct, field
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from localkube.kubelet.kubelet import Kubelet
 
 
-class Cluster(Struct, frozen=True):
+class Cluster(msgspec.Struct, frozen=True):
     """A cluster whose API server is running; `nodes` are the nodes of its settings, as values.
 
     `parts` can be taken away for a time (`faults/`); who runs another part on this cluster adds it.
@@ -44,8 +43,8 @@ class Cluster(Struct, frozen=True):
     nodes: "NodeSettings"
     api: ApiServer
     clock: Clock
-    parts: dict[FaultKind, Part] = field(default_factory=dict)
-    kubelets: list["Kubelet"] = field(default_factory=list)
+    parts: dict[FaultKind, Part] = msgspec.field(default_factory=dict)
+    kubelets: list["Kubelet"] = msgspec.field(default_factory=list)
     """The kubelet, once pods run."""
 
     def client(self, user: str) -> Client:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.access import incluster, urls
 from kuberuntime.access.access import TLS, Access
@@ -105,7 +104,7 @@ class _File(msgspec.Struct, frozen=True, rename="kebab"):
 T = TypeVar("T")
 
 
-class Entry(Struct, Generic[T], frozen=True):
+class Entry(msgspec.Struct, Generic[T], frozen=True):
     """A value of a kubeconfig, and its place in the files."""
 
     value: T
@@ -121,7 +120,7 @@ class Entry(Struct, Generic[T], frozen=True):
         return self.file.parent / path
 
 
-class KubeConfig(Struct, frozen=True):
+class KubeConfig(msgspec.Struct, frozen=True):
     """All files merged."""
 
     files: tuple[Path, ...]

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.client import requests
 from kuberuntime.client.requests import PatchKind, Query, Selection
@@ -36,14 +35,14 @@ LONGEST_WAIT: Final = 10.0
 """Seconds: a longer Retry-After is shortened to this, so that one request waits at most RETRIES * 10 s."""
 
 
-class Listing(Struct, frozen=True):
+class Listing(msgspec.Struct, frozen=True):
     """The objects of a list at one moment, and the version a watch continues from."""
 
     items: list[JSONObject]
     resource_version: ResourceVersion
 
 
-class Page(Struct, frozen=True):
+class Page(msgspec.Struct, frozen=True):
     """One page of a list; `token` is empty on the last."""
 
     items: Sequence[JSONObject]

@@ -8,7 +8,6 @@ import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import UnusableNameError
@@ -35,7 +34,7 @@ _NOT_OF_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """Characters of JSON that are no characters of YAML, or line breaks there. API servers read an apply as YAML."""
 
 
-class Selection(Struct, frozen=True):
+class Selection(msgspec.Struct, frozen=True):
     """Which objects of a kind: those of one namespace (empty: all), with these labels and fields."""
 
     resource: Resource

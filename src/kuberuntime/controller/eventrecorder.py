@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 
 import msgspec
 import structlog
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kuberuntime.backoff import Backoff
@@ -126,12 +125,12 @@ PASSING: Final = (
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Gathered(Struct):
+class Gathered(msgspec.Struct):
     """The first of those that wait to be told together, when it happened, and the numbers of all."""
 
     event: Event
     since: datetime = EPOCH
-    numbers: set[int] = field(default_factory=set)
+    numbers: set[int] = msgspec.field(default_factory=set)
 
     def together(self) -> Event:
         """Return one event of all; one that stayed alone is told as it is."""

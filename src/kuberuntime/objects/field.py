@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects.meta import JSON, JSONObject
 
@@ -42,7 +41,7 @@ TEXTS = {
 WITHOUT_VALUE = {Kind.REQUIRED, Kind.FORBIDDEN, Kind.TOO_LONG, Kind.TOO_MANY}
 
 
-class FieldError(Struct, frozen=True):
+class FieldError(msgspec.Struct, frozen=True):
     """One error: the path of the field, the value found there, and what to do about it."""
 
     kind: Kind

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects import decimals, timestamps
 
@@ -38,7 +37,7 @@ _RATE: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?", re.ASCII)
 _RESERVED: Final = frozenset({"step", "total", "at", "rate"})
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a program: its step, of how many if it said so, and metrics as it wrote them.
 
     `at` is when it said so, None in a line without time; `rate` the steps per second before that, 0 if not known.
@@ -107,7 +106,7 @@ def _read(pairs: Mapping[str, str]) -> Progress | None:
     return Progress(step=step, total=total, metrics=tuple(metrics[:MOST_METRICS]))
 
 
-class SilentRank(Struct, frozen=True, kw_only=True):
+class SilentRank(msgspec.Struct, frozen=True, kw_only=True):
     """A rank of a group that makes no progress: since when its log is silent, and what it waits for, as far as is known."""
 
     pod: str
@@ -117,7 +116,7 @@ class SilentRank(Struct, frozen=True, kw_only=True):
     waits: str = ""
 
 
-class Hang(Struct, frozen=True, kw_only=True):
+class Hang(msgspec.Struct, frozen=True, kw_only=True):
     """A group that has made no progress since a time; `ranks` has one or more, the one silent the longest first."""
 
     since: datetime

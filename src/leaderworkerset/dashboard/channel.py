@@ -9,7 +9,6 @@ from collections import deque
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSONObject
@@ -22,7 +21,7 @@ KEPT_BYTES: Final = 2**20
 HEARTBEAT: Final = b": still here\n\n"
 
 
-class Frame(Struct, frozen=True):
+class Frame(msgspec.Struct, frozen=True):
     """One event of the stream: the number of the state that it leads to, and its bytes."""
 
     number: int

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
@@ -37,7 +36,7 @@ LONGEST_LINE: Final = 16_384
 """Bytes of a line that are shown; programs print binary data, too."""
 
 
-class LogRequest(Struct, frozen=True, kw_only=True):
+class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Which ranks of a set (none: every leader), how many lines of the past, and whether to go on."""
 
     key: ObjectKey
@@ -64,7 +63,7 @@ def is_place(text: str) -> bool:
     return bool(slash) and name_of(group) is not None and rank.isdecimal() and len(rank) < 10
 
 
-class SharedPods(Struct, frozen=True):
+class SharedPods(msgspec.Struct, frozen=True):
     """The pods of the shared model, as what follows logs reads them; `object` is None once the set is gone."""
 
     model: LiveModel

@@ -14,7 +14,6 @@ import msgspec
 import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler
-from msgspec import Struct, field
 
 from kuberuntime import timeouts
 from kuberuntime.objects import decimals
@@ -65,15 +64,15 @@ def new_secrets() -> Secrets:
     )
 
 
-class Dashboard(Struct):
+class Dashboard(msgspec.Struct):
     """The application of one server. `port` is known once it listens; `runner` runs the commands of actions, if any."""
 
     model: LiveModel
     hub: Hub
     runner: Runner | None = None
-    secrets: Secrets = field(default_factory=new_secrets)
+    secrets: Secrets = msgspec.field(default_factory=new_secrets)
     port: int = 0
-    _streams: set[asyncio.Task[None] | None] = field(default_factory=set)
+    _streams: set[asyncio.Task[None] | None] = msgspec.field(default_factory=set)
     _listener: Listener | None = None
 
     async def listen(self, port: int) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
@@ -30,7 +29,7 @@ def nothing() -> Collection[str]:
     return ()
 
 
-class OptIns(Struct, frozen=True):
+class OptIns(msgspec.Struct, frozen=True):
     """What a manager does only where its configuration says so.
 
     With `records` failures are recorded beside the controllers, with `disruption` groups get disruption budgets, with

@@ -12,7 +12,6 @@ from typing import Any, Final, Literal, TextIO, TypeAlias
 
 import msgspec
 import structlog
-from msgspec import Struct
 from structlog.typing import EventDict
 
 from kuberuntime.clock import SystemClock
@@ -43,7 +42,7 @@ ZAP_NAMES: Final = {"warning": "warn", "critical": "panic"}
 """The levels that have another name in zap."""
 
 
-class LogSettings(Struct, frozen=True):
+class LogSettings(msgspec.Struct, frozen=True):
     """The format of the logs, the lowest level written, and the level from which errors have a stack trace."""
 
     encoder: Encoder = "console"

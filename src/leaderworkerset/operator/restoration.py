@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
@@ -31,7 +30,7 @@ VOLATILE: Final = ("generation", "managedFields", "resourceVersion")
 Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 
-class Difference(Struct, frozen=True):
+class Difference(msgspec.Struct, frozen=True):
     """An object to write: `wanted` is created, or replaces `live`; with `anew`, this is deleted before."""
 
     kind: Resource

@@ -10,7 +10,6 @@ from statistics import median_low
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects import meta, patch
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -33,7 +32,7 @@ WAVES_SHOWN: Final = 12
 LONGEST_VALUE: Final = 60
 
 
-class FieldChange(Struct, frozen=True):
+class FieldChange(msgspec.Struct, frozen=True):
     """One field that changes; None means an absent field."""
 
     path: str
@@ -44,14 +43,14 @@ class FieldChange(Struct, frozen=True):
         return f"{self.path}: {_short(self.before)} -> {_short(self.after)}"
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet with its groups, and its leader StatefulSet if that exists."""
 
     view: View
     statefulset: JSONObject | None = None
 
 
-class Foreseen(Struct, frozen=True, kw_only=True):
+class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
     """The effects of a change of one LeaderWorkerSet. `startup` is how long its groups took to start, if known.
 
     If it `rolls`, `kept` groups are of the desired revision already: an incomplete update is reverted.

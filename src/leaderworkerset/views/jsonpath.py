@@ -11,7 +11,6 @@ from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSON
@@ -40,7 +39,7 @@ class JSONPathError(ValueError):
     """The template cannot be read, or does not fit the value."""
 
 
-class Loop(Struct, frozen=True):
+class Loop(msgspec.Struct, frozen=True):
     """`{range PATH}…{end}`: the parts are filled in for each result."""
 
     path: Sequence[Step]

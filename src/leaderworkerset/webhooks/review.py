@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects import patch
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
@@ -25,7 +24,7 @@ class BadReviewError(ValueError):
     """The body is not an AdmissionReview request."""
 
 
-class Review(Struct, frozen=True):
+class Review(msgspec.Struct, frozen=True):
     """The request of one review. `object` is empty on DELETE; `old` is set on UPDATE and DELETE."""
 
     uid: str
@@ -34,7 +33,7 @@ class Review(Struct, frozen=True):
     old: JSONObject | None
 
 
-class Admitted(Struct, frozen=True):
+class Admitted(msgspec.Struct, frozen=True):
     """The object to store, and the warnings for the user."""
 
     object: JSONObject

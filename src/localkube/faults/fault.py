@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects.meta import ObjectKey
 
@@ -34,7 +33,7 @@ class FaultKind(StrEnum):
     MANAGER = "manager"
 
 
-class Form(Struct, frozen=True):
+class Form(msgspec.Struct, frozen=True):
     """What a fault needs: its targets (pods as NAMESPACE/NAME, or nodes), and the limits of its amount, if it has one."""
 
     of_pods: bool = True

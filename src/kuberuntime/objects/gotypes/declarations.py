@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 Shape: TypeAlias = Literal["scalar", "struct", "list", "map"]
 
@@ -20,7 +19,7 @@ SCALARS: Final = frozenset(
 )
 
 
-class GoField(Struct, frozen=True):
+class GoField(msgspec.Struct, frozen=True):
     """One field: its type without the pointer mark, and how absent and empty values are written."""
 
     type: str

@@ -6,7 +6,6 @@ The round trip itself runs in C and reports few details; this walk runs only aft
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.field import FieldError, Kind
@@ -27,7 +26,7 @@ EXPECTED: Final = {
 CONTAINERS: Final = {"list": "a list", "map": "an object", "struct": "an object"}
 
 
-class Mismatch(Struct, frozen=True):
+class Mismatch(msgspec.Struct, frozen=True):
     """A value that does not fit its type.
 
     `path` is for users, with indexes and keys; `names` are the fields along it, the last of which `owner` declares.
@@ -61,7 +60,7 @@ class GoTypeError(ValueError):
         super().__init__(str(self.error))
 
 
-class _Place(Struct, frozen=True):
+class _Place(msgspec.Struct, frozen=True):
     path: str
     owner: str
     names: tuple[str, ...] = ()

@@ -8,8 +8,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from msgspec import Struct, field
-
 import leaderworkerset
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
@@ -83,7 +81,7 @@ def say_warning(text: str) -> None:
     say(text, err=True)
 
 
-class Session(Struct, frozen=True):
+class Session(msgspec.Struct, frozen=True):
     """An open client, the namespace of a command, and the function that opens channels (path, query, protocol).
 
     The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
@@ -93,12 +91,12 @@ class Session(Struct, frozen=True):
     client: Client
     namespace: str
     channels: OpenChannels
-    lifeline: Lifeline = field(default_factory=Lifeline)
+    lifeline: Lifeline = msgspec.field(default_factory=Lifeline)
     lws: str = "lws"
     kubectl: str = "kubectl"
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class Target(msgspec.Struct, frozen=True, kw_only=True):
     """The options that select a cluster; `local` is the name of an embedded cluster."""
 
     namespace: str | None = None

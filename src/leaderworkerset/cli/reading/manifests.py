@@ -14,7 +14,6 @@ from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
-from msgspec import Struct
 
 import leaderworkerset
 from kuberuntime.manifests import nesting, yamltext
@@ -86,7 +85,7 @@ class ManifestError(CommandError):
     """A manifest that cannot be read."""
 
 
-class Document(Struct, frozen=True):
+class Document(msgspec.Struct, frozen=True):
     """One object of a manifest: `source` is its file, `number` its position from 1, `line` where it begins."""
 
     source: str

@@ -91,7 +91,7 @@ class PlainDisplay:
         for view in self._views:
             for group in view.groups:
                 place, facts = (view.namespace, view.name, group.name), _facts(group)
-                is_due = group.is_ready or place not in self._last or now - self._last[place] >= distance
+                is_due = place not in self._last or now - self._last[place] >= distance or group.is_ready
                 if is_due and self._shown.get(place, UNTOUCHED) != facts:
                     self._shown[place], self._last[place] = facts, now
                     say(summary(view, group, now), err=True)

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from msgspec import Struct, structs
-from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -264,5 +263,5 @@ def with_moves(
         last_transition_time=timestamps.render(now),
         observed_generation=lws.generation,
     )
-    assessed = replace(found, status=structs.replace(found.status, conditions=put(conditions, new)))
-    return replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed
+    assessed = structs.replace(found, status=structs.replace(found.status, conditions=put(conditions, new)))
+    return structs.replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed

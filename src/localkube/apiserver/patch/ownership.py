@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.manifests import nesting
@@ -33,7 +32,7 @@ UNTRACKED_METADATA = {
 }  # fmt: skip
 
 
-class Writer(Struct, frozen=True):
+class Writer(msgspec.Struct, frozen=True):
     """The writer of a change: its manager, operation, version, subresource and time (as in JSON)."""
 
     manager: str
@@ -43,7 +42,7 @@ class Writer(Struct, frozen=True):
     subresource: str = ""
 
 
-class Entry(Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True):
     """One entry of `managedFields`."""
 
     writer: Writer

@@ -9,7 +9,6 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 import yaml
-from msgspec import Struct
 
 from kuberuntime.client.transport import Response
 from kuberuntime.manifests import yamltext
@@ -29,7 +28,7 @@ TABLE: Final = {"kind": "Table", "apiVersion": META_API}
 METADATA_ONLY: Final = {"kind": "PartialObjectMetadata", "apiVersion": META_API}
 
 
-class Representation(Struct, frozen=True):
+class Representation(msgspec.Struct, frozen=True):
     """The negotiated form of a response: the shape of objects, and the media type."""
 
     shape: Shape = ""

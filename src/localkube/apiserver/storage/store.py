@@ -24,7 +24,6 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import structlog
-from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage import allocator, database
@@ -70,7 +69,7 @@ class StoreKey(NamedTuple):
     name: str
 
 
-class Change(Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True):
     """One write: the object after it (before it, for DELETED), encoded and decoded, and the replaced object."""
 
     revision: int

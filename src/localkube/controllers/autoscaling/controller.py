@@ -10,7 +10,6 @@ from typing import Final
 from urllib.parse import quote
 
 import msgspec
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kuberuntime.cache.informer import Informer
@@ -34,7 +33,7 @@ NOTHING: Final = History()
 _NO_METRICS: Final[Sequence[JSONObject] | str] = ()
 
 
-class Memory(Struct, frozen=True):
+class Memory(msgspec.Struct, frozen=True):
     """What is remembered of an autoscaler: when it decided, by which spec, and the scale (from, to) that it wrote then."""
 
     at: datetime
@@ -44,14 +43,14 @@ class Memory(Struct, frozen=True):
     written: tuple[int, int] | None = None
 
 
-class Autoscalers(Struct, frozen=True, kw_only=True):
+class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
     """The driver, with caches of autoscalers and pods, and a client."""
 
     autoscalers: Informer
     pods: Informer
     client: Client
     clock: Clock
-    memories: dict[ObjectKey, Memory] = field(default_factory=dict)
+    memories: dict[ObjectKey, Memory] = msgspec.field(default_factory=dict)
 
     def watches(self) -> Sequence[Watch]:
         """Return the watch of autoscalers; what they scale is asked for at every decision."""

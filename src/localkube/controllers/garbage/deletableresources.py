@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
@@ -23,7 +22,7 @@ def metadata_client(client: Client) -> Client:
     return Client(MetadataTransport(client))
 
 
-class MetadataTransport(Struct, frozen=True):
+class MetadataTransport(msgspec.Struct, frozen=True):
     """Requests metadata only. Implements `kuberuntime.client.transport.Transport`."""
 
     client: Client

@@ -8,7 +8,6 @@ from typing import Any, Final, TypeAlias
 
 import click
 import msgspec
-from msgspec import Struct, field
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
@@ -70,14 +69,14 @@ LOG_BYTES: Final = 10 * 1024 * 1024
 Write: TypeAlias = Callable[[Resource, JSONObject], None]
 
 
-class Gatherer(Struct):
+class Gatherer(msgspec.Struct):
     """Gathers the data of one cluster; `notes` lists what could not be read, `unserved` the kinds that are not there."""
 
     client: Client
     write: Write
     write_log: Callable[[str, bytes], None]
-    notes: list[str] = field(default_factory=list)
-    unserved: set[str] = field(default_factory=set)
+    notes: list[str] = msgspec.field(default_factory=list)
+    unserved: set[str] = msgspec.field(default_factory=set)
 
     async def gather(self, namespaces: Sequence[str]) -> None:
         """Gather the installation in these namespaces, and all workloads."""

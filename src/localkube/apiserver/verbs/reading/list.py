@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind, not_supported
@@ -57,7 +56,7 @@ class Token(msgspec.Struct, frozen=True):
             raise refusal.bad_request("continue key is not valid: encoded start key is not a continue token") from error
 
 
-class Page(Struct, frozen=True):
+class Page(msgspec.Struct, frozen=True):
     """The objects of one page, encoded as stored, and the token of the next page (empty: this is the last)."""
 
     items: list[bytes]

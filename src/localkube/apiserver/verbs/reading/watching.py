@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from kuberuntime.objects.field import FieldError, Kind, not_supported
 from kuberuntime.objects.meta import JSONObject
@@ -33,7 +32,7 @@ LONGEST: Final = 3600
 INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 
-class WatchPlan(Struct, frozen=True):
+class WatchPlan(msgspec.Struct, frozen=True):
     """The parameters of a watch. `initial`: begin with the existing objects; `marked`: send a bookmark after them."""
 
     selection: Selection

@@ -17,7 +17,6 @@ from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate, resources, timestamps
@@ -50,7 +49,7 @@ RETURNS_OBJECT: Final = {
 """Resources whose deletion returns the object instead of a Status."""
 
 
-class DeleteOptions(Struct, frozen=True):
+class DeleteOptions(msgspec.Struct, frozen=True):
     """The options of a deletion; None if not given."""
 
     grace_period: int | None = None
@@ -81,7 +80,7 @@ class SentOptions(msgspec.Struct, frozen=True, rename="camel"):
     dry_run: list[str] | None = None
 
 
-class Outcome(Struct, frozen=True):
+class Outcome(msgspec.Struct, frozen=True):
     """The result of a deletion: the object or its last state, whether it was removed, and warnings of webhooks."""
 
     object: JSONObject
