@@ -1,8 +1,9 @@
-"""Time `lws get` of 200 groups of eight stub pods to its first byte, and `lws --help`; wall clock and processor.
+"""Time `lws get` of 200 groups of eight stub pods, and of a set that cannot start, to its first byte, and `lws --help`.
 
 python -m bench.get [--runs N] [--groups N] [--size N] [--cluster NAME]
 
-With --cluster, a running cluster of this machine that has these groups already is asked, and left as it is.
+Wall clock and processor. With --cluster, a running cluster of this machine that has these groups and the set `stuck` already is
+asked, and left as it is.
 
 The least of the runs is what the program itself needs; what else the machine does is in the others.
 """
@@ -20,12 +21,25 @@ from bench.record import report
 
 PATIENCE = 1800
 
+STUCK = """\
+---
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: stuck}
+spec:
+  leaderWorkerTemplate:
+    size: 2
+    workerTemplate:
+      spec: {containers: [{name: main, image: none, resources: {requests: {cpu: "100000"}}}]}
+"""
+"""A set that no node has room for."""
+
 
 def first_byte(words: list[str], environment: dict[str, str]) -> tuple[float, float]:
     """Return the seconds to the first byte of a command, and its processor time to its end."""
     before = children_seconds()
     start = time.perf_counter()
-    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         assert process.stdout.read(1), words
         elapsed = time.perf_counter() - start
@@ -38,6 +52,7 @@ def measure(cluster: str, runs: int, title: str, environment: dict[str, str]) ->
     for run in range(runs):
         get, get_cpu = first_byte([*LWS, "get", f"--local={cluster}"], environment)
         ranks, ranks_cpu = first_byte([*LWS, "get", f"--local={cluster}", "--ranks"], environment)
+        stuck, stuck_cpu = first_byte([*LWS, "get", "stuck", f"--local={cluster}"], environment)
         shown, shown_cpu = first_byte([*LWS, "--help"], environment)
         report(
             title,
@@ -46,6 +61,8 @@ def measure(cluster: str, runs: int, title: str, environment: dict[str, str]) ->
             get_cpu_seconds=round(get_cpu, 3),
             get_ranks_first_byte_seconds=round(ranks, 3),
             get_ranks_cpu_seconds=round(ranks_cpu, 3),
+            get_stuck_first_byte_seconds=round(stuck, 3),
+            get_stuck_cpu_seconds=round(stuck_cpu, 3),
             help_seconds=round(shown, 3),
             help_cpu_seconds=round(shown_cpu, 3),
         )
@@ -56,7 +73,7 @@ def measure_new(runs: int, title: str, manifest: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
         environment = os.environ | {"LWS_STATE_HOME": directory}
         path = Path(directory) / "lws.yaml"
-        path.write_text(manifest)
+        path.write_text(manifest + STUCK)
 
         def lws(*words: str) -> None:
             subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True)

@@ -46,6 +46,7 @@ class Bench:
     async def phase(self, measurement: str, **facts: Any) -> AsyncIterator[Line]:
         """Measure what happens within the context; whoever enters may add numbers to the line."""
         mark, cpu, begun = self.world.audit.mark(), cpu_seconds(self.process), time.monotonic()
+        accepted = self.world.balancer.accepted
         more: Line = {}
         yield more
         seconds = time.monotonic() - begun
@@ -56,6 +57,7 @@ class Bench:
             "writes": sum(writes.values()),
             "event_writes": sum(count for write, count in writes.items() if "events" in write),
             "status_writes": sum(count for write, count in writes.items() if write.endswith("/status")),
+            "connections": self.world.balancer.accepted - accepted,
             "mebibytes": self.resident_mebibytes(),
         }
         line |= more

@@ -1,7 +1,8 @@
 """Managers at scale on a real control plane with kwok, in the forms in which others publish theirs.
 
-    python -m bench.scale [rows] [groups] [arrivals] [many] [--managers ours go] [--runs N] …
+    python -m bench.scale [created] [rows] [groups] [arrivals] [many] [--managers ours go bare] [--runs N] …
 
+    created   one LeaderWorkerSet of 100 groups x 4; with `bare` (`bench/bare.py`) the least that a manager must do for it
     rows      one LeaderWorkerSet of 100 groups x 4: created, its worker image rolled (maxUnavailable 25 %), a worker deleted
               in 20 groups, no replicas; then 100 LeaderWorkerSets of 1 x 2
     groups    500 groups x 2: all pods created, ready, half a minute at rest, rolled, a worker deleted in a fifth, to zero,
@@ -25,7 +26,7 @@ import json
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -68,18 +69,39 @@ async def ours(world: World, name: str) -> AsyncIterator[Running]:
 @asynccontextmanager
 async def theirs(world: World, name: str) -> AsyncIterator[Running]:
     """Run the Go manager."""
-    authority = certificates.create_authority(datetime.now(UTC), algorithm="rsa")
-    write_certificate(world.directory / CERTIFICATES, authority, algorithm="rsa")
-    await trust(world.client, authority.certificate)
-    kubeconfig = world.directory / f"{name}-go.kubeconfig"
-    await write_kubeconfig(world.client, world.plane.kubeconfig, kubeconfig)
-    (port,) = free_ports(1)
+    kubeconfig, port = await prepare(world, name)
     async with go_manager(kubeconfig, world.directory, port) as process:
-        world.balancer.backends.append(port)
         yield process.pid, port
 
 
-MANAGERS = {"ours": ours, "go": theirs}
+@asynccontextmanager
+async def bare(world: World, name: str) -> AsyncIterator[Running]:
+    """Run what does the least that must be done (`bench/bare.py`)."""
+    kubeconfig, port = await prepare(world, name)
+    words = (str(kubeconfig), str(world.directory / CERTIFICATES), str(port))
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "bench.bare", *words)
+    try:
+        yield process.pid, port
+        assert process.returncode is None, process.returncode
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+async def prepare(world: World, name: str) -> tuple[Path, int]:
+    """Write a kubeconfig, and a certificate of the webhooks that API servers trust; return the former, and their port."""
+    authority = certificates.create_authority(datetime.now(UTC), algorithm="rsa")
+    write_certificate(world.directory / CERTIFICATES, authority, algorithm="rsa")
+    await trust(world.client, authority.certificate)
+    kubeconfig = world.directory / f"{name}.kubeconfig"
+    await write_kubeconfig(world.client, world.plane.kubeconfig, kubeconfig)
+    (port,) = free_ports(1)
+    world.balancer.backends.append(port)
+    return kubeconfig, port
+
+
+MANAGERS = {"ours": ours, "go": theirs, "bare": bare}
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ class Balancer:
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self.backends: list[int] = []
         self.port = port
+        self.accepted = 0
+        """How many connections there were."""
         self._host = host
         self._next = 0
         self._server: asyncio.Server | None = None
@@ -34,6 +36,7 @@ class Balancer:
             await asyncio.wait(self._connections)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
         connection = asyncio.create_task(self._serve(reader, writer))
         self._connections.add(connection)
         connection.add_done_callback(self._connections.discard)
