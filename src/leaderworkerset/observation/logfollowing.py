@@ -100,7 +100,8 @@ class LogFollower:
         self._seen: set[tuple[str, int]] = set()
         self._newest: defaultdict[str, Newest] = defaultdict(Newest)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._readers: set[asyncio.Task[None]] = set()
+        self._readers: dict[asyncio.Task[None], Callable[[], bool]] = {}
+        """What reads a run, and whether that goes on."""
         self._changed = asyncio.Event()
 
     async def run(self, objects: Changing, informers: PodSource) -> None:
@@ -121,9 +122,9 @@ class LogFollower:
             await objects.until(observe)
 
     async def drained(self, timeout: float) -> None:
-        """Wait until the open logs are read to their end, at most `timeout` seconds."""
-        if self._readers:
-            await asyncio.wait(self._readers, timeout=timeout)
+        """Wait until the logs of runs that ended are read to their end, at most `timeout` seconds."""
+        if ended := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
+            await asyncio.wait(ended, timeout=timeout)
 
     def _begin(self, tasks: asyncio.TaskGroup, informers: PodSource, pod: JSONObject) -> None:
         status = container_status(pod, self._options.container)
@@ -140,8 +141,8 @@ class LogFollower:
 
         task = tasks.create_task(self._copy(pod, number, current, after_previous=was_missed))
         self._streams.take(task)
-        self._readers.add(task)
-        task.add_done_callback(self._readers.discard)
+        self._readers[task] = lambda: is_run(current(), number, self._options.container)
+        task.add_done_callback(self._readers.pop)
 
     async def _copy(
         self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], *, after_previous: bool

@@ -226,3 +226,19 @@ async def test_a_log_that_has_ended_is_done_with_once_its_run_is_seen_to_have_en
     assert loop.time() - changed < 0.001
     informers.end()
     await following
+
+
+async def test_last_lines_are_waited_for_of_runs_that_ended_and_of_no_others() -> None:
+    loop = asyncio.get_running_loop()
+    informers = Informers(Store(pod("web-0"), pod("web-1")))
+    kubelet = Kubelet([([1], "stays")] * 2)
+    follower = LogFollower(Client(kubelet), lambda _: True, PodLogOptions(), Lines())
+    following = asyncio.create_task(follower.run(informers, informers))  # type: ignore[arg-type]  # as above
+    await asyncio.sleep(0.1)
+    begun = loop.time()
+    await follower.drained(60)
+    assert loop.time() == begun
+    informers.put(pod("web-1", running=False))
+    await follower.drained(60)
+    assert loop.time() >= begun + 60
+    following.cancel()

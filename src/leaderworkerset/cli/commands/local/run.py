@@ -222,8 +222,7 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
         if failing.done():
             failing.result()
         if watching.done():
-            if options.until != "ready":  # ranks that are ready go on to write
-                await asyncio.gather(*(follower.drained(LAST_LINES) for follower in followers))
+            await asyncio.gather(*(follower.drained(LAST_LINES) for follower in followers))
             return watching.result()
         return Ending.STOPPED if stopped.is_set() else Ending.TIMED_OUT
     finally:
