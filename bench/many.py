@@ -1,6 +1,6 @@
-"""Start hundreds or thousands of stub pods, groups of 4: time to ready, memory and processor of the whole cluster.
+"""Start hundreds or thousands of stub pods, groups of 4 (`--size`): time to ready, memory and processor of the whole cluster.
 
-python -m bench.many [--pods N ...] [--network isolated|shared] [--probe-every SECONDS]
+python -m bench.many [--pods N ...] [--size N] [--network isolated|shared] [--probe-every SECONDS]
 
 With probes, what is ready has to be ready still after six more probes of each pod.
 
@@ -18,23 +18,23 @@ from bench.groups import LWS, MANIFEST, peak_memory
 from bench.idle import cpu_seconds, processes
 from bench.record import report
 
-SIZE = 4
 PATIENCE = 1200
 PROBE = ", readinessProbe: {{httpGet: {{port: 8000}}, periodSeconds: {}}}}}]"
 PROBES_MORE = 6
 
 
-def measure(pods: int, network: str, directory: str, probe_every: int) -> dict[str, float]:
+def measure(pods: int, options: argparse.Namespace, directory: str) -> dict[str, float]:
     """Start a cluster, apply, wait until all is ready, and stop it."""
+    probe_every = options.probe_every
     environment = os.environ | {"LWS_STATE_HOME": directory}
     manifest = Path(directory) / "lws.yaml"
-    text = MANIFEST.format(groups=pods // SIZE)
+    text = MANIFEST.format(groups=pods // options.size).replace("size: 4", f"size: {options.size}")
     manifest.write_text(text.replace("}]}]", "}]" + PROBE.format(probe_every)) if probe_every else text)
 
     def lws(*words: str) -> None:
         subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True)
 
-    lws("up", "bench", "--detach", "--stub", f"--network={network}", f"--max-pods={max(pods, 5000)}")
+    lws("up", "bench", "--detach", "--stub", f"--network={options.network}", f"--max-pods={max(pods, 5000)}")
     try:
         cluster = int((Path(directory) / "bench" / "lock").read_text())
         launcher = processes(cluster)[1]
@@ -62,14 +62,16 @@ def main() -> None:
     """Run each number of pods once; print raw numbers."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pods", type=int, nargs="+", default=[500, 2000])
+    parser.add_argument("--size", type=int, default=4)
     parser.add_argument("--network", choices=["isolated", "shared"], default="isolated")
     parser.add_argument("--probe-every", type=int, default=0, metavar="SECONDS")
     options = parser.parse_args()
     for pods in options.pods:
         with tempfile.TemporaryDirectory() as directory:
-            found = measure(pods, options.network, directory, options.probe_every)
+            found = measure(pods, options, directory)
             suffix = ", shared network" if options.network == "shared" else ""
             suffix += f", probed every {options.probe_every} s" if options.probe_every else ""
+            suffix += f", groups of {options.size}" if options.size != 4 else ""  # as it is named in older lines
             report(f"{pods} stub pods{suffix}", run=0, pods=pods, network=options.network, **found)
 
 
