@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # started as a file, Python finds no `deploy`
@@ -103,6 +104,7 @@ def manifests() -> dict[Path, str]:
     return {DEPLOY / name: text for name, text in everything().items()}
 
 
+@cache
 def everything() -> dict[str, str]:
     """Return every generated text by its place below `deploy/`."""
     parts = (

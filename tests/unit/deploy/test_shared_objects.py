@@ -32,9 +32,6 @@ ELSEWHERE = ("ClusterRoleBinding", "lws-metrics-reader-rolebinding")
 IGNORED = {"ownerReferences", "labels", "annotations"}
 
 
-generated = cache(generate.everything)
-
-
 @cache  # the definitions are large, and several packages have the same text
 def parsed(document: str) -> JSONObject | None:
     return yaml.load(document, SafeLoader)  # type: ignore[no-any-return]
@@ -42,7 +39,9 @@ def parsed(document: str) -> JSONObject | None:
 
 def load(*names: str) -> dict[tuple[str, str], JSONObject]:
     """Return the objects of packages as they are generated; whether the files are, `test_generate.py` says."""
-    documents = (document for name in names for document in re.split(r"^---$", generated()[name], flags=re.MULTILINE))
+    documents = (
+        document for name in names for document in re.split(r"^---$", generate.everything()[name], flags=re.MULTILINE)
+    )
     return by_name(obj for document in documents if (obj := parsed(document)))
 
 

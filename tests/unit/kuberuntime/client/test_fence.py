@@ -99,7 +99,7 @@ async def leader(server: Server, gate: Gate, *, connections: int = 4, qps: float
 async def test_a_write_that_waited_for_the_rate_limiter_is_not_sent() -> None:
     """As of a process that stood still while its writes waited: the limiter lets them go when it wakes."""
     gate = Gate()
-    async with server() as running, leader(running, gate, qps=5.0) as transport:
+    async with server() as running, leader(running, gate, qps=50.0) as transport:
         await transport.request(POST)
         waiting = asyncio.create_task(transport.request(POST))
         await asyncio.sleep(0)

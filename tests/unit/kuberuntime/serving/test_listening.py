@@ -177,7 +177,7 @@ async def test_too_few_descriptors_are_logged_once_and_survived() -> None:
         with capture_logs() as logs, connected(port, 1, b"") as made, exhausted():
             with suppress(OSError):
                 made[0].sendall(BEGINNING)
-            await asyncio.sleep(2.5 * listening.PAUSE_SECONDS)
+            await asyncio.sleep(1.5 * listening.PAUSE_SECONDS)
         refused = [entry for entry in logs if entry["log_level"] == "warning"]
         assert [entry["error"] for entry in refused] == ["Too many open files"]
         assert await get(session, f"{url}/hello") == "hello"
