@@ -23,7 +23,6 @@ OUTCOMES: Final = ("passed", "failed", "error", "skipped")
 SHARED: Final = (
     "conformance/controllers",
     "conformance",
-    "integration/autoscaling",
     "integration/gang",
     "integration/install",
     "integration/lws",

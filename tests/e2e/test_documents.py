@@ -31,7 +31,7 @@ ELSEWHERE = {
     "docs/how-to/operator.md": "needs a cluster: each step is tested in tests/integration/lwsoperator",
     "docs/how-to/helm.md": "needs Helm and a cluster: what it renders is tested in tests/packages",
     "docs/how-to/alerts.md": "needs a cluster with Prometheus; each alert is tested in tests/packages",
-    "docs/how-to/autoscaling.md": "speaks of kubectl: tests/kubectl/test_top.py; its autoscaler is tested in tests/integration/autoscaling",
+    "docs/how-to/autoscaling.md": "speaks of kubectl: tests/kubectl/test_top.py; its autoscaler is tested in tests/integration/lws/test_autoscaling.py",
     "docs/how-to/extend.md": "has no commands",
     "docs/how-to/restarts.md": "speaks of kubectl: tests/integration/lws: test_budget.py, test_restart_bounds.py do what it says",
     "docs/how-to/maintenance.md": "needs a manager on a cluster: tests/integration/shipped/test_disruption.py does what it says",

@@ -1,16 +1,19 @@
 """A HorizontalPodAutoscaler of the real kube-controller-manager scales groups through `/scale` (R-API-2)."""
 
+import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
-from tests.integration.autoscaling.metricsapi import MetricsAPI
+from tests.integration.clusters.keeper import Keeper
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, assert_settled, conditions, is_ready
+from tests.integration.lws.conftest import Running
+from tests.integration.lws.metricsapi import MetricsAPI, serving
 from tests.integration.lws.test_hash import HASH, settled
 from tests.integration.lws.test_hash import assert_settled as assert_settled_by_key
 
@@ -21,7 +24,7 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("running", ["kubernetes"], indirect=True)]
 
 ROOT: Final = Path(__file__).parents[3]
 
@@ -31,6 +34,16 @@ AT_ONCE: Final[JSONObject] = {
     way: {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 100, "periodSeconds": 15}]}
     for way in ("scaleUp", "scaleDown")
 }
+
+
+@pytest.fixture(scope="module")
+def metrics(runner: asyncio.Runner, running: Running) -> Iterator[MetricsAPI]:
+    """Serve metrics that the API server passes on."""
+    keeper = runner.run(Keeper.enter(serving(running.client)))
+    try:
+        yield runner.run(keeper.value())
+    finally:
+        runner.run(keeper.leave())
 
 
 def autoscaler(metric: JSONObject, *, name: str = "web", minimum: int = 1, maximum: int = 8) -> JSONObject:

@@ -92,6 +92,8 @@ async def serving(client: Client) -> AsyncIterator[MetricsAPI]:
         await _register(client, port, authority.certificate)
         yield api
     finally:
+        for group in (USE, EXTERNAL):  # one that does not answer keeps namespaces from ending
+            await client.delete(API_SERVICES, ObjectKey("", f"{VERSION}.{group}"))
         await runner.cleanup()
 
 
