@@ -17,9 +17,9 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import groupfacts
 
-GROUPS = 40
+GROUPS = 20
 SIZE = 4
-UNAVAILABLE = 10
+UNAVAILABLE = 5
 KEY = ObjectKey(builders.NAMESPACE, "web")
 
 
@@ -85,7 +85,7 @@ def _is_available(watched: Watched, generation: int) -> bool:
 
 @pytest.mark.slow
 def test_a_quarter_of_a_fleet_rolls_at_a_time(start: Start) -> None:
-    """R-ROLL-1, R-ROLL-7, R-ARC-4, R-POD-10: 40 groups of 4, `maxUnavailable: 25%`: 10 at most are away, every group
+    """R-ROLL-1, R-ROLL-7, R-ARC-4, R-POD-10: 20 groups of 4, `maxUnavailable: 25%`: 5 at most are away, every group
     is replaced once, in a handful of waves, and is of one revision whenever it is ready.
     """
 
