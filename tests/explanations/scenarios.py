@@ -1,10 +1,8 @@
 """The situations by the code of their cause: the fault as the API shows it, in the words of Kubernetes' components."""
 
-from datetime import datetime
 from typing import Final
 
 from tests.explanations.builders import (
-    KEY,
     ago,
     conditions,
     container,
@@ -26,14 +24,38 @@ from tests.explanations.builders import (
     running,
     waiting,
 )
+from tests.explanations.situations import (
+    CLAIMED,
+    EXCEEDED,
+    FORBIDDEN,
+    GPUS,
+    HANG,
+    HELD,
+    STEP,
+    TRANSLATED,
+    UPDATING,
+    deferred,
+    held_lws,
+    manager,
+    needs,
+    never_moved,
+    only_in_place,
+    partition,
+    queued,
+    racks_taken,
+    restarting_in_place,
+    scaler,
+    starting,
+    surge,
+    waiting_to_move,
+    without_api,
+    without_gate,
+)
 
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
     CORE_EVENTS,
     CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
-    LEASES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     SERVICES,
@@ -41,151 +63,24 @@ from kuberuntime.objects.resources import (
     STORAGE_CLASSES,
 )
 from leaderworkerset.api import labels
-from leaderworkerset.api.progressnotes import Hang, SilentRank, render_hang
+from leaderworkerset.api.progressnotes import render_hang
 from leaderworkerset.api.resources import ROLE_SCALERS
-from leaderworkerset.core.gang.native import POD_GROUPS
 from leaderworkerset.core.gang.volcano import VOLCANO
-from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Observed
-
-FORBIDDEN: Final = 'pods "web-0" is forbidden: '
-TRANSLATED: Final = 'Internal error occurred: failed calling webhook "mpod.kb.io": failed to call webhook: '
-CLAIMED: Final = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]
-GPUS: Final = {"containers": [{"name": "main", "resources": {"requests": {"nvidia.com/gpu": "8"}}}]}
-RACKED: Final = lws(2, 1, metadata={"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}})
-UNSEEN: Final = lws(status={"observedGeneration": 0}, metadata={"generation": 2, "creationTimestamp": ago(90)})
-UPDATING: Final = {"conditions": conditions(UpdateInProgress="True")}
-EXCEEDED: Final = {
-    "type": "Progressing",
-    "status": "False",
-    "reason": "ProgressDeadlineExceeded",
-    "message": 'ReplicaSet "web-7d9f8b6c4" has timed out progressing.',
-}
-SILENT: Final = datetime.fromisoformat(ago(630))
-STEP: Final = f"step=120 total=5000 loss=2.1 at={ago(600)} rate=2.000000"
-HANG: Final = Hang(
-    since=datetime.fromisoformat(ago(600)),
-    ranks=(
-        SilentRank(pod="web-0-1", uid="web-0-1-uid", rank=1, since=SILENT, waits="a lock (futex)"),
-        SilentRank(pod="web-0", uid="web-0-uid", rank=0, since=datetime.fromisoformat(ago(600))),
-    ),
-)
-HELD: Final = "example.com/held"
-
-
-def _needs(**requests: str) -> JSONObject:
-    return {"containers": [{"name": "main", "resources": {"requests": requests}}]}
-
-
-def _deferred() -> JSONObject:
-    """Return a pod that shall have more than its node has room for now."""
-    found = ready(0, metadata={"annotations": {labels.IN_PLACE_RESOURCES: "main.requests.cpu=4"}})
-    pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
-    pending["message"] = "Node didn't have enough resource: cpu, requested: 4000, used: 6000, capacity: 8000"
-    found["status"]["conditions"].append(pending)
-    return found
-
-
-def _manager(**objects: JSONObject) -> Observed:
-    kinds = {"deployment": DEPLOYMENTS, "lease": LEASES}
-    found = {resource: [objects[word]] if word in objects else [] for word, resource in kinds.items()}
-    return observed(objects=found | {CORE_EVENTS: []}, of=UNSEEN)
-
-
-def _scaler() -> JSONObject:
-    owner = {"kind": "DisaggregatedSet", "name": "old", "uid": "another", "controller": True}
-    metadata = {"name": "web-decode", "namespace": "prod", "ownerReferences": [owner]}
-    return {"kind": "DisaggregatedSetRoleScaler", "metadata": metadata, "spec": {"replicas": 1}}
-
-
-def _partition() -> Observed:
-    rollout = {"rollingUpdateConfiguration": {"partition": 2}}
-    status = {"readyReplicas": 3, "updatedReplicas": 1, "conditions": conditions(Available="True")}
-    return observed([ready(group) for group in range(3)], of=lws(3, 1, status=status, rolloutStrategy=rollout))
-
-
-def _starting() -> Observed:
-    return observed([pod(made=10, spec={"nodeName": "node-0"}), pod(0, 1, made=10, spec={"nodeName": "node-0"})])
-
-
-def _held_lws() -> JSONObject:
-    return lws(metadata={"finalizers": [HELD], "deletionTimestamp": ago(120)})
-
-
-def _surge() -> Observed:
-    rollout = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
-    told = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: 1 Insufficient cpu."}
-    surge = pod(1, status={"conditions": [told]})
-    return observed([ready(0, 0), surge], of=lws(1, 1, status=UPDATING, rolloutStrategy=rollout))
-
-
-def _moving(*nodes: str) -> JSONObject:
-    told = {"type": "MoveInProgress", "status": "True", "reason": "GroupsMoving"}
-    told |= {"message": f"Groups have to leave nodes: {', '.join(nodes)}"}
-    return {"readyReplicas": 2, "updatedReplicas": 2, "conditions": [*conditions(Available="True"), told]}
-
-
-def _closed(name: str) -> JSONObject:
-    return node(name) | {"spec": {"unschedulable": True}}
-
-
-def _waiting_to_move() -> Observed:
-    nodes = {NODES: [_closed("node-7"), node("node-8")]}
-    return observed([ready(0, node="node-8"), ready(1, node="node-7")], nodes, of=lws(2, 1, status=_moving("node-7")))
-
-
-def _never_moved() -> Observed:
-    rollout = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
-    template = {"workerTemplate": {"spec": {"containers": [{"name": "main", "image": "vllm:1"}]}}}
-    of = lws(2, 1, status=_moving("node-0"), groupIdentity="Hash", rolloutStrategy=rollout, template=template)
-    return observed([keyed(0), keyed(1, node="node-8")], {NODES: [_closed("node-0"), node("node-8")]}, of=of)
-
-
-def _only_in_place() -> Observed:
-    def revision(key: str, size: int) -> JSONObject:
-        named = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: key}
-        return {
-            "metadata": {"name": f"web-{key}", "labels": named},
-            "data": {"spec": {"networkConfig": {"size": size}}},
-        }
-
-    leaders = {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: "new"}}}
-    foreign = revision("new", 3) | {"data": {"spec": {"template": {}}}, "revision": 9}  # of the leader StatefulSet
-    foreign["metadata"]["ownerReferences"] = [{"kind": "StatefulSet", "name": "web", "uid": "sts", "controller": True}]
-    objects = {CONTROLLER_REVISIONS: [revision(KEY, 1), revision("new", 2), foreign], STATEFULSETS: [leaders]}
-    of = lws(1, 1, status=UPDATING, metadata={"annotations": {labels.IN_PLACE: "Only"}})
-    return observed([ready(0)], objects, of=of)
-
-
-def _without_gate() -> Observed:
-    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": ago(60)}
-    metadata = {"annotations": {labels.GANG_GROUP: "web-0-e1"}}
-    spec = {"schedulingGroup": {"podGroupName": "web-0-e1"}}
-    pods = [
-        ready(0, 0, spec=spec, metadata=metadata),
-        pod(0, 1, spec=spec, metadata=metadata, status={"conditions": [told]}),
-    ]
-    return observed(pods, {POD_GROUPS: [{"metadata": {"name": "web-0-e1"}, "spec": {}}]})
-
-
-def _without_api() -> JSONObject:
-    message = 'scheduling.k8s.io/v1beta1 Workload API is not available: no matches for kind "Workload"'
-    told = {"type": "WorkloadSchedulingCreated", "status": "False", "reason": "APINotAvailable", "message": message}
-    return lws(status={"conditions": [told]}, scheduling={})
-
+from leaderworkerset.diagnosis.observed import Observed
 
 SCENARIOS: Final[dict[str, Observed]] = {
-    "LWS-E001": observed(of=_held_lws()),
+    "LWS-E001": observed(of=held_lws()),
     "LWS-E002": refused(FORBIDDEN + "unable to create new content in namespace prod because it is being terminated"),
-    "LWS-E003": _manager(
+    "LWS-E003": manager(
         deployment={"metadata": {"name": "lws-controller-manager", "namespace": "lws-system"}, "spec": {"replicas": 2}}
     ),
-    "LWS-E004": _manager(
+    "LWS-E004": manager(
         lease={
             "metadata": {"name": "b8b2488c.x-k8s.io", "namespace": "lws-system"},
             "spec": {"holderIdentity": "manager-1", "renewTime": ago(100), "leaseDurationSeconds": 15},
         }
     ),
-    "LWS-E005": _manager(),
+    "LWS-E005": manager(),
     "LWS-E006": observed(
         [ready(0, 0), placed(0, 1)],
         {
@@ -223,7 +118,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
         }
     ),
     "LWS-E015": observed([ready(0, 0)], {CONTROLLER_REVISIONS: []}),
-    "LWS-E016": of_set({ROLE_SCALERS: [_scaler()]}, parts=[part("prefill"), part("decode")]),
+    "LWS-E016": of_set({ROLE_SCALERS: [scaler()]}, parts=[part("prefill"), part("decode")]),
     "LWS-E017": of_set(
         {
             CORE_EVENTS: [
@@ -238,7 +133,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
             ]
         }
     ),
-    "LWS-E018": observed(of=_without_api()),
+    "LWS-E018": observed(of=without_api()),
     "LWS-E020": refused(
         FORBIDDEN + "exceeded quota: team, requested: requests.cpu=8, used: requests.cpu=30, limited: requests.cpu=32"
     ),
@@ -254,32 +149,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E026": refused(FORBIDDEN + "no PriorityClass with name urgent was found"),
     "LWS-E027": refused(FORBIDDEN + 'pod rejected: RuntimeClass "kata" not found'),
     "LWS-E029": refused("etcdserver: request is too large: failed"),
-    "LWS-E030": observed(
-        [
-            pod(
-                metadata={"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "lws-web-0"}},
-                spec={"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]},
-                status={"conditions": conditions(PodScheduled="False")},
-            )
-        ],
-        {
-            QUEUED_WORKLOADS: [
-                {
-                    "metadata": {"name": "lws-web-0"},
-                    "status": {
-                        "conditions": [
-                            {
-                                "type": "QuotaReserved",
-                                "status": "False",
-                                "message": "insufficient quota for nvidia.com/gpu",
-                            }
-                        ]
-                    },
-                }
-            ]
-        },
-        of=lws(metadata={"labels": {labels.QUEUE_NAME: "team"}}),
-    ),
+    "LWS-E030": queued(),
     "LWS-E031": observed([pod(spec={"schedulingGates": [{"name": HELD}]})]),
     "LWS-E032": pending(
         "pod group is not ready",
@@ -306,14 +176,14 @@ SCENARIOS: Final[dict[str, Observed]] = {
         objects={
             NODES: [node(allocatable={"nvidia.com/gpu": "8"}), node("node-1", allocatable={"nvidia.com/gpu": "4"})]
         },
-        running=[placed(1, 0, spec=_needs(**{"nvidia.com/gpu": "2"}))],
+        running=[placed(1, 0, spec=needs(**{"nvidia.com/gpu": "2"}))],
     ),
     "LWS-E036": pending(
         "0/1 nodes are available: 1 Insufficient cpu.",
-        spec=_needs(cpu="40"),
+        spec=needs(cpu="40"),
         objects={NODES: [node(allocatable={"cpu": "32"})]},
     ),
-    "LWS-E037": pending("0/1 nodes are available: 1 Insufficient memory.", spec=_needs(memory="64Gi")),
+    "LWS-E037": pending("0/1 nodes are available: 1 Insufficient memory.", spec=needs(memory="64Gi")),
     "LWS-E038": pending("0/3 nodes are available: 3 Too many pods."),
     "LWS-E039": pending(
         "0/1 nodes are available: 1 node(s) had untolerated taint(s).",
@@ -323,25 +193,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
         "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
         spec={"nodeSelector": {"zone": "a", "gpu": "h100"}},
     ),
-    "LWS-E041": observed(
-        [
-            ready(0),
-            pod(
-                1,
-                status={
-                    "conditions": [
-                        {
-                            "type": "PodScheduled",
-                            "status": "False",
-                            "message": "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules.",
-                        }
-                    ]
-                },
-            ),
-        ],
-        {NODES: [node(labels={"rack": "r1"})]},
-        of=RACKED,
-    ),
+    "LWS-E041": racks_taken(),
     "LWS-E042": pending("0/3 nodes are available: 3 node(s) didn't match pod topology spread constraints."),
     "LWS-E043": pending("0/3 nodes are available: 3 node(s) were unschedulable."),
     "LWS-E044": pending(
@@ -356,7 +208,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E046": pending('0/3 nodes are available: persistentvolumeclaim "models" not found.'),
     "LWS-E047": pending("0/3 nodes are available: 3 node(s) didn't have free ports for the requested pod ports."),
     "LWS-E048": pending(
-        "0/3 nodes are available: 3 Insufficient ephemeral-storage.", spec=_needs(**{"ephemeral-storage": "1Ti"})
+        "0/3 nodes are available: 3 Insufficient ephemeral-storage.", spec=needs(**{"ephemeral-storage": "1Ti"})
     ),
     "LWS-E049": pending("0/3 nodes are available: 3 node(s) refuse for a reason of their own."),
     "LWS-E050": observed([placed(node="node-9")], {NODES: []}),
@@ -377,7 +229,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E054": observed(
         [placed(status={"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."})]
     ),
-    "LWS-E055": _without_gate(),
+    "LWS-E055": without_gate(),
     "LWS-E057": waiting("ImageNotMapped", "images are not pulled here, and the container has no command"),
     "LWS-E058": waiting("ImagePullBackOff", 'Back-off pulling image "vllm:1"'),
     "LWS-E059": waiting("ErrImagePull", "dial tcp: lookup registry.example.com: no such host"),
@@ -484,24 +336,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
     ),
     "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=labels.WAITING),
     "LWS-E081": recreated([placed()]),
-    "LWS-E098": observed(
-        [
-            ready(0, 0),
-            placed(
-                0,
-                1,
-                metadata={"annotations": {labels.RESTARTED_IN_PLACE: f"2={ago(12)}"}},
-                status={
-                    "containerStatuses": [
-                        container(
-                            restarts=2, last=ended(137, 12, "RestartingAllContainers"), running={"startedAt": ago(11)}
-                        )
-                    ]
-                },
-            ),
-        ],
-        of=lws(1, 2, metadata={"annotations": {labels.IN_PLACE_RESTARTS: "120s"}}),
-    ),
+    "LWS-E098": restarting_in_place(),
     "LWS-E082": observed(
         [running(container(running={"startedAt": ago(100)})).view.groups[0].ranks[0].object or {}, ready(0, 1)]
     ),
@@ -510,16 +345,16 @@ SCENARIOS: Final[dict[str, Observed]] = {
         [placed(status={"containerStatuses": [container(running={"startedAt": ago(100)})]})],
         of=lws(startupPolicy="LeaderReady"),
     ),
-    "LWS-E085": _partition(),
+    "LWS-E085": partition(),
     "LWS-E086": observed(
         [ready(1), placed(0, status={"containerStatuses": [container(running={"startedAt": ago(300)})]})],
         of=lws(2, 1, status=UPDATING | {"updatedReplicas": 1}),
     ),
-    "LWS-E087": _surge(),
+    "LWS-E087": surge(),
     "LWS-E088": of_keys([keyed()], {"conditions": [EXCEEDED]}),
     "LWS-E089": of_keys([keyed(0), keyed(1)], {"replicas": 2, "readyReplicas": 2}, key="new", updating=True),
     "LWS-E090": observed([ready()], of=lws(metadata={"deletionTimestamp": ago(5)})),
-    "LWS-E091": _starting(),
+    "LWS-E091": starting(),
     "LWS-E092": observed(
         [ready(0), ready(1)], of=lws(2, 1, status=UPDATING | {"updatedReplicas": 1, "readyReplicas": 2})
     ),
@@ -532,11 +367,11 @@ SCENARIOS: Final[dict[str, Observed]] = {
             ]
         },
     ),
-    "LWS-E094": _waiting_to_move(),
-    "LWS-E095": _never_moved(),
-    "LWS-E096": _only_in_place(),
+    "LWS-E094": waiting_to_move(),
+    "LWS-E095": never_moved(),
+    "LWS-E096": only_in_place(),
     "LWS-E097": observed(
-        [ready(1), _deferred()], of=lws(2, 1, status=UPDATING | {"readyReplicas": 1, "updatedReplicas": 1})
+        [ready(1), deferred()], of=lws(2, 1, status=UPDATING | {"readyReplicas": 1, "updatedReplicas": 1})
     ),
     "LWS-E099": observed(
         [ready(), placed(0, 1, status={"containerStatuses": [container(running={"startedAt": ago(290)})]})]
