@@ -11,8 +11,8 @@ from typing import Final
 
 from tests.simulation.schedules import happenings
 from tests.simulation.schedules.forking import Send
-from tests.simulation.schedules.happenings import Happening, Play
 from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.schedules.playing import (
     Verdict,
     draw_leaderworkerset,

@@ -18,10 +18,10 @@ from tests.simulation.checks.randomkeys import RandomKeyInvariants
 from tests.simulation.faults import Death, Schedule
 from tests.simulation.schedules import faultplans, happenings
 from tests.simulation.schedules.forking import Send, branch
-from tests.simulation.schedules.happenings import Happening, Play
 from tests.simulation.schedules.inplace import TOO_MANY, of_in_place, sized
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.schedules.playing import Script, Verdict, play, recover, start_managers
 from tests.simulation.workloads import groups, template
 

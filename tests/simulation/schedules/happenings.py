@@ -5,35 +5,25 @@ broken is mended at the end (`Play.calm`), so that a schedule has an end that ca
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from tests.attacker import Attacker
 from tests.simulation.checks.facts import FOREIGN, restarts_in_place
-from tests.simulation.checks.invariants import Invariants
 from tests.simulation.cluster import NAMESPACE
-from tests.simulation.faults import FaultyTransport
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.play import KEY, NAME, STANDSTILL, Happening, Play
 from tests.simulation.workloads import template
 
-from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, NAMESPACES, PODS, SERVICES, STATEFULSETS, Resource
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, NAMESPACES, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.indexes import OF_STATEFULSETS
-from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 
-NAME: Final = "web"
-KEY: Final = ObjectKey(NAMESPACE, NAME)
 YEAR: Final = 400 * 86400.0
 """Seconds by which a clock is wrong that was never set."""
-
-STANDSTILL: Final = 25.0
-"""Seconds for which a manager stands still at most, or goes without its lease."""
 
 ATTACKED: Final = "hostile"
 """The namespace of a hostile tenant."""
@@ -49,100 +39,6 @@ IN_PLACE: Final = 0.7
 
 UNSEEN: Final = 0.3
 """The part of the schedules that end with a pod that goes while no manager runs: what comes later would hide it."""
-
-
-@dataclass
-class Play:
-    """A schedule under way: the cluster, what checks it, and what is random in it."""
-
-    world: LeanWorld
-    checks: Invariants
-    random: Random
-    foreign: list[tuple[Resource, str]] = field(default_factory=list)
-    loops: list[asyncio.Task[None]] = field(default_factory=list)
-
-    def note(self, actor: str, what: str, about: str = "") -> None:
-        """Write a line into the trace."""
-        self.world.trace.note(self.world.clock.monotonic(), actor, what, about)
-
-    def transports(self) -> list[FaultyTransport]:
-        """Return the wires of the managers."""
-        return list(self.world.managers.values())
-
-    def lost(self, leader: str, since: float) -> int:
-        """Return how many writes of managers about a leader and the record of its recreations failed since then."""
-        about = (f"/pods/{leader}", f"/controllerrevisions/{leader}{RECORD_SUFFIX}")
-        lost = [(at, path) for wire in self.wires() for at, path in wire.lost]
-        return sum(at >= since and path.endswith(about) for at, path in lost)
-
-    def interrupted(self, begin: float, end: float) -> bool:
-        """Return whether a manager died, stood still or lost its lease between two moments, or shortly before them."""
-        return any(begin - STANDSTILL <= at <= end for wire in self.wires() for at in wire.interruptions)
-
-    def refused(self, path: str, since: float) -> bool:
-        """Return whether a write of Kubernetes' controllers to the object of a path was refused as a conflict since then."""
-        found = (entry for entry in self.world.trace.entries if entry.actor == "controllers" and entry.object == path)
-        return any(entry.answer == "409" and entry.at >= since for entry in found)
-
-    def wires(self) -> list[FaultyTransport]:
-        """Return the wires of all managers that were."""
-        return self.world.spent + self.transports()
-
-    def pods(self) -> list[JSONObject]:
-        """Return our pods as the API server has them, in the order of their names."""
-        known = self.checks.facts.objects.get(PODS.group_resource, {})
-        return [pod for _, pod in sorted(known.items()) if FOREIGN not in meta.annotations(pod)]
-
-    def victim(self) -> JSONObject | None:
-        """Pick a pod."""
-        pods = self.pods()
-        return self.random.choice(pods) if pods else None
-
-    async def edit(self, what: str, **spec: Any) -> None:
-        """Merge fields into the spec, as a user who gives up where the cluster refuses."""
-        self.note("user", what, str(spec))
-        await self.attempt(self.world.client.patch(LEADERWORKERSETS, KEY, {"spec": spec}, kind="merge"))
-
-    async def attempt(self, call: Awaitable[Any]) -> bool:
-        """Do what the cluster may refuse, and note where it does."""
-        try:
-            await call
-        except KubeError as error:
-            self.note("user", "refused", str(error)[:150])
-            return False
-        return True
-
-    async def calm(self) -> None:
-        """Mend everything that was broken."""
-        for loop in self.loops:
-            loop.cancel()
-        for transport in self.transports():
-            transport.is_down = False
-        if self.world.others is not None:
-            self.world.others.is_down = False
-        self.world.webhooks.is_down = False
-        self.world.kubelet.release()
-        foreign, self.foreign = self.foreign, []
-        for resource, name in foreign:
-            self.note("user", "removes", f"foreign {resource.kind} {name}")
-            try:
-                await self.world.delete(resource, name)
-            except NotFoundError:
-                self.checks.violations.append(f"the foreign {resource.kind} {name} is gone")
-        if foreign:
-            await self.touch()
-
-    async def touch(self) -> None:
-        """Change our objects, for names that are free again are noticed with the next change only."""
-        touched: list[tuple[Resource, ObjectKey]] = [(LEADERWORKERSETS, KEY)]
-        touched += [(PODS, meta.key(pod)) for pod in self.pods()]
-        for resource, key in touched:
-            for value in ("true", None):
-                patch: JSONObject = {"metadata": {"annotations": {"simulation/touched": value}}}
-                await self.attempt(self.world.client.patch(resource, key, patch, kind="merge"))
-
-
-Happening: TypeAlias = Callable[[Play], Awaitable[None]]
 
 
 async def scale(play: Play) -> None:

@@ -14,8 +14,8 @@ from tests.fuzz.reviews import LEADERWORKERSET
 from tests.simulation.checks import endstate
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.schedules.forking import Send
-from tests.simulation.schedules.happenings import KEY, Play
 from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.play import KEY, Play
 from tests.simulation.schedules.playing import Verdict, caught, come_to_rest, play_branches, start_managers
 from tests.simulation.workloads import groups
 

@@ -14,9 +14,9 @@ from tests.simulation.checks.moves import MoveInvariants
 from tests.simulation.evictors import set_cordoned
 from tests.simulation.schedules import happenings
 from tests.simulation.schedules.forking import Send
-from tests.simulation.schedules.happenings import Happening, Play
 from tests.simulation.schedules.kubelet import NODES, SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.schedules.playing import (
     Verdict,
     draw_leaderworkerset,

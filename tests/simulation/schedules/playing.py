@@ -19,9 +19,9 @@ from tests.simulation.checks.invariants import Invariants
 from tests.simulation.faults import Schedule
 from tests.simulation.schedules import faultplans, happenings
 from tests.simulation.schedules.forking import Send, branch
-from tests.simulation.schedules.happenings import Happening, Play
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta

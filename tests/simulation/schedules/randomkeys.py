@@ -13,9 +13,9 @@ from typing import Any, Final
 from tests.simulation.checks.randomkeys import RandomKeyInvariants
 from tests.simulation.schedules import happenings
 from tests.simulation.schedules.forking import Send
-from tests.simulation.schedules.happenings import KEY, Happening, Play
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.play import KEY, Happening, Play
 from tests.simulation.schedules.playing import (
     Verdict,
     draw_leaderworkerset,
