@@ -80,10 +80,10 @@ nightly: test unit-all docs ## all tests, and the site; tests on a control plane
 night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, mutants, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
 	@$(BIN)/python -m tests.night $(ARGS)
 
-unit: dev ## the fast tests
+unit: dev ## the fast tests: those of tests/unit that take less than a tenth of a second
 	@echo "The product's here; at the same time those of kuberuntime, localkube and the repository, printed at the end:"
-	@$(BIN)/pytest -q tests/unit --ignore=tests/unit/leaderworkerset > $(VENV)/.unit 2>&1 & others=$$!; \
-	$(BIN)/pytest -q tests/unit/leaderworkerset; failed=$$?; \
+	@$(BIN)/pytest -q -m 'not slow' tests/unit --ignore=tests/unit/leaderworkerset > $(VENV)/.unit 2>&1 & others=$$!; \
+	$(BIN)/pytest -q -m 'not slow' tests/unit/leaderworkerset; failed=$$?; \
 	wait $$others || failed=$$?; cat $(VENV)/.unit; exit $$failed
 
 unit-all: dev ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 SOURCES: Final = Path(__file__).parents[2] / "src"
 
 JUSTIFIED: Final = {
@@ -51,6 +53,7 @@ def is_number(argument: ast.expr) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_no_text_of_an_object_becomes_an_integer_without_a_bound() -> None:
     found = {}
     for package in ("kuberuntime", "leaderworkerset"):

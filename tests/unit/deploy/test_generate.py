@@ -15,6 +15,8 @@ from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 
+pytestmark = pytest.mark.slow
+
 DEPLOY = Path(__file__).parents[3] / "deploy"
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.controlplane import build
 
 
+@pytest.mark.slow
 def test_another_compiler_of_the_same_name_and_version_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def base() -> dict[tuple[str, str], JSONObject]:
     return load(*(f"kustomize/{name}.yaml" for name in ("namespace", "rbac", "manager", "webhooks")))
 
 
+@pytest.mark.slow
 def test_the_release_is_the_base_and_the_definitions() -> None:
     """R-OP-46."""
     definitions = load("crds/leaderworkersets.yaml")

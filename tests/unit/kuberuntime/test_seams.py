@@ -101,6 +101,7 @@ def modules() -> dict[str, str]:
     return {path.relative_to(SOURCES).as_posix(): path.read_text() for path in sorted(SOURCES.rglob("*.py"))}
 
 
+@pytest.mark.slow
 def test_only_the_seams_and_the_edges_read_the_system_s_time_and_chance() -> None:
     found = {name: uses for name, source in modules().items() if (uses := direct_uses(source))}
     assert found.keys() == DIRECT.keys(), {name: found.get(name) for name in found.keys() ^ DIRECT.keys()}

@@ -101,6 +101,7 @@ def test_importing_the_public_face_imports_no_server() -> None:
     assert not {"aiohttp", "cryptography", "msgspec", "sqlite3", "localkube.assembly"} & set(modules)
 
 
+@pytest.mark.slow
 def test_an_api_server_imports_nothing_that_pods_alone_need() -> None:
     script = "import sys; from localkube import assembly; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

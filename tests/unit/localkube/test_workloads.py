@@ -42,6 +42,7 @@ class RefusedRunner(ModelRunner):
         raise StartError("cannot start the launcher of the pods: no")
 
 
+@pytest.mark.slow
 def test_the_process_of_the_pods_starts_while_controllers_and_kubelet_are_imported(tmp_path: Path) -> None:
     command = [sys.executable, "-c", IMPORTED_AT_THE_START, str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -79,12 +79,14 @@ def test_an_object_that_cannot_be_decoded_is_known_by_its_metadata(data: msgspec
 
 
 @HOSTILE
+@pytest.mark.slow
 def test_metadata_is_read_member_by_member(data: msgspec.Raw) -> None:
     event = DECODER.event(line("ADDED", {"metadata": {"managedFields": data, **METADATA}}))
     assert event.object["metadata"] == METADATA
 
 
 @HOSTILE
+@pytest.mark.slow
 def test_an_item_that_cannot_be_decoded_leaves_the_others_of_its_page(data: msgspec.Raw) -> None:
     items = [{"metadata": {"name": "a"}}, {"metadata": METADATA, "data": data}, {"metadata": {"name": "b"}}]
     found = page(msgspec.json.encode({"metadata": {"resourceVersion": "9", "continue": "t"}, "items": items}))

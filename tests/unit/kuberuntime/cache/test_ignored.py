@@ -118,6 +118,7 @@ async def test_an_ignored_object_is_one_line_and_its_traceback_is_for_debugging(
     ]
 
 
+@pytest.mark.slow
 async def test_the_names_of_ignored_objects_are_bounded() -> None:
     server = SmallServer()
     async with running(server) as informer:

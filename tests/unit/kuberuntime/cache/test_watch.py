@@ -247,6 +247,7 @@ def fitting(state: State) -> st.SearchStrategy[Input]:
 
 @settings(max_examples=50)
 @given(st.data())
+@pytest.mark.slow
 def test_listings_are_never_mixed_and_changes_only_come_after_one(data: st.DataObject) -> None:
     state, listing, complete = State(), False, False
     for _ in range(data.draw(st.integers(0, 30))):

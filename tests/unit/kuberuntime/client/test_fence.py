@@ -96,6 +96,7 @@ async def leader(server: Server, gate: Gate, *, connections: int = 4, qps: float
         await http.close()
 
 
+@pytest.mark.slow
 async def test_a_write_that_waited_for_the_rate_limiter_is_not_sent() -> None:
     """As of a process that stood still while its writes waited: the limiter lets them go when it wakes."""
     gate = Gate()

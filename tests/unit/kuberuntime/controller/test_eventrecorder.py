@@ -323,6 +323,7 @@ async def test_events_of_cluster_scoped_objects_live_in_default() -> None:
         assert [event["metadata"]["namespace"] for event in r.all()] == ["default"]
 
 
+@pytest.mark.slow
 async def test_a_series_that_waits_for_repetitions_takes_little_memory() -> None:
     async with rig() as r:
 

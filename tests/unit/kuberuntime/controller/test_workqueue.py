@@ -109,6 +109,7 @@ ADDS = st.lists(st.tuples(st.floats(0, 5), KEYS, st.sampled_from(["add", "after"
 
 @settings(max_examples=100, deadline=None)
 @given(ADDS, st.integers(1, 4), st.lists(st.floats(0, 2), min_size=1, max_size=5))
+@pytest.mark.slow
 def test_every_add_is_followed_by_work_and_no_key_has_two_workers(
     adds: list[tuple[float, str, str]], workers: int, durations: list[float]
 ) -> None:

@@ -347,6 +347,7 @@ def test_clocks_that_are_apart_by_an_hour_do_not_matter() -> None:
         max_size=15,
     )
 )
+@pytest.mark.slow
 def test_whatever_happens_no_two_act_and_in_the_end_one_does(happenings: list[tuple[int, str, float]]) -> None:
     """`Candidate.lead` asserts that it acts alone; three of them are cut off, slowed down, killed, stopped, started."""
 

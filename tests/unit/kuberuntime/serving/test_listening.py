@@ -25,6 +25,8 @@ from kuberuntime.serving.listening import Bounds
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.webhooks import certificates
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 20.0
 """Seconds in which anything must come true."""
 

@@ -150,6 +150,7 @@ def test_unforeseen_faults_are_not_hidden() -> None:
         app.report(ZeroDivisionError())
 
 
+@pytest.mark.slow
 def test_a_table_imports_nothing_that_only_watches_need() -> None:
     parts = "commands.get, leaderworkerset.cli.commands.inspect.tree, leaderworkerset.cli.cluster.target"
     script = f"import sys, leaderworkerset.cli.{parts}, kuberuntime.client.http; print(*sys.modules)"

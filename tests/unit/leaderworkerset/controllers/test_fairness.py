@@ -52,6 +52,7 @@ async def create(cluster: Cluster, namespace: str, name: str) -> None:
     await cluster.client.create(LEADERWORKERSETS, made | of_set)
 
 
+@pytest.mark.slow
 async def test_a_lone_tenant_is_served_at_once_while_another_has_many_keys_due() -> None:
     cluster = Cluster()
     transport = Slow(cluster.transport, cluster.clock)

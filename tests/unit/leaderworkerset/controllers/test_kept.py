@@ -27,6 +27,8 @@ from leaderworkerset.core.pod.inplacesteps import InPlaceStep
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
 
+pytestmark = pytest.mark.slow
+
 TPU = {"limits": {"google.com/tpu": "4"}}
 OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 

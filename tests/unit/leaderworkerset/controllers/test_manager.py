@@ -17,6 +17,8 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, 
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
+pytestmark = pytest.mark.slow
+
 Scenario = Callable[..., Coroutine[Any, Any, None]]
 
 

@@ -18,7 +18,7 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
 
-pytestmark = pytest.mark.virtual_time
+pytestmark = [pytest.mark.virtual_time, pytest.mark.slow]
 
 
 def samples(metrics: Metrics) -> dict[str, float]:

@@ -85,6 +85,7 @@ async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) ->
     return transport.needs
 
 
+@pytest.mark.slow
 async def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
     """Contract 12.5, reduced; older API servers are listed, newer ones stream their lists."""
     async with Cluster().running() as cluster:

@@ -40,6 +40,7 @@ def limited(**fields: Any) -> JSONObject:
     return builders.leaderworkerset_object(image="app:1", replicas=1, size=1, metadata=metadata, **fields)
 
 
+@pytest.mark.slow
 async def test_clients_count_one_revision_while_the_last_ones_are_kept() -> None:
     async with Cluster().running() as cluster, cluster.managed():
         await cluster.create(limited())

@@ -112,6 +112,7 @@ async def drivers_of(variables: int) -> tuple[int, int]:
     return whole, one
 
 
+@pytest.mark.slow
 def test_the_loop_goes_on_while_a_large_object_is_decided() -> None:
     """One LeaderWorkerSet must not stop all: decisions about large ones are made in a thread."""
     whole, one = asyncio.run(drivers_of(12_000))

@@ -124,6 +124,7 @@ async def said(cluster: Cluster) -> None:
     assert found == "step=3 total=9 at=2026-03-01T12:00:00.500000+00:00"
 
 
+@pytest.mark.slow
 def test_it_uses_what_it_declares_and_nothing_else() -> None:
     async def scenario() -> tuple[list[Episode], set[Need]]:
         async with Cluster().running() as cluster:

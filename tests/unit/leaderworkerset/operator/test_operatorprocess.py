@@ -85,6 +85,7 @@ def test_without_an_api_server_it_starts_all_the_same(tmp_path: Path) -> None:
     assert found.retry_period == 5.0
 
 
+@pytest.mark.slow
 def test_an_api_server_that_does_not_answer_delays_its_start_by_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,8 @@ from leaderworkerset.recording.configmapstore import KEY, LARGEST, PREFIX, Confi
 from leaderworkerset.recording.episode import Episode, Outcome
 from leaderworkerset.recording.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 WEEK = timedelta(days=7)
 RANDOM = Random(1)
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
 
+import pytest
 from tests import builders
 from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
@@ -113,6 +114,7 @@ def run(scenario: Callable[[Cluster, Talking], Awaitable[None]]) -> None:
     virtualtime.run(opened(), virtualtime.SingleThreadLoop)
 
 
+@pytest.mark.slow
 def test_progress_is_written_once_in_a_while_however_much_is_said() -> None:
     async def scenario(cluster: Cluster, node: Talking) -> None:
         await start(cluster, {labels.FOLLOW_PROGRESS: "true"})

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests import builders
 from tests.inprocess import api
 
@@ -21,6 +22,8 @@ from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.recording import logsource, recorder, store
 from leaderworkerset.recording.episode import Episode, Outcome
 from leaderworkerset.recording.store import Store
+
+pytestmark = pytest.mark.slow
 
 SAID = b"out of luck\n"
 

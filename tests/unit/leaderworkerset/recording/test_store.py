@@ -13,6 +13,8 @@ from leaderworkerset.recording import store
 from leaderworkerset.recording.episode import ContainerEnd, Episode, Outcome, RankEnd
 from leaderworkerset.recording.store import Store
 
+pytestmark = pytest.mark.slow
+
 LINES = tuple(f"line {number} of a program that fails" for number in range(200))
 
 

@@ -16,6 +16,8 @@ import leaderworkerset.rendezvous
 from leaderworkerset.api import labels
 from leaderworkerset.rendezvous.obstacles import Obstacle
 
+pytestmark = pytest.mark.slow
+
 SCRIPT: Final = Path(leaderworkerset.rendezvous.__file__).with_name("rendezvous.sh")
 SOURCES: Final = SCRIPT.parents[2]
 GROUP: Final = {labels.ENV_LEADER_ADDRESS: "127.0.0.1", labels.ENV_GROUP_SIZE: "2", labels.ENV_WORKER_INDEX: "1"}

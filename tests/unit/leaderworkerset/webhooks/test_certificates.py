@@ -151,6 +151,7 @@ def test_a_damaged_key_never_ends_the_program(field: str) -> None:
             continue
 
 
+@pytest.mark.slow
 def test_a_look_at_a_certificate_takes_less_than_a_check_of_its_primes() -> None:
     pair = rsa_authority()
 

@@ -16,6 +16,8 @@ from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material, RotationStep
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 HOSTS = ("lws-webhook-service.lws-system.svc",)
 AUTHORITY = certificates.create_authority(NOW)

@@ -27,6 +27,8 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 
+pytestmark = pytest.mark.slow
+
 PLACE = rotationloop.place("default", "lws-webhook-service", "lws-webhook-server-cert")
 SERVICE = configurations.at_service("default", "lws-webhook-service")
 LIMIT = 10.0

@@ -39,6 +39,7 @@ def test_the_store_is_released_even_where_connections_to_webhooks_cannot_be_clos
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_a_locked_file_is_unavailable_for_the_while(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
 

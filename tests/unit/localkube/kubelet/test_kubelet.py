@@ -47,6 +47,7 @@ async def test_a_bound_pod_becomes_ready_with_two_status_writes(tmp_path: Path) 
         assert it.transport.writes == 3
 
 
+@pytest.mark.slow
 async def test_a_pod_at_rest_is_never_written(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(pod("web-0", container(readinessProbe={"tcpSocket": {"port": 80}})))

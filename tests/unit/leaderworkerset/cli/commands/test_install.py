@@ -72,6 +72,7 @@ def test_a_file_that_cannot_be_read_is_named(
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
+@pytest.mark.slow
 def test_a_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     """No cluster is asked: the objects can be kept in a repository and applied by other means."""
     words = [

@@ -113,6 +113,7 @@ def test_errors_of_a_group_are_told_one_by_one() -> None:
     assert [str(error) for error in errors.leaves(group)] == ["x", "y"]
 
 
+@pytest.mark.slow
 def test_the_process_imports_what_a_manager_needs_and_reads_no_certificates_of_the_system() -> None:
     """As the entry of its image starts it; `lws manager` also has the command line."""
     script = (

@@ -105,6 +105,7 @@ MEMBERS = st.one_of(
 @example(members=[("a/d", "b/..", SYM), ("a/b", "..", SYM)])
 @example(members=[("a/...", ".", SYM), ("a/d", ".../..", SYM)])
 @settings(max_examples=examples(60), deadline=None)
+@pytest.mark.slow
 def test_no_link_leads_out_in_whatever_order_members_come(members: list[tuple[str, bytes | str, bytes]]) -> None:
     with TemporaryDirectory() as there:
         root = Path(there, "one", "root").resolve()

@@ -45,6 +45,7 @@ def test_nothing_is_collected_before_the_start_is_over() -> None:
 
 
 @pytest.mark.parametrize("lasting", [True, False])
+@pytest.mark.slow
 def test_garbage_of_the_start_of_what_lasts_is_collected(lasting: bool) -> None:
     with collection.put_off():
         garbage = weakref.ref(Knot())

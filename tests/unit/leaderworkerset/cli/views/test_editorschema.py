@@ -35,6 +35,7 @@ def manifests() -> Iterator[tuple[str, JSONObject]]:
                 yield str(path.relative_to(ROOT)), obj
 
 
+@pytest.mark.slow
 def test_of_the_manifests_of_this_repository_only_the_one_with_an_unknown_field_is_marked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

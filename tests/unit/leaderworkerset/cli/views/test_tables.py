@@ -158,6 +158,7 @@ def test_the_tree_hangs_parts_below_their_set() -> None:
     assert tree.tree_lines([], [], NOW) == []
 
 
+@pytest.mark.slow
 def test_showing_many_ranks_costs_no_more_than_a_few_times_reading_them() -> None:
     own = {"app": "x" * 50}
     pods = [

@@ -43,6 +43,7 @@ def test_the_dictionary_is_that_of_the_specification() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(BLOCKS))
+@pytest.mark.slow
 def test_blocks_come_out_as_they_went_in(blocks: list[dict[str, str]]) -> None:
     writer, reader = FrameWriter(), FrameReader()
     line = b"".join(writer.write(syn_stream(1, block)) for block in blocks)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ SETS = OBJECTS.map(lambda obj: fieldset.children(fieldsof.of_whole(FREE, obj))) 
 
 @settings(max_examples=40)
 @given(SETS, SETS, SETS)
+@pytest.mark.slow
 def test_laws_of_sets(left: FieldSet, right: FieldSet, third: FieldSet) -> None:
     assert union(left, left) == left
     assert union(left, right) == union(right, left)

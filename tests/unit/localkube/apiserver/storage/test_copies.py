@@ -19,6 +19,8 @@ from localkube.apiserver.storage.copies import KEPT, Copies
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.apiserver.storage.storeerrors import DamagedError, StoreError
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = NOW + timedelta(days=36500)
 

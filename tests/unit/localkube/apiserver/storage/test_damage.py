@@ -18,6 +18,8 @@ from localkube.apiserver.storage import database
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.apiserver.storage.storeerrors import DamagedError, StoreError
 
+pytestmark = pytest.mark.slow
+
 OBJECTS = 60
 Contents = list[list[bytes]]
 

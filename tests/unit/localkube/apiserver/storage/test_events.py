@@ -122,6 +122,7 @@ async def write_events(store: Store, numbers: range) -> None:
         await store.settle()
 
 
+@pytest.mark.slow
 async def test_an_event_takes_no_more_memory_than_its_age() -> None:
     store, clock = Store(), StoppedClock()
     store.subscribe(Expiry(store, clock).observe)

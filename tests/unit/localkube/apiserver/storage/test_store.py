@@ -21,6 +21,8 @@ from localkube.apiserver.storage.store import (
 )
 from localkube.apiserver.storage.storeerrors import CompactedError, ExistsError, StaleError, StoreError, TooLargeError
 
+pytestmark = pytest.mark.slow
+
 A = StoreKey("pods", "default", "a")
 B = StoreKey("pods", "other", "b")
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from localkube.kubelet.node.trash import Trash
 
 LIMIT = 60.0
@@ -44,6 +46,7 @@ async def test_what_does_not_exist_is_no_trash(tmp_path: Path) -> None:
     assert not (tmp_path / "trash").exists()
 
 
+@pytest.mark.slow
 def test_directories_inside_each_other_by_the_thousand_are_removed(tmp_path: Path) -> None:
     """A container makes them in an emptyDir; a recursion would end the kubelet, and a path has only 4,096 bytes."""
     (tmp_path / "pod").mkdir()

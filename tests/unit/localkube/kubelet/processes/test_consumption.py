@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from localkube.kubelet.processes import consumption
 
 
@@ -39,6 +41,7 @@ def test_a_machine_without_proc_measures_nothing(tmp_path: Path) -> None:
     assert consumption.read({1}, str(tmp_path / "absent")) == {}
 
 
+@pytest.mark.slow
 def test_the_time_of_a_busy_process_grows() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
         try:

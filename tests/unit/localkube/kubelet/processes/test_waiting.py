@@ -15,6 +15,8 @@ from tests.e2e.harness import until
 from localkube.kubelet.processes import processtree, waiting
 from localkube.kubelet.processes.waiting import WaitingFor
 
+pytestmark = pytest.mark.slow
+
 LOCK = "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()"
 SLEEP = "import time; time.sleep(100)"
 BUSY = "while True: pass"

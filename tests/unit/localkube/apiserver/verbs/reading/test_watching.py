@@ -85,6 +85,7 @@ async def test_field_selectors_and_namespaces_select_events_too(api: Api) -> Non
         assert await elsewhere.seen(1) == [("ADDED", "b")]
 
 
+@pytest.mark.slow
 def test_a_version_that_is_no_longer_remembered_is_expired() -> None:
     async def scenario(api: Api) -> None:
         for number in range(1300):

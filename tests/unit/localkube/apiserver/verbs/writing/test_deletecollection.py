@@ -3,6 +3,7 @@
 import asyncio
 import tracemalloc
 
+import pytest
 from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, config_map, run
 
 from localkube.apiserver.verbs.writing.delete import BATCH
@@ -60,6 +61,7 @@ async def test_what_is_created_meanwhile_is_not_chased(api: Api) -> None:
     assert [item["metadata"]["name"] for item in (await api.get(CONFIG_MAPS))["items"]] == ["z"]
 
 
+@pytest.mark.slow
 def test_a_large_collection_is_never_in_memory_as_objects() -> None:
     """Objects take many times the memory of their text: they are read one batch at a time."""
     variables = {f"key-{number}": "x" for number in range(200)}
