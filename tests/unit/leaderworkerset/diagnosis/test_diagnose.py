@@ -19,7 +19,8 @@ from tests.explanations.builders import (
     refused,
     waiting,
 )
-from tests.explanations.scenarios import SCENARIOS, UPDATING
+from tests.explanations.scenarios import SCENARIOS
+from tests.explanations.situations import UPDATING
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES, NODES, SERVICES, STATEFULSETS, Resource
