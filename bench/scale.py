@@ -4,7 +4,7 @@
 
     created   one LeaderWorkerSet of 100 groups x 4; with `bare` (`bench/bare.py`) the least that a manager must do for it
     rows      one LeaderWorkerSet of 100 groups x 4: created, its worker image rolled (maxUnavailable 25 %), a worker deleted
-              in 20 groups, no replicas; then 100 LeaderWorkerSets of 1 x 2
+              in 20 groups, no replicas; then 100 LeaderWorkerSets of 1 x 2; then what of it Kubernetes' own controllers need
     groups    500 groups x 2: all pods created, ready, half a minute at rest, rolled, a worker deleted in a fifth, to zero,
               deleted; then cycles from 250 groups to 500 and back (`--groups`, `--cycles`)
     arrivals  LeaderWorkerSets that arrive at a rate (`--sets 100 --pods 600 --rate 5`): from creation to Ready, P50, P90, P99

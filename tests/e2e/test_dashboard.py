@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.e2e.harness import Cluster, Running, line_with, lws, shell_script
+from tests.e2e.harness import Cluster, Running, line_with, lws, shell_script, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -72,7 +72,8 @@ def test_the_dashboard_shows_what_explain_says_and_the_lines_of_the_program(clus
         found = [json.loads(line) for line in lines if line]
         assert {"<b>bold</b> words", "out of luck"} <= {line.get("text") for line in found}
         assert "&lt;b&gt;bold&lt;/b&gt; words" in browser.text("pane/default/dash/0/0")
-        assert 'href="sets/default/dash/history/0/1"' in browser.text("sets/default/dash/history")
+        link = 'href="sets/default/dash/history/0/1"'  # the recorder writes after the cause is known
+        until(lambda: link in browser.text("sets/default/dash/history"), "the failure in the history")
         assert "out of luck" in browser.text("sets/default/dash/history/0/1")
         dashboard.send_signal(signal.SIGINT)
         assert dashboard.wait(timeout=30) == 0
