@@ -84,14 +84,13 @@ async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> No
 async def floor(bench: Bench, made: list[JSONObject]) -> None:
     """Do by a script, without the set and its labels, what Kubernetes' own controllers have to do: no manager can be sooner.
 
-    Its StatefulSets are created at once, replaced a quarter of the groups at a time, and deleted.
+    Its StatefulSets are created at once, and deleted.
     """
     client = bench.space.client
     alone = Space(client, f"{bench.space.namespace}-floor")
     await alone.open()
     renamed = msgspec.json.decode(msgspec.json.encode(made).replace(labels.PREFIX.encode(), b"bench.example.com/"))
     found = {meta.name(one): one for one in renamed}
-    groups = sorted(name for name in found if (meta.spec(found[name]).get("ordinals") or {}).get("start") == 1)
 
     async def create(name: str) -> None:
         metadata = {"name": name, "namespace": alone.namespace, "labels": meta.labels(found[name])}
@@ -101,10 +100,6 @@ async def floor(bench: Bench, made: list[JSONObject]) -> None:
     async def remove(name: str) -> None:
         await client.delete(STATEFULSETS, ObjectKey(alone.namespace, name), propagation="Background")
 
-    async def remove_group(name: str) -> None:
-        await remove(name)
-        await client.delete(PODS, ObjectKey(alone.namespace, name))
-
     async def are_ready() -> bool:
         sets = (await client.list(STATEFULSETS, namespace=alone.namespace)).items
         ready = [one for one in sets if meta.status(one).get("readyReplicas") == meta.spec(one)["replicas"]]
@@ -113,18 +108,9 @@ async def floor(bench: Bench, made: list[JSONObject]) -> None:
     async def are_gone() -> bool:
         return not (await client.list(PODS, namespace=alone.namespace)).items
 
-    async def wait() -> None:
-        await until(are_ready, *bench.world.replicas, seconds=LIMIT, poll=POLL)
-
     async with bench.phase("floor of 100 x 4 created: its StatefulSets alone"):
         await in_turn(list(found), create)
-        await wait()
-    async with bench.phase("floor of 100 x 4 rolled, 25 %: its StatefulSets and leaders alone"):
-        for wave in range(4):
-            names = groups[wave::4]
-            await in_turn(names, remove_group)
-            await in_turn(names, create)
-            await wait()
+        await until(are_ready, *bench.world.replicas, seconds=LIMIT, poll=POLL)
     async with bench.phase("floor of 100 x 4 to none: its StatefulSets alone"):
         await in_turn(list(found), remove)
         await until(are_gone, *bench.world.replicas, seconds=LIMIT, poll=POLL)
