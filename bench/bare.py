@@ -1,16 +1,18 @@
-"""The least that a manager of groups must do, with the libraries of ours: a lower bound for `bench.scale created`.
+"""The least that a manager of groups must do, with the libraries of ours: a lower bound for `bench.scale`.
 
     python -m bench.bare KUBECONFIG CERTIFICATES PORT
 
-It allows every review, follows LeaderWorkerSets, StatefulSets and pods, creates the StatefulSets, and writes one status, when
-all is ready. It keeps no objects and recovers from nothing: no caches, queues, revisions, services, events or lease, and of what
-it is sent it decodes only the fields it needs. Whatever a manager on aiohttp and msgspec costs less than this, it leaves out.
+It allows every review, follows LeaderWorkerSets, StatefulSets and pods, creates, changes and deletes what it must, and writes a
+status each time that all is ready. A rollout replaces a quarter of the groups at once, a group that lost a worker is recreated.
+It recovers from nothing: no caches, queues, revisions, services, events, conditions or lease, and of what it is sent it decodes
+only the fields it needs. Whatever a manager on aiohttp and msgspec costs less than this, it leaves out.
 """
 
 import asyncio
 import base64
 import ssl
 import sys
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +26,9 @@ from kuberuntime import tlsbuffers
 PREFIX: Final = "leaderworkerset.sigs.k8s.io/"
 NAME: Final = f"{PREFIX}name"
 WORKER_INDEX: Final = f"{PREFIX}worker-index"
+LEADER: Final = f"{PREFIX}leader-name"
+LEADER_UID: Final = f"{PREFIX}leader-uid"
+REVISION: Final = f"{PREFIX}revision"
 LEADERWORKERSETS: Final = "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets"
 STATEFULSETS: Final = "/apis/apps/v1/statefulsets"
 PODS: Final = "/api/v1/pods"
@@ -39,9 +44,10 @@ class Metadata(Struct, rename="camel"):
     resource_version: str
     generation: int = 0
     labels: dict[str, str] = {}
+    deletion_timestamp: str | None = None
 
 
-class Template(Struct, rename="camel"):
+class Template(Struct, rename="camel", frozen=True):
     """How the groups of a LeaderWorkerSet look."""
 
     size: int
@@ -59,6 +65,8 @@ class Status(Struct, rename="camel", frozen=True):
     """The status of a StatefulSet."""
 
     ready_replicas: int = 0
+    updated_replicas: int = 0
+    observed_generation: int = 0
 
 
 class Object(Struct):
@@ -92,14 +100,30 @@ REVIEWS: Final = msgspec.json.Decoder(Review)
 EVENTS: Final = msgspec.json.Decoder(Event)
 
 
+class Groups(Struct):
+    """A LeaderWorkerSet, and what of its groups must be known."""
+
+    lws: Object
+    revision: int = 1
+    leaders: dict[str, str] = {}
+    """The UIDs of the leader pods that nobody deletes."""
+    workers: set[str] = set()
+    """The leaders whose worker StatefulSet is there."""
+    ready: set[str] = set()
+    """The StatefulSets of this revision whose pods are all ready."""
+    old: list[str] = []
+    """The leaders that are still to be replaced."""
+    is_reported: bool = False
+    """Whether the status says that all is ready, and it is."""
+
+
 class Bare:
-    """The manager, for LeaderWorkerSets that are created, and then left alone."""
+    """The manager."""
 
     def __init__(self, session: aiohttp.ClientSession, group: asyncio.TaskGroup) -> None:
         self._session = session
         self._group = group
-        self._sets: dict[str, Object] = {}
-        self._ready: dict[str, set[str]] = {}
+        self._sets: dict[str, Groups] = {}
 
     async def follow(self, path: str) -> None:
         """Read a watch, and go on from where it ended; API servers end those that are slow to read."""
@@ -111,75 +135,143 @@ class Bare:
                 while line := await answer.content.readline():
                     event = EVENTS.decode(line)
                     version = event.object.metadata.resource_version
-                    if event.type in ("ADDED", "MODIFIED"):
+                    if event.type in ("ADDED", "MODIFIED", "DELETED"):
                         handle(event.type, event.object)
 
     def _lws(self, change: str, lws: Object) -> None:
+        name = lws.metadata.name
         if change == "ADDED":
-            self._sets[lws.metadata.name] = lws
-            self._ready[lws.metadata.name] = set()
-            owner = _owner("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", lws)
-            self._create(lws, owner, "0", lws.spec.replicas)
+            self._sets[name] = Groups(lws)
+            self._send("POST", _path(lws, "apps", "statefulsets"), _leaders(self._sets[name]))
+            return
+        groups = self._sets[name]
+        before, groups.lws = groups.lws, lws
+        if change == "MODIFIED" and before.metadata.generation != lws.metadata.generation:
+            groups.ready.discard(name)
+            groups.is_reported = False
+            if before.spec.leader_worker_template != lws.spec.leader_worker_template:
+                groups.revision = lws.metadata.generation
+                groups.ready.clear()
+                groups.old = sorted(groups.leaders)
+            body = {"spec": {field: _leaders(groups)["spec"][field] for field in ("replicas", "template")}}
+            self._send("PATCH", f"{_path(lws, 'apps', 'statefulsets')}/{name}", body)
+            for _ in groups.old[: lws.spec.replicas // 4]:
+                self._replace(groups, groups.old.pop())
+
+    def _replace(self, groups: Groups, leader: str) -> None:
+        if groups.leaders.pop(leader, None):
+            self._send("DELETE", f"{_path(groups.lws, '', 'pods')}/{leader}?propagationPolicy=Foreground")
 
     def _pod(self, change: str, pod: Object) -> None:
-        lws = self._sets[pod.metadata.labels[NAME]]
-        template = lws.spec.leader_worker_template
-        if change == "ADDED" and template and pod.metadata.labels[WORKER_INDEX] == "0":
-            self._create(lws, _owner("v1", "Pod", pod), "1", template.size - 1)
+        groups, leader = self._sets[pod.metadata.labels[NAME]], pod.metadata.labels.get(LEADER, pod.metadata.name)
+        if leader != pod.metadata.name:
+            if change == "DELETED" and groups.leaders.get(leader) == pod.metadata.labels[LEADER_UID]:
+                self._replace(groups, leader)
+        elif change == "ADDED":
+            groups.leaders[leader] = pod.metadata.uid
+            if leader not in groups.workers:
+                self._create_workers(groups, leader)
+        elif (change == "DELETED" or pod.metadata.deletion_timestamp) and groups.leaders.get(
+            leader
+        ) == pod.metadata.uid:
+            del groups.leaders[leader]
 
-    def _statefulset(self, _: str, found: Object) -> None:
-        lws = self._sets[found.metadata.labels[NAME]]
-        ready = self._ready[lws.metadata.name]
-        if found.status.ready_replicas == found.spec.replicas and found.metadata.name not in ready:
-            ready.add(found.metadata.name)
-            if len(ready) == lws.spec.replicas + 1:
-                self._update(lws)
+    def _statefulset(self, change: str, found: Object) -> None:
+        groups, name = self._sets[found.metadata.labels[NAME]], found.metadata.name
+        if change == "DELETED":
+            groups.ready.discard(name)
+            groups.workers.discard(name)
+            if name in groups.leaders:
+                self._create_workers(groups, name)
+        elif name == groups.lws.metadata.name:
+            self._note(groups, name, is_ready=_is_ready(found, groups.lws.spec.replicas))
+        else:
+            groups.workers.add(name)
+            if name in groups.leaders and found.metadata.labels[REVISION] == str(groups.revision):
+                self._note(groups, name, is_ready=_is_ready(found, found.spec.replicas))
+        is_whole = len(groups.ready) == groups.lws.spec.replicas + 1
+        if is_whole and not groups.is_reported:
+            self._report(groups.lws)
+        groups.is_reported = is_whole
 
-    def _update(self, lws: Object) -> None:
-        metadata = {"name": lws.metadata.name, "resourceVersion": lws.metadata.resource_version}
+    def _note(self, groups: Groups, name: str, *, is_ready: bool) -> None:
+        if is_ready and name not in groups.ready and name in groups.workers and groups.old:
+            self._replace(groups, groups.old.pop())
+        (groups.ready.add if is_ready else groups.ready.discard)(name)
+
+    def _report(self, lws: Object) -> None:
         counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas"), lws.spec.replicas)
         body = {
             "apiVersion": "leaderworkerset.x-k8s.io/v1",
             "kind": "LeaderWorkerSet",
-            "metadata": metadata,
+            "metadata": {"name": lws.metadata.name, "resourceVersion": lws.metadata.resource_version},
             "status": counts | {"observedGeneration": lws.metadata.generation},
         }
-        path = f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{lws.metadata.namespace}/leaderworkersets"
+        path = _path(lws, "leaderworkerset.x-k8s.io", "leaderworkersets")
         self._send("PUT", f"{path}/{lws.metadata.name}/status", body)
 
-    def _create(self, lws: Object, owner: dict[str, str], index: str, replicas: int) -> None:
-        assert lws.spec.leader_worker_template
-        name = owner["name"]
-        labels = {NAME: lws.metadata.name, WORKER_INDEX: index, f"{PREFIX}leader-name": name}
-        template = msgspec.json.decode(lws.spec.leader_worker_template.worker_template)
-        body = {
-            "apiVersion": "apps/v1",
-            "kind": "StatefulSet",
-            "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
-            "spec": {
-                "replicas": replicas,
-                "serviceName": lws.metadata.name,
-                "podManagementPolicy": "Parallel",
-                "ordinals": {"start": int(index)},
-                "selector": {"matchLabels": labels},
-                "template": template | {"metadata": {"labels": labels}},
-            },
-        }
-        path = f"/apis/apps/v1/namespaces/{lws.metadata.namespace}/statefulsets"
-        self._send("POST", path, body)
+    def _create_workers(self, groups: Groups, leader: str) -> None:
+        owner = _owner("v1", "Pod", leader, groups.leaders[leader])
+        template = groups.lws.spec.leader_worker_template
+        assert template
+        labels = {NAME: groups.lws.metadata.name, WORKER_INDEX: "1", LEADER: leader}
+        more = {REVISION: str(groups.revision), LEADER_UID: groups.leaders[leader]}
+        body = _statefulset(groups.lws, owner, labels, more, template.size - 1)
+        self._send("POST", _path(groups.lws, "apps", "statefulsets"), body)
 
-    def _send(self, method: str, path: str, body: dict[str, Any]) -> None:
+    def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
         self._group.create_task(self._sent(method, path, body))
 
-    async def _sent(self, method: str, path: str, body: dict[str, Any]) -> None:
-        headers = {"content-type": "application/json"}
-        async with self._session.request(method, path, data=msgspec.json.encode(body), headers=headers) as answer:
+    async def _sent(self, method: str, path: str, body: dict[str, Any] | None) -> None:
+        headers = {"content-type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
+        data = body and msgspec.json.encode(body)
+        async with self._session.request(method, path, data=data, headers=headers) as answer:
             await answer.read()
-            answer.raise_for_status()
+            if not (answer.status == HTTPStatus.NOT_FOUND and method == "DELETE"):
+                answer.raise_for_status()
 
 
-def _owner(version: str, kind: str, obj: Object) -> dict[str, str]:
-    return {"apiVersion": version, "kind": kind, "name": obj.metadata.name, "uid": obj.metadata.uid}
+def _is_ready(found: Object, replicas: int) -> bool:
+    status = found.status
+    is_seen = status.observed_generation == found.metadata.generation and found.spec.replicas == replicas
+    return is_seen and status.ready_replicas == status.updated_replicas == replicas
+
+
+def _path(lws: Object, group: str, plural: str) -> str:
+    version = "v1" if group else "api/v1"
+    return f"/{'apis/' + group + '/' if group else ''}{version}/namespaces/{lws.metadata.namespace}/{plural}"
+
+
+def _owner(version: str, kind: str, name: str, uid: str) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "name": name, "uid": uid, "blockOwnerDeletion": True}
+
+
+def _leaders(groups: Groups) -> dict[str, Any]:
+    lws = groups.lws
+    owner = _owner("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", lws.metadata.name, lws.metadata.uid)
+    labels = {NAME: lws.metadata.name, WORKER_INDEX: "0"}
+    return _statefulset(lws, owner, labels, {REVISION: str(groups.revision)}, lws.spec.replicas)
+
+
+def _statefulset(
+    lws: Object, owner: dict[str, Any], labels: dict[str, str], more: dict[str, str], replicas: int
+) -> dict[str, Any]:
+    assert lws.spec.leader_worker_template
+    template = msgspec.json.decode(lws.spec.leader_worker_template.worker_template)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": owner["name"], "labels": labels | more, "ownerReferences": [owner]},
+        "spec": {
+            "replicas": replicas,
+            "serviceName": lws.metadata.name,
+            "podManagementPolicy": "Parallel",
+            "updateStrategy": {"type": "OnDelete"},
+            "ordinals": {"start": int(labels[WORKER_INDEX])},
+            "selector": {"matchLabels": labels},
+            "template": template | {"metadata": {"labels": labels | more}},
+        },
+    }
 
 
 async def allow(request: web.Request) -> web.Response:

@@ -12,13 +12,11 @@ from bench.manager import SETTLE, USUAL_ELECTION
 from bench.phases import LIMIT, POLL, Bench, in_turn
 from bench.record import Line, report
 from tests.integration.clusters import objects
-from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS, STATEFULSETS
-from leaderworkerset.api import labels
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.webhooks.handlers import MUTATE_POD
 
@@ -39,9 +37,7 @@ async def created(bench: Bench, _: argparse.Namespace) -> None:
 
 async def rows(bench: Bench, options: argparse.Namespace) -> None:
     """Measure the rows of the table in docs/explanation/performance.md."""
-    client, namespace = bench.space.client, bench.space.namespace
     await created(bench, options)
-    made = (await client.list(STATEFULSETS, namespace=namespace)).items
     async with bench.phase("100 x 4 rolled, 25 %"):
         await roll(bench, 100)
     async with bench.phase("a worker deleted in 20 of 100 groups"):
@@ -54,7 +50,6 @@ async def rows(bench: Bench, options: argparse.Namespace) -> None:
         await in_turn(names, lambda name: bench.create(name, 1, 2))
         for name in names:
             await bench.whole(name, 1)
-    await floor(bench, made)
 
 
 async def roll(bench: Bench, groups: int) -> None:
@@ -79,41 +74,6 @@ async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> No
 
     await until(are_replaced, *bench.world.replicas, seconds=LIMIT, poll=POLL)
     await bench.whole("web", of)
-
-
-async def floor(bench: Bench, made: list[JSONObject]) -> None:
-    """Do by a script, without the set and its labels, what Kubernetes' own controllers have to do: no manager can be sooner.
-
-    Its StatefulSets are created at once, and deleted.
-    """
-    client = bench.space.client
-    alone = Space(client, f"{bench.space.namespace}-floor")
-    await alone.open()
-    renamed = msgspec.json.decode(msgspec.json.encode(made).replace(labels.PREFIX.encode(), b"bench.example.com/"))
-    found = {meta.name(one): one for one in renamed}
-
-    async def create(name: str) -> None:
-        metadata = {"name": name, "namespace": alone.namespace, "labels": meta.labels(found[name])}
-        obj = {"apiVersion": STATEFULSETS.api_version, "kind": STATEFULSETS.kind, "metadata": metadata}
-        await client.create(STATEFULSETS, obj | {"spec": meta.spec(found[name])})
-
-    async def remove(name: str) -> None:
-        await client.delete(STATEFULSETS, ObjectKey(alone.namespace, name), propagation="Background")
-
-    async def are_ready() -> bool:
-        sets = (await client.list(STATEFULSETS, namespace=alone.namespace)).items
-        ready = [one for one in sets if meta.status(one).get("readyReplicas") == meta.spec(one)["replicas"]]
-        return len(ready) == len(found)
-
-    async def are_gone() -> bool:
-        return not (await client.list(PODS, namespace=alone.namespace)).items
-
-    async with bench.phase("floor of 100 x 4 created: its StatefulSets alone"):
-        await in_turn(list(found), create)
-        await until(are_ready, *bench.world.replicas, seconds=LIMIT, poll=POLL)
-    async with bench.phase("floor of 100 x 4 to none: its StatefulSets alone"):
-        await in_turn(list(found), remove)
-        await until(are_gone, *bench.world.replicas, seconds=LIMIT, poll=POLL)
 
 
 async def groups(bench: Bench, options: argparse.Namespace) -> None:

@@ -2,9 +2,9 @@
 
     python -m bench.scale [created] [rows] [groups] [arrivals] [many] [--managers ours go bare] [--runs N] …
 
-    created   one LeaderWorkerSet of 100 groups x 4; with `bare` (`bench/bare.py`) the least that a manager must do for it
+    created   one LeaderWorkerSet of 100 groups x 4; that is the first of the rows
     rows      one LeaderWorkerSet of 100 groups x 4: created, its worker image rolled (maxUnavailable 25 %), a worker deleted
-              in 20 groups, no replicas; then 100 LeaderWorkerSets of 1 x 2; then what of it Kubernetes' own controllers need
+              in 20 groups, no replicas; then 100 LeaderWorkerSets of 1 x 2
     groups    500 groups x 2: all pods created, ready, half a minute at rest, rolled, a worker deleted in a fifth, to zero,
               deleted; then cycles from 250 groups to 500 and back (`--groups`, `--cycles`)
     arrivals  LeaderWorkerSets that arrive at a rate (`--sets 100 --pods 600 --rate 5`): from creation to Ready, P50, P90, P99
@@ -15,7 +15,8 @@
 
 Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit log,
 its writes (events and statuses among them; renewals of its lease not). With `go`, the Go manager does the same in the same
-control plane, its webhooks included, whose certificate is an RSA key as in its own secret (R-CERT-1).
+control plane, its webhooks included, whose certificate is an RSA key as in its own secret (R-CERT-1). With `bare`, a process does
+the least that a manager must do (`bench/bare.py`): a lower bound of `created`, `rows` and `groups`.
 Nodes, rates and sizes stand in the lines; control plane, scheduler, kwok and manager share the cores of the machine.
 Needs the binaries of `tests/controlplane`; for `go`, `python -m tests.packages.build lws`.
 """
