@@ -34,6 +34,9 @@ SHARED: Final = (
 )
 """Folders whose tests share a cluster, which is started once."""
 
+AT_ONCE: Final = 5
+"""Tests of `make test` that run at once."""
+
 COLLECT_AFTER: Final = 10_000
 """Objects made after which the garbage collector runs."""
 
@@ -86,12 +89,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Run as many tests at once as two cores bear: many wait for processes; more of them, and control planes compete.
+    """Run more tests at once than there are cores: most wait for processes, and three leave a third of two cores idle.
 
     The fast tests (`-n logical`) wait for nothing: each process beyond the cores would only collect them once more.
     """
     cores = os.cpu_count() or 2
-    return min(cores, 4) if config.option.numprocesses == "logical" else min(max(cores, 3), 4)
+    return min(cores, 4) if config.option.numprocesses == "logical" else AT_ONCE
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

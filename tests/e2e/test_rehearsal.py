@@ -1,5 +1,6 @@
 """Manifests in the form in which multi-node inference and training are published, each rehearsed by one command."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -58,10 +59,16 @@ REHEARSED = {
         ],
     ),
     "web-autoscaler.yaml": ("2 ranks in 2 groups are ready", []),
-    "web-policies.yaml": ("16 ranks in 6 groups are ready", ["label pool.example.com/id=domain-", "google.com/tpu=4"]),
+    "web-policies.yaml": (
+        "(16 ranks in 6|18 ranks in 7) groups are ready",
+        ["label pool.example.com/id=domain-", "google.com/tpu=4"],
+    ),
     "web-volumes.yaml": ("7 ranks in 3 groups are ready", ["storage class fast-files: makes directories"]),
 }
-"""What ends the rehearsal of each, and some of what is assumed for it."""
+"""What ends the rehearsal of each (a pattern), and some of what is assumed for it.
+
+Where a partition is set, a group of the surge comes at once, and may still be there when all are ready (table 5.2, C5).
+"""
 
 REFUSED = {
     "refused-field.yaml": [".spec.groupPlacementPolicy: field not declared in schema"],
@@ -97,7 +104,7 @@ def test_a_published_manifest_is_rehearsed_by_one_command(shell: Shell, name: st
     wanted = ["--nodes", "auto", "--gpus", "auto", "--stub", "--until", "ready", "--timeout", "80"]
     told = shell.lws("run", "-f", str(MANIFESTS / name), *wanted).stderr
     end, assumed = REHEARSED[name]
-    assert told.splitlines()[-1] == end
+    assert re.fullmatch(end, told.splitlines()[-1])
     for words in assumed:
         assert words in "".join(line for line in told.splitlines(keepends=True) if line.startswith("assumed: "))
 

@@ -99,7 +99,8 @@ def test_objects_are_changed_in_place(place: Place) -> None:
 def test_describe_tells_what_happened(place: Place) -> None:
     place.apply(pod(), lws(), statefulset())
     place.run("wait", "--for=condition=Ready", "pod/talker", "--timeout=30s")
-    assert "BestEffort" in place.shows("Successfully assigned", "describe", "pod", "talker")
+    place.shows("Successfully assigned", "describe", "pod", "talker")
+    place.shows("BestEffort", "describe", "pod", "talker")
     assert "Leader Worker Template" in place.run("describe", "lws", "groups")
     assert "Pods Status" in place.run("describe", "sts", "web")
     place.shows("Scheduled", "get", "events")

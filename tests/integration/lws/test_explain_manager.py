@@ -15,7 +15,6 @@ from tests.integration.lws.explanations import (
 )
 from tests.integration.lws.test_commands import session_of
 
-from kuberuntime import timeouts
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, LEASES, STATEFULSETS
@@ -99,8 +98,7 @@ async def test_a_statefulset_that_its_controller_cannot_report_on_is_named(space
             lists = Lists(space.client)
             return await diagnosing.diagnose_one(lists, whole, Selection("web"), Commands(), AMinuteLater())
 
-        async with timeouts.within(NAMED_WITHIN):
-            told = await space.eventually(look, lambda one: one.code == "LWS-E014")
+        told = await space.eventually(look, lambda one: one.code == "LWS-E014")
     assert told.sentence.startswith("the StatefulSet controller has not acted on StatefulSet web")
     assert told.evidence == ("metadata.generation 1, status.observedGeneration 0",)
     await space.settled()
