@@ -167,36 +167,6 @@ def test_volcano_knows_groups_of_one_replica_alone(scheduling: JSONObject, expec
     assert errors(lws(scheduling), gang=VOLCANO) == expected
 
 
-TEMPLATE_NAME = "metadata.annotations[scheduling.k8s.io/group-template-name]"
-PARENT = "metadata.annotations[scheduling.k8s.io/parent-compositepodgroup]"
-
-
-@pytest.mark.parametrize(
-    ("metadata", "scheduling", "expected"),
-    [
-        ({"annotations": DELEGATED} | OWNED, GANG, []),
-        (
-            {"annotations": {labels.PARENT_COMPOSITE_POD_GROUP: "p"}},
-            {},
-            [f"{PARENT}: Forbidden: requires the group-template-name delegation annotation"],
-        ),
-        (
-            {"annotations": {labels.GROUP_TEMPLATE_NAME: "", labels.PARENT_COMPOSITE_POD_GROUP: ""}},
-            {"replica": {"leader": {}}},
-            [
-                f"{TEMPLATE_NAME}: Required value: must name a parent Workload template",
-                f"{TEMPLATE_NAME}: Forbidden: delegated scheduling requires a controller owner",
-                f"{PARENT}: Required value: must name a parent CompositePodGroup",
-                f"{TEMPLATE_NAME}: Forbidden: delegated scheduling supports only whole-LWS or replica mode",
-            ],
-        ),
-    ],
-)
-def test_delegation_needs_an_owner_and_names(metadata: JSONObject, scheduling: JSONObject, expected: list[str]) -> None:
-    """N-SCH-VAL-7."""
-    assert errors(lws(scheduling, metadata=metadata)) == expected
-
-
 def test_scheduling_cannot_be_added() -> None:
     """N-SCH-VAL-8."""
     assert errors(lws(), plain()) == ["spec.scheduling: Forbidden: cannot add scheduling after creation"]

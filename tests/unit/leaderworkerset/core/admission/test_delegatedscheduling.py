@@ -1,0 +1,36 @@
+"""Validation of `spec.scheduling` of a LeaderWorkerSet whose groups are described by its owner's Workload."""
+
+import pytest
+from tests.unit.leaderworkerset.core.admission.test_schedulingfield import DELEGATED, GANG, OWNED, errors, lws
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+
+TEMPLATE_NAME = "metadata.annotations[scheduling.k8s.io/group-template-name]"
+PARENT = "metadata.annotations[scheduling.k8s.io/parent-compositepodgroup]"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "scheduling", "expected"),
+    [
+        ({"annotations": DELEGATED} | OWNED, GANG, []),
+        (
+            {"annotations": {labels.PARENT_COMPOSITE_POD_GROUP: "p"}},
+            {},
+            [f"{PARENT}: Forbidden: requires the group-template-name delegation annotation"],
+        ),
+        (
+            {"annotations": {labels.GROUP_TEMPLATE_NAME: "", labels.PARENT_COMPOSITE_POD_GROUP: ""}},
+            {"replica": {"leader": {}}},
+            [
+                f"{TEMPLATE_NAME}: Required value: must name a parent Workload template",
+                f"{TEMPLATE_NAME}: Forbidden: delegated scheduling requires a controller owner",
+                f"{PARENT}: Required value: must name a parent CompositePodGroup",
+                f"{TEMPLATE_NAME}: Forbidden: delegated scheduling supports only whole-LWS or replica mode",
+            ],
+        ),
+    ],
+)
+def test_delegation_needs_an_owner_and_names(metadata: JSONObject, scheduling: JSONObject, expected: list[str]) -> None:
+    """N-SCH-VAL-7."""
+    assert errors(lws(scheduling, metadata=metadata)) == expected

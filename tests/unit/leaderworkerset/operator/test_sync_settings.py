@@ -1,0 +1,68 @@
+"""The reconciliation of the object `cluster`: what it takes from the whole cluster, and from overrides."""
+
+from msgspec.structs import replace
+from tests.unit.leaderworkerset.operator.clusters import (
+    actions,
+    applied,
+    cluster,
+    conditions,
+    deleted,
+    installed,
+    observed,
+    plan,
+    status_of,
+)
+
+from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+)
+from kuberuntime.plan import Apply, Patch, Plan, Put
+
+MODERN = {"metadata": {"name": "cluster"}, "spec": {"tlsSecurityProfile": {"type": "Modern"}}}
+SINGLE = {"metadata": {"name": "cluster"}, "status": {"controlPlaneTopology": "SingleReplica"}}
+
+
+def text_of(found: Plan) -> str:
+    (config,) = [one for one in actions(found) if isinstance(one, Apply | Put) and one.resource == CONFIG_MAPS]
+    (text,) = config.object["data"].values()
+    return str(text)
+
+
+def test_the_tls_profile_is_noted_first_and_then_followed() -> None:
+    """R-OP-28: one write each, and none where it is noted."""
+    state = replace(observed(cluster()), api_server=MODERN)
+    (noted,) = actions(plan(state))
+    assert isinstance(noted, Patch)
+    assert noted.patch["spec"]["observedConfig"]["tls"] == {"minVersion": "VersionTLS13", "cipherSuites": None}
+    known = cluster(observedConfig={"tls": {"minVersion": "VersionTLS13"}})
+    assert "minVersion: VersionTLS13" in text_of(plan(replace(observed(known), api_server=MODERN)))
+    assert "tls" not in text_of(plan(observed(cluster())))
+
+
+def test_overrides_reach_the_configuration_and_block_upgrades() -> None:
+    """R-OP-41."""
+    again = plan(observed(cluster(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})))
+    assert "qps: 20" in text_of(again)
+    assert conditions(status_of(again))["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
+
+
+def test_overrides_that_the_manager_would_refuse_change_nothing() -> None:
+    """R-OP-41, R-OP-6: the status has the manager's words; what runs goes on."""
+    found = cluster(unsupportedConfigOverrides={"replicas": 3})
+    again = plan(observed(found, installed(cluster())))
+    assert (applied(again), deleted(again)) == ([], [])
+    (condition,) = [one for one in status_of(again)["conditions"] if one["type"] == "TargetConfigControllerDegraded"]
+    assert (condition["status"], condition["reason"]) == ("True", "SyncError")
+    assert 'unknown field "replicas"' in condition["message"]
+
+
+def test_a_single_node_has_one_manager_and_no_budget() -> None:
+    """R-OP-73: a budget of one would keep the node from being drained."""
+    again = plan(replace(observed(cluster(), installed(cluster())), infrastructure=SINGLE))
+    assert "PodDisruptionBudget/lws-controller-manager" in deleted(again)
+    (deployment,) = [
+        one.object for one in actions(again) if isinstance(one, Apply | Put) and one.resource == DEPLOYMENTS
+    ]
+    assert deployment["spec"]["replicas"] == 1
+    assert "topologySpreadConstraints" not in deployment["spec"]["template"]["spec"]
