@@ -49,13 +49,13 @@ def is_at_rest(stage: Stage) -> bool:
     """Return whether all has been observed, no pod is leaving, and the status counts what the ReplicaSets report."""
     deployment, sets = deployment_of(stage), sets_by_revision(stage)
     pods = stage.objects(PODS).values()
-    counts = meta.status(deployment)
+    counts, statuses = meta.status(deployment), [meta.status(one) for one in (deployment, *sets)]
     told = {name: sum(meta.status(one).get(name) or 0 for one in sets) for name in ("replicas", "availableReplicas")}
     return (
         bool(deployment)
         and all(map(meta.is_observed, (deployment, *sets)))
         and not any(map(meta.is_deleting, pods))
-        and not counts.get("terminatingReplicas")
+        and not any(status.get("terminatingReplicas") for status in statuses)
         and all(meta.spec(one)["replicas"] == (meta.status(one).get("replicas") or 0) for one in sets)
         and len(pods) == sum(sizes(stage))
         and all((counts.get(name) or 0) == count for name, count in told.items())
