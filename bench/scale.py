@@ -16,7 +16,7 @@
 Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit log,
 its writes (events and statuses among them; renewals of its lease not). With `go`, the Go manager does the same in the same
 control plane, its webhooks included, whose certificate is an RSA key as in its own secret (R-CERT-1). With `bare`, a process does
-the least that a manager must do (`bench/bare.py`): a lower bound of `created`, `rows` and `groups`.
+the least that a manager must do (`bench/bare.py`): a lower bound of `created`, `rows`, `groups` and `many`.
 Nodes, rates and sizes stand in the lines; control plane, scheduler, kwok and manager share the cores of the machine.
 Needs the binaries of `tests/controlplane`; for `go`, `python -m tests.packages.build lws`.
 """

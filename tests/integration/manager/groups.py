@@ -79,6 +79,14 @@ class Space:
         listing = await self.client.list(resource, namespace=self.namespace, label_selector=labels.NAME)
         return sorted(meta.name(obj) for obj in listing.items)
 
+    async def await_retired(self, count: int) -> None:
+        """Wait until no more than so many revisions are left: the one before goes after its rollout is reported."""
+
+        async def are_retired() -> bool:
+            return len(await self._own_revisions()) <= count
+
+        await until(are_retired)
+
     async def assert_whole(self, *names: str, replicas: int, size: int) -> None:
         """Check that every object of these LeaderWorkerSets is there, once, and none beside."""
         leaders = [f"{name}-{group}" for name in names for group in range(replicas)]

@@ -79,6 +79,7 @@ async def attack(world: World, provider: str) -> None:
     replica.check()
     assert replica.failures() == []
     assert replica.resident_mebibytes() <= 1.5 * memory
+    await victim.await_retired(1)
     await victim.assert_whole("web", replicas=GROUPS, size=2)
 
 
