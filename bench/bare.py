@@ -142,7 +142,7 @@ class Bare:
         name = lws.metadata.name
         if change == "ADDED":
             self._sets[name] = Groups(lws)
-            self._send("POST", _path(lws, "apps", "statefulsets"), _leaders(self._sets[name]))
+            self._send("POST", _path(lws, STATEFULSETS), _leaders(self._sets[name]))
             return
         groups = self._sets[name]
         before, groups.lws = groups.lws, lws
@@ -153,14 +153,15 @@ class Bare:
                 groups.revision = lws.metadata.generation
                 groups.ready.clear()
                 groups.old = sorted(groups.leaders)
-            body = {"spec": {field: _leaders(groups)["spec"][field] for field in ("replicas", "template")}}
-            self._send("PATCH", f"{_path(lws, 'apps', 'statefulsets')}/{name}", body)
+            spec = _leaders(groups)["spec"]
+            body = {"spec": {field: spec[field] for field in ("replicas", "template")}}
+            self._send("PATCH", f"{_path(lws, STATEFULSETS)}/{name}", body)
             for _ in groups.old[: lws.spec.replicas // 4]:
                 self._replace(groups, groups.old.pop())
 
     def _replace(self, groups: Groups, leader: str) -> None:
         if groups.leaders.pop(leader, None):
-            self._send("DELETE", f"{_path(groups.lws, '', 'pods')}/{leader}?propagationPolicy=Foreground")
+            self._send("DELETE", f"{_path(groups.lws, PODS)}/{leader}?propagationPolicy=Foreground")
 
     def _pod(self, change: str, pod: Object) -> None:
         groups, leader = self._sets[pod.metadata.labels[NAME]], pod.metadata.labels.get(LEADER, pod.metadata.name)
@@ -207,8 +208,7 @@ class Bare:
             "metadata": {"name": lws.metadata.name, "resourceVersion": lws.metadata.resource_version},
             "status": counts | {"observedGeneration": lws.metadata.generation},
         }
-        path = _path(lws, "leaderworkerset.x-k8s.io", "leaderworkersets")
-        self._send("PUT", f"{path}/{lws.metadata.name}/status", body)
+        self._send("PUT", f"{_path(lws, LEADERWORKERSETS)}/{lws.metadata.name}/status", body)
 
     def _create_workers(self, groups: Groups, leader: str) -> None:
         owner = _owner("v1", "Pod", leader, groups.leaders[leader])
@@ -217,7 +217,7 @@ class Bare:
         labels = {NAME: groups.lws.metadata.name, WORKER_INDEX: "1", LEADER: leader}
         more = {REVISION: str(groups.revision), LEADER_UID: groups.leaders[leader]}
         body = _statefulset(groups.lws, owner, labels, more, template.size - 1)
-        self._send("POST", _path(groups.lws, "apps", "statefulsets"), body)
+        self._send("POST", _path(groups.lws, STATEFULSETS), body)
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
         self._group.create_task(self._sent(method, path, body))
@@ -237,9 +237,10 @@ def _is_ready(found: Object, replicas: int) -> bool:
     return is_seen and status.ready_replicas == status.updated_replicas == replicas
 
 
-def _path(lws: Object, group: str, plural: str) -> str:
-    version = "v1" if group else "api/v1"
-    return f"/{'apis/' + group + '/' if group else ''}{version}/namespaces/{lws.metadata.namespace}/{plural}"
+def _path(lws: Object, everywhere: str) -> str:
+    """Return the path of a kind in the namespace of the set, from that in all namespaces."""
+    version, _, plural = everywhere.rpartition("/")
+    return f"{version}/namespaces/{lws.metadata.namespace}/{plural}"
 
 
 def _owner(version: str, kind: str, name: str, uid: str) -> dict[str, Any]:

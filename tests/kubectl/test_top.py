@@ -1,6 +1,5 @@
 """`kubectl top`: what pods and nodes use, and an autoscaler that follows it."""
 
-import copy
 import json
 import subprocess
 import time
@@ -68,7 +67,7 @@ def measured(place: Place) -> str:
 def test_top_shows_what_pods_use_and_an_autoscaler_follows_it(place: Place) -> None:
     if place.name != "embedded":
         pytest.skip("kwok runs no processes, and nobody measures there")
-    busy = copy.deepcopy(web(replicas=1))
+    busy = web(replicas=1)
     busy["spec"]["template"]["spec"]["containers"][0] |= {
         "command": BUSY,
         "args": [],

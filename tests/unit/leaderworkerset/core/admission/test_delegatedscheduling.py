@@ -1,11 +1,17 @@
 """Validation of `spec.scheduling` of a LeaderWorkerSet whose groups are described by its owner's Workload."""
 
 import pytest
-from tests.unit.leaderworkerset.core.admission.test_schedulingfield import DELEGATED, GANG, OWNED, errors, lws
+from tests.unit.leaderworkerset.core.admission.test_schedulingfield import GANG, errors, lws
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 
+DELEGATED = {labels.GROUP_TEMPLATE_NAME: "workers"}
+OWNED = {
+    "ownerReferences": [
+        {"controller": True, "apiVersion": "example.com/v1", "kind": "Pipeline", "name": "p", "uid": "u"}
+    ]
+}
 TEMPLATE_NAME = "metadata.annotations[scheduling.k8s.io/group-template-name]"
 PARENT = "metadata.annotations[scheduling.k8s.io/parent-compositepodgroup]"
 

@@ -18,12 +18,6 @@ VOLCANO = Gangs(default="volcano", is_enabled=True)
 GANG: JSONObject = {"schedulingPolicy": {"gang": {}}}
 BASIC: JSONObject = {"schedulingPolicy": {"basic": {}}}
 TOPOLOGY: JSONObject = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
-DELEGATED = {labels.GROUP_TEMPLATE_NAME: "workers"}
-OWNED = {
-    "ownerReferences": [
-        {"controller": True, "apiVersion": "example.com/v1", "kind": "Pipeline", "name": "p", "uid": "u"}
-    ]
-}
 
 
 def lws(scheduling: JSONObject | None = None, **fields: Any) -> JSONObject:
