@@ -6,7 +6,7 @@ from typing import Any
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -197,7 +197,7 @@ def as_applied(desired: JSONObject, **changes: Any) -> JSONObject:
 def applied(lws: JSONObject, statefulset: JSONObject) -> LastApply:
     """Return what is remembered of the apply that left the leader StatefulSet as it is."""
     current = rollingupdate.position(statefulset)
-    source = Source(Identity.of(lws), revisions.key_of(statefulset), current.replicas, current.partition)
+    source = Source(Identity.of(lws), groupname.revision(statefulset), current.replicas, current.partition)
     return LastApply(source, Identity.of(statefulset))
 
 

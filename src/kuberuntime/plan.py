@@ -12,8 +12,8 @@ after the action changed something, `on_failure` after the API server refused it
 | of other actions | `Together` (concurrently), `Finally` (the last ones also after a failure) |
 """
 
-from collections.abc import Iterator
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -214,13 +214,32 @@ def without(actions: Actions, left_out: WriteAction) -> Actions:
     return tuple(kept)
 
 
-def guarded_patch(
-    resource: Resource, obj: JSONObject, change: JSONObject, *, subresource: str = "", if_present: bool = False
-) -> Patch:
+class PatchFields(TypedDict, total=False):
+    """The fields of a `Patch` beside what it changes."""
+
+    subresource: str
+    if_present: bool
+    kind: MergeKind
+    on_success: tuple[Event, ...]
+    on_failure: tuple[Event, ...]
+
+
+def guarded_patch(resource: Resource, obj: JSONObject, change: JSONObject, **fields: Unpack[PatchFields]) -> Patch:
     """Return the patch that changes parts of an object, only at the UID and resourceVersion of `obj`."""
-    guard = {"uid": meta.uid(obj), "resourceVersion": meta.resource_version(obj)}
-    patch = change | {"metadata": guard | meta.metadata(change)}
-    return Patch(resource=resource, key=meta.key(obj), patch=patch, subresource=subresource, if_present=if_present)
+    guard = {"metadata": {"resourceVersion": meta.resource_version(obj)} | meta.metadata(change)}
+    return identified_patch(resource, obj, change | guard, **fields)
+
+
+def identified_patch(resource: Resource, obj: JSONObject, change: JSONObject, **fields: Unpack[PatchFields]) -> Patch:
+    """Return the patch that changes parts of an object whatever its version, only with the UID of `obj`."""
+    patch = change | {"metadata": {"uid": meta.uid(obj)} | meta.metadata(change)}
+    return Patch(resource=resource, key=meta.key(obj), patch=patch, **fields)
+
+
+def together(actions: Iterable[Action]) -> Actions:
+    """Return the action that performs these concurrently, each on its own; none if there are none."""
+    sequences = tuple((action,) for action in actions)
+    return (Together(sequences=sequences),) if sequences else ()
 
 
 def guarded_delete(resource: Resource, obj: JSONObject, *, on_success: tuple[Event, ...] = ()) -> Delete:

@@ -29,6 +29,11 @@ def label(obj: JSONObject) -> str:
     return meta.labels(obj).get(labels.GROUP_INDEX, "")
 
 
+def revision(obj: JSONObject) -> str:
+    """Return the key of the revision that an object is of, or that a ControllerRevision is; empty without one."""
+    return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
+
+
 def is_hash(pod: JSONObject) -> bool:
     """Return whether the pod's group has a random key."""
     return meta.annotations(pod).get(labels.GROUP_IDENTITY) == GroupIdentity.HASH

@@ -23,8 +23,7 @@ from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, PODS, Resource
-from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 PAGE: Final = 100
@@ -50,7 +49,7 @@ async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, k
     """
     selection = Selection(kind, lws.namespace, field_selector=f"metadata.name={lws.name}")
     found = (await client.list_page(selection)).items  # listed: roles of earlier versions do not allow to get it
-    return [revisions.key_of(one) for one in found] == ([] if known is None else [revisions.key_of(known)])
+    return [groupname.revision(one) for one in found] == ([] if known is None else [groupname.revision(known)])
 
 
 async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:

@@ -36,7 +36,7 @@ from kuberuntime.cache.informer import Change, Informer, Store
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname
 from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS, MOVE_IN_PROGRESS
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
@@ -198,7 +198,7 @@ class RecreationCollector(Collector):
         leader = self._pods.get(ObjectKey(meta.namespace(record), meta.name(record).removesuffix(RECORD_SUFFIX)))
         if found is None or leader is None:
             return None
-        if meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") != found.revision:
+        if groupname.revision(leader) != found.revision:
             return None
         return found if meta.uid(leader) == found.leader else replace(found, state=RecreationState.RECREATED)
 

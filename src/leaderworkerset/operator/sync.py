@@ -23,7 +23,18 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from kuberuntime.plan import Action, Apply, Event, EventType, Finally, Patch, Plan, Put, PutStatus, guarded_delete
+from kuberuntime.plan import (
+    Action,
+    Apply,
+    Event,
+    EventType,
+    Finally,
+    Plan,
+    Put,
+    PutStatus,
+    guarded_delete,
+    identified_patch,
+)
 from leaderworkerset.api import metadata
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.objects import Declared
@@ -176,13 +187,7 @@ class _Reporter(Struct, frozen=True):
         if not actions:
             return Plan(after, requeue_after=RESYNC)
         failed = self._status(replace(outcome, missing="", error="{error}", note="", complete=False, rolls=False))
-        report = Patch(
-            resource=OPERATORS,
-            key=meta.key(self.cluster),
-            patch={"metadata": {"uid": meta.uid(self.cluster)}, "status": failed},
-            subresource="status",
-            if_present=True,
-        )
+        report = identified_patch(OPERATORS, self.cluster, {"status": failed}, subresource="status", if_present=True)
         return Plan((Finally(actions=(*actions, *after), after=(), on_failure=(report,)),), requeue_after=RESYNC)
 
     def _status(self, outcome: SyncOutcome) -> JSONObject:
@@ -194,8 +199,8 @@ class _Reporter(Struct, frozen=True):
 def _note_profile(cluster: JSONObject, tls: JSONObject) -> Plan:
     """Return the plan that writes the observed TLS profile; the rest follows from the change."""
     # A merge patch would keep the suites of the previous profile.
-    patch = {"metadata": {"uid": meta.uid(cluster)}, "spec": {"observedConfig": {"tls": {**GONE, **tls}}}}
-    return Plan((Patch(resource=OPERATORS, key=meta.key(cluster), patch=patch, if_present=True),), requeue_after=RESYNC)
+    change = {"spec": {"observedConfig": {"tls": {**GONE, **tls}}}}
+    return Plan((identified_patch(OPERATORS, cluster, change, if_present=True),), requeue_after=RESYNC)
 
 
 def _noted_profile(cluster: JSONObject) -> JSONObject:

@@ -123,7 +123,7 @@ def _events(found: Traces, mask: Mask) -> list[Happened]:
 
 def _revision(found: Traces, mask: Mask) -> Revision | None:
     """Return the revision of the group's pods, with the fields that differ from the one before it."""
-    key = next((key for pod in found.pods if (key := meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH))), "")
+    key = next((key for pod in found.pods if (key := groupname.revision(pod))), "")
     entries = pasts.entries(view(found.lws, ()), found.revisions) if found.lws else []
     own = next((one for one in entries if one.key == key), None)
     if own is None:

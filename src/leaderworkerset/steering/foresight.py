@@ -14,7 +14,7 @@ import msgspec
 from kuberuntime.objects import meta, patch
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.ordinals import ranges
-from leaderworkerset.api import groupname, labels, leaderworkerset
+from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.core.leaderworkerset import budget, inplace, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
@@ -189,7 +189,7 @@ def _world(before: Situation | None, wanted: str) -> World:
     if before is None:
         return World(Current(0, 0, ""))
     shown, found = before.view, before.statefulset
-    key = wanted or (meta.labels(found).get(labels.TEMPLATE_REVISION_HASH, "") if found else "")
+    key = wanted or (groupname.revision(found) if found else "")
     existing = [
         group for group in shown.groups if any(rank.index == 0 and rank.object is not None for rank in group.ranks)
     ]

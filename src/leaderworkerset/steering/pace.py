@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname
 from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.steering.patches import is_paused, partition
@@ -51,7 +51,7 @@ class RolloutProgress(Struct, frozen=True, kw_only=True):
 def progress(view: View, statefulset: JSONObject | None, now: datetime) -> RolloutProgress:
     """Measure the rollout of a LeaderWorkerSet by its groups."""
     lws = view.object
-    key = meta.labels(statefulset).get(labels.TEMPLATE_REVISION_HASH, "") if statefulset else ""
+    key = groupname.revision(statefulset) if statefulset else ""
     held = min(partition(lws), view.desired)
     rolled = [group for group in view.groups if held <= group.index < view.desired]
     updated = [group for group in rolled if key and group.revision == key]

@@ -9,7 +9,7 @@ from typing import Final
 
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
 from leaderworkerset.steering import pasts
 from leaderworkerset.steering.pasts import Entry
@@ -81,7 +81,7 @@ def _held(view: View, statefulset: JSONObject | None) -> int:
     """Return the lowest partition that releases no further group."""
     if statefulset is None or not view.is_updating:
         return view.desired
-    key = meta.labels(statefulset).get(labels.TEMPLATE_REVISION_HASH, "")
+    key = groupname.revision(statefulset)
     current = {group.index for group in view.groups if group.revision == key}
     updated = view.desired
     while updated - 1 in current:

@@ -318,7 +318,7 @@ def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool
     )
     if leader is not None and groupname.end_of(leader) is GroupEnd.COMPLETE:
         ranks = tuple(replace(rank, state=COMPLETED, why="", is_ready=False) for rank in ranks)
-    revision = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") if leader else ""
+    revision = groupname.revision(leader) if leader else ""
     key = members.name if isinstance(members.name, str) else ""
     return Group(index=members.index, key=key, ranks=ranks, revision=revision)
 

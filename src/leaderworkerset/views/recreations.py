@@ -24,7 +24,7 @@ RECORDED: Final = re.compile(
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     """Read the record of a group that `leader` leads; None if it is unreadable, or of another revision."""
     found = meta.annotations(record)
-    revision = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") if leader else ""
+    revision = groupname.revision(leader) if leader else ""
     if revision and revision != found.get(labels.TEMPLATE_REVISION_HASH):
         return None
     try:

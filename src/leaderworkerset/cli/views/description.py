@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.cli.views import happenings, output, tables
 from leaderworkerset.views import outcome, recreations, wording
 from leaderworkerset.views.disaggregation import PartView, SetView
@@ -170,7 +170,7 @@ def _rank(view: View, rank: Rank, now: datetime) -> list[str]:
             ("Created", when(rank.created, now)),
             ("Node", rank.node),
             ("Address", rank.address),
-            ("Revision", meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH, "")),
+            ("Revision", groupname.revision(pod)),
             ("Scheduler", str(meta.spec(pod).get("schedulerName") or "") if pod else ""),
         ]
     )

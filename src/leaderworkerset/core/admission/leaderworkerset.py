@@ -27,7 +27,7 @@ from leaderworkerset.api.leaderworkerset import (
 from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
-from leaderworkerset.core.leaderworkerset.templates import claim_fields
+from leaderworkerset.core.leaderworkerset.statefulsets import claim_fields
 from leaderworkerset.core.maintenance import maintenancesettings
 from leaderworkerset.core.policies import formernodes, termination
 from leaderworkerset.core.policies.gang import NO_GANG, Gang

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, names
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
-from kuberuntime.plan import Create, Patch
+from kuberuntime.plan import Create, Patch, identified_patch
 from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents
 
@@ -119,8 +119,7 @@ def _least(budget: JSONObject) -> int:
 
 
 def _change(budget: JSONObject, least: int) -> Patch:
-    patch = {"metadata": {"uid": meta.uid(budget)}, "spec": {"minAvailable": least}}
-    return Patch(resource=POD_DISRUPTION_BUDGETS, key=meta.key(budget), patch=patch, if_present=True)
+    return identified_patch(POD_DISRUPTION_BUDGETS, budget, {"spec": {"minAvailable": least}}, if_present=True)
 
 
 def _build(lws: JSONObject, label: str, least: int) -> JSONObject:

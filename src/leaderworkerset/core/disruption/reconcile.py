@@ -17,7 +17,7 @@ from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.placement import REPELLING, read_tolerations, tolerate
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
-from kuberuntime.plan import Action, Patch, Plan, Together, flat, guarded_delete
+from kuberuntime.plan import Action, Patch, Plan, flat, guarded_delete, identified_patch, together
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.core.disruption import disruptionsettings, groupbudget, window
@@ -54,7 +54,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
         return Plan()
     if limit is None:
         unmarked, _ = changes({}, observed.pods, (), observed.now)
-        return _plan([*(guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in own), *unmarked])
+        return Plan(together([*(guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in own), *unmarked]))
     by_label = {groupname.label(one): one for one in own}
     edited = {label for label, one in by_label.items() if not groupbudget.is_as_built(obj, label, one)}
     groups = _groups(observed, lws, {label: one for label, one in by_label.items() if label not in edited})
@@ -68,7 +68,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     whole = {group.label for group in groups if group.is_whole}
     marked, ends = changes(obj, observed.pods, whole, observed.now)
     again = min((one for one in (found.again, ends) if one is not None), default=None)
-    return _plan([*writes, *marked], again)
+    return Plan(together([*writes, *marked]), again)
 
 
 def opens(plan: Plan) -> bool:
@@ -123,10 +123,6 @@ def _is_going(leader: JSONObject) -> bool:
     return meta.is_deleting(leader) or groupname.is_exhausted(leader)
 
 
-def _plan(writes: Sequence[Action], again: float | None = None) -> Plan:
-    return Plan((Together(sequences=tuple((one,) for one in writes)),) if writes else (), again)
-
-
 LONGEST: Final = timedelta(hours=1)
 
 FOREIGN: Final = {labels.SAFE_TO_EVICT: "false", labels.KARPENTER_DO_NOT_DISRUPT: "true"}
@@ -159,8 +155,7 @@ def _created(pod: JSONObject, now: datetime) -> datetime:
 
 
 def _patch(pod: JSONObject, annotations: JSONObject) -> Patch:
-    patch = {"metadata": {"uid": meta.uid(pod), "annotations": annotations}}
-    return Patch(resource=PODS, key=meta.key(pod), patch=patch, if_present=True)
+    return identified_patch(PODS, pod, {"metadata": {"annotations": annotations}}, if_present=True)
 
 
 def is_closed(node: JSONObject) -> bool:

@@ -17,7 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Patch, Plan, Together
+from kuberuntime.plan import Patch, Plan, identified_patch, together
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang import fit
@@ -64,8 +64,7 @@ def reconcile(observed: ObservedCluster) -> Plan:
         if not meta.spec(pod).get("schedulingGates"):
             space.place({fit.read_need(pod): 1})
     starting = [group for group in sorted(waiting, key=_Group.rank) if space.place(fit.count_needs(group.gated))]
-    groups = tuple((Together(sequences=tuple((_open(pod),) for pod in group.gated)),) for group in starting)
-    return Plan((Together(sequences=groups),)) if groups else Plan()
+    return Plan(together(one for group in starting for one in together(map(_open, group.gated))))
 
 
 def is_gated(pod: JSONObject) -> bool:
@@ -103,8 +102,7 @@ def _whole(pods: Sequence[JSONObject]) -> _Group | None:
 
 def _open(pod: JSONObject) -> Patch:
     """Remove the only gate of a pod; one that was deleted, or another of its name, is not changed."""
-    patch = {"metadata": {"uid": meta.uid(pod)}, "spec": {"schedulingGates": None}}
-    return Patch(resource=PODS, key=meta.key(pod), patch=patch, if_present=True)
+    return identified_patch(PODS, pod, {"spec": {"schedulingGates": None}}, if_present=True)
 
 
 BUILT_IN_NAME: Final = "built-in"

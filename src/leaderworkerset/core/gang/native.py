@@ -17,7 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang.coscheduling import alike
 from leaderworkerset.core.gang.provider import (
@@ -96,7 +96,7 @@ def _build_alpha(group: GangGroup, name: str) -> JSONObject:
 def build_shared(group: GangGroup) -> Sequence[JSONObject]:
     """Build the Workload of the group's revision."""
     obj, leader = group.live.obj, group.live.leader
-    revision = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "")
+    revision = groupname.revision(leader)
     own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: revision}
     spec = workload_spec(obj, [{"name": TEMPLATE, **_scheduling(group)}])
     return (WORKLOADS.controlled(obj, _workload_name(group), own, spec=spec),)
@@ -121,7 +121,7 @@ def _scheduling(group: GangGroup) -> JSONObject:
 
 def _workload_name(group: GangGroup) -> str:
     """Return the name of the Workload; it includes the minimum, which may change without a new revision."""
-    revision = meta.labels(group.live.leader).get(labels.TEMPLATE_REVISION_HASH, "")
+    revision = groupname.revision(group.live.leader)
     return f"{group.live.lws.name}-{revision}-{members_to_start(group.revised)}"
 
 

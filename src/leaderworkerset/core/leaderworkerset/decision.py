@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
-from kuberuntime.plan import Action, Delete, Emit, Event, Plan, Together
+from kuberuntime.plan import Action, Delete, Emit, Event, Plan, together
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.edition import Edition, LastApply, Source
@@ -121,17 +121,17 @@ def leaders_of(observed: ObservedLeaderWorkerSet) -> Mapping[str, GroupFacts]:
 
 def move(facts: SetFacts, groups: Sequence[GroupFacts]) -> tuple[Action, ...]:
     """Delete the leaders of groups that move off closed nodes."""
-    deletions = (
-        Delete(
-            resource=PODS,
-            key=ObjectKey(facts.lws.namespace, group.leader),
-            propagation="Foreground",
-            uid=group.uid,
-            on_success=(decisionevents.moving_group(facts.obj, group.leader, facts.observed.leaving[group.leader]),),
-        )
+    leaving = facts.observed.leaving
+    return together(
+        delete_leader(facts, group, decisionevents.moving_group(facts.obj, group.leader, leaving[group.leader]))
         for group in groups
     )
-    return (Together(sequences=tuple((one,) for one in deletions)),) if groups else ()
+
+
+def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
+    """Delete the leader of a group, and what it owns before it."""
+    key = ObjectKey(facts.lws.namespace, group.leader)
+    return Delete(resource=PODS, key=key, propagation="Foreground", uid=group.uid, on_success=(event,))
 
 
 class Decision(Struct, frozen=True):

@@ -29,12 +29,11 @@ from msgspec.structs import replace
 from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Event, Patch, Together
-from leaderworkerset.api import labels
+from kuberuntime.plan import Action, Event, Patch, identified_patch, together
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.revisions import key_of
 from leaderworkerset.core.policies import formernodes, recreation
 from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 from leaderworkerset.core.policies.replacement import GATED_COST
@@ -100,8 +99,7 @@ def decide(
         replaced = _replaces(leader) or next(followed, "")
         patches.append(admit(obj, leader, replaced, formernodes.of(obj, recorded.get(replaced))))
     surplus = gated.surplus.keys() if turn.missing else gated.ending.keys() - set(named.values())
-    actions = (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
-    return Replacement(actions, _placeless(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead)
+    return Replacement(together(patches), _placeless(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead)
 
 
 def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Mapping[str, bool]:
@@ -116,7 +114,7 @@ def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], 
     """Let the oldest go ahead for whom there is a place; as many of the youngest wait as groups end that are replaced."""
     live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.awaits]
-    current = sorted((one for one in gated.leaders if key_of(one) == key), key=meta.by_age)
+    current = sorted((one for one in gated.leaders if groupname.revision(one) == key), key=meta.by_age)
     free = lws.spec.replicas - sum(group.revision == key for group in placed)
     within = current[: max(free, 0)]
     most = lws.spec.replicas + _surge(lws)
@@ -151,13 +149,8 @@ def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupF
 def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
     """Let a leader wait for a group; the event reports it once."""
     is_first = not _replaces(leader)
-    return Patch(
-        resource=PODS,
-        key=meta.key(leader),
-        patch={"metadata": {"uid": meta.uid(leader), "annotations": {labels.REPLACES: replaced}}},
-        if_present=True,
-        on_success=(event,) if is_first else (),
-    )
+    change = {"metadata": {"annotations": {labels.REPLACES: replaced}}}
+    return identified_patch(PODS, leader, change, if_present=True, on_success=(event,) if is_first else ())
 
 
 def admit(obj: JSONObject, leader: JSONObject, replaced: str, found: Places = NOWHERE) -> Patch:
@@ -178,12 +171,7 @@ def open_gate(leader: JSONObject, found: Places) -> Patch:
     spec: JSONObject = {"schedulingGates": gates or None}
     if preferences := formernodes.preferred(leader, found, 0):
         spec["affinity"] = {"nodeAffinity": {formernodes.PREFERENCES: preferences}}
-    return Patch(
-        resource=PODS,
-        key=meta.key(leader),
-        patch={"metadata": {"uid": meta.uid(leader)}, "spec": spec},
-        if_present=True,
-    )
+    return identified_patch(PODS, leader, {"spec": spec}, if_present=True)
 
 
 def _replaces(leader: JSONObject) -> str:

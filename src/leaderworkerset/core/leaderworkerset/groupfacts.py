@@ -76,7 +76,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         group_index=group_index,
         index=decimals.natural(group_index),
         is_leader_ready=is_pod_ready(leader) and not is_exhausted and not updating,
-        revision=meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""),
+        revision=groupname.revision(leader),
         workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
         uid=meta.uid(leader),
         is_deleting=meta.is_deleting(leader),
@@ -101,9 +101,9 @@ def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> st
     mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
     if not mark:
         return ""
-    is_done = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH) == mark and inplacepods.is_settled(leader)
+    is_done = groupname.revision(leader) == mark and inplacepods.is_settled(leader)
     if is_done and worker_statefulset is not None:
-        is_same = meta.labels(worker_statefulset).get(labels.TEMPLATE_REVISION_HASH) == mark
+        is_same = groupname.revision(worker_statefulset) == mark
         is_done = is_same and not is_held(worker_statefulset)
     return "" if is_done else mark
 

@@ -13,14 +13,13 @@ from msgspec import Struct, structs
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
 from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import budget, gatedleaders, leftovers, revisions, statefulsets, status
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of, move
 from leaderworkerset.core.leaderworkerset.edition import follow
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.revisions import key_of
 from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 from leaderworkerset.core.maintenance import moves
 
@@ -54,7 +53,7 @@ def replicas(
         return wanted
     progress = meta.find_condition(living, "Progressing") or {}  # none before the Deployment controller has seen it
     found = {group.revision for group in groups if not group.is_deleting}
-    begins = bool(found) and key_of(living) not in found
+    begins = bool(found) and groupname.revision(living) not in found
     may_begin = begins or (given in (None, present) and not meta.is_observed(living))
     failure = meta.find_condition(living, "ReplicaFailure") or {}
     fails = failure.get("status") == "True" and str(failure.get("lastTransitionTime")) >= created
@@ -125,7 +124,7 @@ def is_current(leaders: Leaders) -> bool:
     Leaders of it that are being deleted count: they are replaced, but not rolled out.
     """
     deployment, groups, key = leaders.deployment, leaders.groups, leaders.key
-    if key_of(deployment) != key or not meta.is_observed(deployment):
+    if groupname.revision(deployment) != key or not meta.is_observed(deployment):
         return False
     if any(group.revision != key for group in groups if not group.is_deleting):
         return False
@@ -136,7 +135,7 @@ def is_current(leaders: Leaders) -> bool:
 def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     """Decide about the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
-    revision = next((one for one in observed.revisions if revisions.key_of(one) == key), {})
+    revision = next((one for one in observed.revisions if groupname.revision(one) == key), {})
     given = observed.applied.source.replicas if observed.applied else None
     size = replicas(lws, facts.living, observed.groups, given, meta.created(revision))
     source, applies = follow(obj, key, size, 0, facts.living, observed.applied)

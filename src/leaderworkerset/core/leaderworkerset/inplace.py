@@ -20,7 +20,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Event, Patch
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
@@ -69,7 +69,7 @@ class Route(Struct, frozen=True, kw_only=True):
         It is above what the leader StatefulSet would replace although it must not be recreated: also what its controller, whose
         caches may be behind, has not counted as updated yet. What has begun is brought to its end, whatever the setting.
         """
-        if not span or revisions.key_of(statefulset) != self.key:
+        if not span or groupname.revision(statefulset) != self.key:
             return 0, span.start
         status, living = meta.status(statefulset), folded.members & ~folded.deleting
         made = living & folded.statefulset_revisions.get(str(status.get("updateRevision")), 0)

@@ -24,7 +24,6 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import rollingupdate
 from leaderworkerset.core.leaderworkerset.decision import SetFacts
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.revisions import key_of
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.restarts import retention
 from leaderworkerset.core.restarts.counts import Counts, Key
@@ -67,10 +66,10 @@ def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterato
     living = facts.living
     if living is None:
         return
-    current, key = rollingupdate.position(living), key_of(living)
+    current, key = rollingupdate.position(living), groupname.revision(living)
     for leader in exhausted:
         index = decimals.natural(groupname.label(leader))
-        is_rolled = bool(key) and key_of(leader) != key
+        is_rolled = bool(key) and groupname.revision(leader) != key
         bound = min(current.replicas, current.partition) if is_rolled else current.replicas
         if meta.is_of_predecessor(leader, living) or (index is not None and index >= bound):
             yield leader
@@ -78,8 +77,12 @@ def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterato
 
 def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders of an earlier LeaderWorkerSet or template, and the youngest of those beyond the replicas."""
-    key = "" if facts.living is None else key_of(facts.living)
-    of_this = [pod for pod in exhausted if meta.created(pod) >= meta.created(facts.obj) and key in ("", key_of(pod))]
+    key = "" if facts.living is None else groupname.revision(facts.living)
+    of_this = [
+        pod
+        for pod in exhausted
+        if meta.created(pod) >= meta.created(facts.obj) and key in ("", groupname.revision(pod))
+    ]
     yield from (pod for pod in exhausted if pod not in of_this)
     live = [group for group in facts.observed.groups if not group.is_deleting and not group.is_exhausted]
     of_key = [group for group in live if group.revision == key]
@@ -104,7 +107,7 @@ def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject])
     }
     claimed = _claim(counts, admitted, owners)
     placed = [group for group in owners.values() if not group.awaits]
-    key = "" if facts.living is None else key_of(facts.living)
+    key = "" if facts.living is None else groupname.revision(facts.living)
     ahead = {groupname.label(leader) for leader in admitted}
     free = replicas - sum(group.revision == key and group.group_index not in ahead for group in placed) - len(ahead)
     unclaimed = _unclaimed(claimed, key, owners)[max(free, 0) :]

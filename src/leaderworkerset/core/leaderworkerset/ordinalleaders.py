@@ -7,13 +7,13 @@ Once it is as it was applied, outdated leaders are deleted where the StatefulSet
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Action, Delete, Emit, Event, Together
-from leaderworkerset.api import labels
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.plan import Action, Emit, Event, together
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import inplace, leftovers, revisions, rollingupdate, statefulsets, status
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of, move
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader, leaders_of, move
 from leaderworkerset.core.leaderworkerset.edition import follow
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, fold, highest, regular
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -123,7 +123,7 @@ def _update_events(facts: SetFacts, rollout: Rollout, folded: Folded) -> tuple[E
 
 def _announce(facts: SetFacts) -> tuple[Event, ...]:
     """Record the event of groups that cannot be updated in place to a new revision."""
-    known, key = facts.observed.revisions, revisions.key_of(facts.living or {})
+    known, key = facts.observed.revisions, groupname.revision(facts.living or {})
     new = facts.revision.created or revisions.find(known, facts.revision.key)
     return inplace.announce(facts.obj, known, key, new, facts.gang)
 
@@ -132,8 +132,11 @@ def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
     if not replaced:
         return ()
     leaders = leaders_of(facts.observed)
-    deletions = (_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"], index) for index in replaced)
-    return (Together(sequences=tuple((one,) for one in deletions)),)
+    groups = ((index, leaders[f"{facts.lws.name}-{index}"]) for index in replaced)
+    return together(
+        delete_leader(facts, group, decisionevents.replacing_group(facts.obj, group.leader, index))
+        for index, group in groups
+    )
 
 
 def _mark(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, ...]:
@@ -141,22 +144,10 @@ def _mark(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, ...]:
     living, key = facts.living, facts.revision.key
     if living is None or not released | folded.updating:
         return ()
-    if revisions.key_of(living) != key or not rollingupdate.has_looked(living):
+    if groupname.revision(living) != key or not rollingupdate.has_looked(living):
         return ()
     found = inplace.marks(folded, leaders_of(facts.observed), facts.lws.name, key, released)
-    marks = (inplace.mark(facts.obj, group, key, living) for group in found)
-    sequences = tuple((one,) for one in marks)
-    return (Together(sequences=sequences),) if sequences else ()
-
-
-def _replace_leader(facts: SetFacts, group: GroupFacts, index: int) -> Delete:
-    return Delete(
-        resource=PODS,
-        key=ObjectKey(facts.lws.namespace, group.leader),
-        propagation="Foreground",
-        uid=group.uid,
-        on_success=(decisionevents.replacing_group(facts.obj, group.leader, index),),
-    )
+    return together(inplace.mark(facts.obj, group, key, living) for group in found)
 
 
 def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:

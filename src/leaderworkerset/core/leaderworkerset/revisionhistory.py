@@ -16,7 +16,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from kuberuntime.plan import Action, Patch, guarded_delete, guarded_patch
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import revisions
 
 DEFAULT_LIMIT: Final = 10
@@ -65,12 +65,12 @@ def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject
 
 def key_of(revision: JSONObject) -> str:
     """Return the key of a revision, in the history or before."""
-    return revisions.key_of(revision) or meta.annotations(revision).get(labels.TEMPLATE_REVISION_HASH, "")
+    return groupname.revision(revision) or meta.annotations(revision).get(labels.TEMPLATE_REVISION_HASH, "")
 
 
 def _keep(obj: JSONObject, revision: JSONObject) -> Patch:
     change = {
         "labels": {labels.NAME: None, labels.TEMPLATE_REVISION_HASH: None, labels.HISTORY_OF: meta.name(obj)},
-        "annotations": {labels.TEMPLATE_REVISION_HASH: revisions.key_of(revision)},
+        "annotations": {labels.TEMPLATE_REVISION_HASH: groupname.revision(revision)},
     }
     return guarded_patch(CONTROLLER_REVISIONS, revision, {"metadata": change}, if_present=True)

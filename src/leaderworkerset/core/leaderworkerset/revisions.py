@@ -20,7 +20,7 @@ from kuberuntime.objects.fnv import fnv1
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.core.leaderworkerset.edition import Edition
 
@@ -71,13 +71,13 @@ class Resolution:
         change = correction(revision, obj, number)
         corrected = None if change is None else revision
         edition = Edition.of(obj, revision)
-        return cls(key_of(revision), is_new, corrected=corrected, correction=change, edition=edition)
+        return cls(groupname.revision(revision), is_new, corrected=corrected, correction=change, edition=edition)
 
     @classmethod
     def made(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
         """Return the resolution to a revision that is to be created; one whose key is given is `inherited`."""
         created = build(obj, key=key, number=number, data=data)
-        return cls(key_of(created), is_new, created, inherited=bool(key), body=encode(created, data))
+        return cls(groupname.revision(created), is_new, created, inherited=bool(key), body=encode(created, data))
 
 
 def resolve(
@@ -89,7 +89,7 @@ def resolve(
     `edition` is the one that an earlier decision found.
     """
     known = owned(found, obj)
-    key = "" if statefulset is None else key_of(statefulset)
+    key = "" if statefulset is None else groupname.revision(statefulset)
     current = find(known, key)
     if current is not None and Edition.of(obj, current) == edition:
         return Resolution.found(current, obj, number_of(current))
@@ -172,14 +172,14 @@ def owned(found: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
     return [
         revision
         for revision in found
-        if meta.labels(revision).get(labels.TEMPLATE_REVISION_HASH)
+        if groupname.revision(revision)
         and (meta.controller_of(revision) or {}).get("uid", meta.uid(obj)) == meta.uid(obj)
     ]
 
 
 def find(known: Sequence[JSONObject], key: str) -> JSONObject | None:
     """Return the revision with the key; of several, the one with the highest number."""
-    matching = [revision for revision in known if key and key_of(revision) == key]
+    matching = [revision for revision in known if key and groupname.revision(revision) == key]
     return max(matching, key=number_of, default=None)
 
 
@@ -221,12 +221,7 @@ def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
 
 def outdated(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
     """Return the revisions that no group needs once all are of the key's revision (R-REV-14)."""
-    return [revision for revision in known if key_of(revision) != key]
-
-
-def key_of(revision: JSONObject) -> str:
-    """Return the key of a revision, as the objects created from it carry it."""
-    return meta.labels(revision).get(labels.TEMPLATE_REVISION_HASH, "")
+    return [revision for revision in known if groupname.revision(revision) != key]
 
 
 def number_of(revision: JSONObject) -> int:

@@ -48,14 +48,14 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, down_to_outdated, highest, shortest_with
 from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
 from leaderworkerset.core.leaderworkerset.inplace import RECREATE, Route
-from leaderworkerset.core.leaderworkerset.revisions import Resolution, key_of
+from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
 
 class Case(StrEnum):
@@ -240,7 +240,7 @@ def may_create_older(statefulset: JSONObject, key: str) -> bool:
     It does so below the partition, until it has seen all replicas ready and of the newest revision, or gone where none are wanted.
     """
     is_rolled = not is_behind(statefulset) and is_of_one_revision(statefulset)
-    return key_of(statefulset) != key or not is_rolled
+    return groupname.revision(statefulset) != key or not is_rolled
 
 
 def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> RolloutStep:

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Patch, PutStatus
+from kuberuntime.plan import Patch, PutStatus, guarded_patch
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
@@ -67,13 +67,5 @@ def report_refusal(obj: JSONObject, lws: LeaderWorkerSet, reason: str, now: date
         return ()
     failure = Preparation(failure=SchedulingFailure(reason, "{error}"))
     status = leaderworkerset.encode_status(with_preparation(lws.status, failure, lws.generation, now))
-    guard = {"uid": meta.uid(obj), "resourceVersion": meta.resource_version(obj)}
-    return (
-        Patch(
-            resource=LEADERWORKERSETS,
-            key=meta.key(obj),
-            patch={"metadata": guard, "status": {"conditions": status["conditions"]}},
-            subresource="status",
-            if_present=True,
-        ),
-    )
+    change = {"status": {"conditions": status["conditions"]}}
+    return (guarded_patch(LEADERWORKERSETS, obj, change, subresource="status", if_present=True),)

@@ -1,7 +1,10 @@
-"""The leader StatefulSet as it shall be (R-LSTS-1 to R-LSTS-5).
+"""The leader StatefulSet as it shall be, and what the StatefulSets of leaders and workers have in common (R-LSTS-1 to R-LSTS-5).
 
 In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: the object to apply server-side as field
 manager `lws`. What a leader Deployment has in common with it is here, too.
+
+Labels and annotations that the controllers add to a template override the user's; templates and claims have the form of
+Go's typed structs (R-LSTS-2, R-LSTS-5, R-WSTS-3).
 """
 
 from collections.abc import Mapping
@@ -10,13 +13,25 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
-from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import templates
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.fieldtypes import round_trip
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.edition import lasting
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
-from leaderworkerset.core.policies import formernodes, levels, workloadnames
+from leaderworkerset.core.policies import exclusive, formernodes, gang, identity, levels, subgroups, workloadnames
+from leaderworkerset.core.policies.policy import Policy, Template
+
+ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subgroups.POLICY, gang.POLICY)
+"""The policies that add annotations to pod templates."""
+
+TEMPLATE_PATH: Final = "spec.leaderWorkerTemplate"
+
+KEPT_OF_CLAIMS: Final = frozenset({"accessModes", "storageClassName", "volumeMode", "resources"})
+"""The fields of a claim's spec that are passed on. Go's type of `resources` has `requests` and `limits` alone."""
+
+RETAIN: Final = "Retain"
+"""The value that the API server sets for an absent retention policy."""
 
 NO_MARKS: Final[Mapping[str, str]] = {}
 
@@ -51,7 +66,7 @@ def build(
             },
             "template": build_template(lws, key, _marks(lws, living, key)),
         }
-        | templates.claim_fields(lws.spec.leader_worker_template, lws.namespace),
+        | claim_fields(lws.spec.leader_worker_template, lws.namespace),
     }
 
 
@@ -61,7 +76,7 @@ def _marks(lws: LeaderWorkerSet, living: JSONObject | None, key: str) -> dict[st
     It comes and goes with another revision alone: by itself it would replace all groups.
     """
     annotations = lws.annotations
-    if living is not None and meta.labels(living).get(labels.TEMPLATE_REVISION_HASH) == key:
+    if living is not None and groupname.revision(living) == key:
         annotations = meta.annotations(meta.spec(living).get("template") or {})
     is_marked = annotations.get(labels.STAY_ON_NODES) == formernodes.PREFERRED
     return {labels.STAY_ON_NODES: formernodes.PREFERRED} if is_marked else {}
@@ -90,16 +105,66 @@ def _own_labels(lws: LeaderWorkerSet, key: str) -> dict[str, str]:
 def build_template(lws: LeaderWorkerSet, key: str, marks: Mapping[str, str] = NO_MARKS) -> JSONObject:
     """Build the template of the leader pods, with further annotations (R-LSTS-4)."""
     template = lws.spec.leader_worker_template
-    annotations = templates.group_annotations(template, lws.annotations) | dict(marks)
+    annotations = group_annotations(template, lws.annotations) | dict(marks)
     if not lws.spec.network_config.subdomain_policy.is_shared:
         annotations[labels.SUBDOMAIN_POLICY] = lws.spec.network_config.subdomain_policy.value
     if lws.spec.scheduling is not None:
         annotations[labels.WORKLOAD_AWARE_SCHEDULING] = levels.level_of(lws.spec.scheduling).value
         annotations[labels.WORKLOAD_NAME] = workloadnames.workload_name(lws)
     field = "workerTemplate" if template.leader_template is None else "leaderTemplate"
-    return templates.build_pod_template(
+    return build_pod_template(
         lws.leader_template,
-        path=f"{templates.TEMPLATE_PATH}.{field}",
+        path=f"{TEMPLATE_PATH}.{field}",
         own_labels=_own_labels(lws, key) | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX},
         own_annotations=annotations,
     )
+
+
+def build_pod_template(
+    template: JSONObject, *, path: str, own_labels: Mapping[str, str], own_annotations: Mapping[str, str]
+) -> JSONObject:
+    """Build `spec.template` of a StatefulSet; `path` names the template in errors."""
+    typed = round_trip("PodTemplateSpec", template, path)
+    metadata = typed["metadata"]
+    return typed | {
+        "metadata": metadata
+        | {
+            "labels": (metadata.get("labels") or {}) | dict(own_labels),
+            "annotations": (metadata.get("annotations") or {}) | dict(own_annotations),
+        }
+    }
+
+
+def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -> dict[str, str]:
+    """Return the annotations from which admission reads size, subgroups and exclusive placement of a pod's group.
+
+    `template` is that of the pod's revision; the topology keys come from the LeaderWorkerSet's `live` annotations.
+    """
+    made = Template(template, live)
+    return {key: value for policy in ANNOTATING for key, value in policy.annotations(made).items()}
+
+
+def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
+    """Return the fields of a StatefulSet's spec about claims; none if the user set none (R-LSTS-5)."""
+    fields: JSONObject = {}
+    if template.volume_claim_templates:
+        claims = {"volumeClaimTemplates": list(template.volume_claim_templates)}
+        typed = round_trip("LeaderWorkerTemplate", claims, TEMPLATE_PATH)["volumeClaimTemplates"]
+        fields["volumeClaimTemplates"] = [_reduce_claim(claim, namespace) for claim in typed]
+    retention = template.persistent_volume_claim_retention_policy
+    if retention is not None:
+        fields["persistentVolumeClaimRetentionPolicy"] = {
+            "whenDeleted": retention.when_deleted or RETAIN,
+            "whenScaled": retention.when_scaled or RETAIN,
+        }
+    return fields
+
+
+def _reduce_claim(claim: JSONObject, namespace: str) -> JSONObject:
+    """Keep of a claim, as Go writes it, what a StatefulSet gets."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": claim["metadata"].get("name", ""), "namespace": namespace},
+        "spec": {name: value for name, value in claim["spec"].items() if name in KEPT_OF_CLAIMS},
+    }

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch
+from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch, identified_patch, together
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
@@ -126,13 +126,13 @@ class Marked(Struct, frozen=True, dict=True):
     def is_of(self, pod: JSONObject, made_of: str) -> bool:
         """Return whether a pod is of the revision, and of this one of its StatefulSet."""
         own = meta.labels(pod)
-        return (_key_of(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
+        return (groupname.revision(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
 
 
 def _hold(now: Marked) -> tuple[Action, ...]:
     """Give the workers' StatefulSet the template of the revision, and have it replace no pod."""
     assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
-    before, after = now.revised(_key_of(now.workers)), _template(now.target, is_leader=False)
+    before, after = now.revised(groupname.revision(now.workers)), _template(now.target, is_leader=False)
     amounts = inplaceresources.changed(None if before is None else _template(before, is_leader=False), after)
     own = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: now.key}}}
     template = own | {"spec": _containers(_images(after), inplaceresources.containers(amounts))}
@@ -151,7 +151,7 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
     """Give a pod the images of the revision and its labels, record what it runs until then, and resize it."""
     assert now.target is not None  # noqa: S101 - the rows before say so
     is_leader = groupname.is_leader(pod)
-    before, after = now.revised(_key_of(pod)), _template(now.target, is_leader=is_leader)
+    before, after = now.revised(groupname.revision(pod)), _template(now.target, is_leader=is_leader)
     old = None if before is None else _template(before, is_leader=is_leader)
     known = {} if old is None else _images(old)
     changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
@@ -172,14 +172,9 @@ def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) 
     due = inplaceresources.due(pod, amounts)
     if not due or (groupfacts.is_refused(now.group.leader) and not now.is_only):
         return ()
-    patch = Patch(
-        resource=PODS,
-        key=meta.key(pod),
-        patch={"metadata": {"uid": meta.uid(pod)}, "spec": _containers({}, inplaceresources.containers(due))},
-        subresource="resize",
-        kind="strategic",
-        on_failure=(decisionevents.resize_failed(now.group.obj, pod),),
-    )
+    change = {"spec": _containers({}, inplaceresources.containers(due))}
+    failed = decisionevents.resize_failed(now.group.obj, pod)
+    patch = identified_patch(PODS, pod, change, subresource="resize", kind="strategic", on_failure=(failed,))
     return (Finally(actions=(patch,), on_refusal=(_mark_refused(now),)),)
 
 
@@ -195,9 +190,7 @@ def _refuse(now: Marked) -> tuple[Action, ...]:
 
 
 def _mark_refused(now: Marked) -> Patch:
-    leader = now.group.leader
-    change = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.IN_PLACE_REFUSED: now.key}}}
-    return Patch(resource=PODS, key=meta.key(leader), patch=change)
+    return identified_patch(PODS, now.group.leader, {"metadata": {"annotations": {labels.IN_PLACE_REFUSED: now.key}}})
 
 
 def _forget(now: Marked) -> tuple[Action, ...]:
@@ -205,8 +198,7 @@ def _forget(now: Marked) -> tuple[Action, ...]:
     records = (labels.IN_PLACE_RESOURCES, labels.IN_PLACE_REFUSED)
     change = {"metadata": {"annotations": dict.fromkeys(records)}}
     pods = [pod for pod in now.pods if not meta.annotations(pod).keys().isdisjoint(records)]
-    sequences = tuple((guarded_patch(PODS, pod, change),) for pod in pods)
-    return (Together(sequences=sequences),) if sequences else ()
+    return together(guarded_patch(PODS, pod, change) for pod in pods)
 
 
 def _has_taken_over(pod: JSONObject) -> bool:
@@ -216,7 +208,7 @@ def _has_taken_over(pod: JSONObject) -> bool:
 def _strategic(obj: JSONObject, change: JSONObject) -> Patch:
     """Return the patch of an object as it was read, in which containers are merged by their names."""
     resource = PODS if obj["kind"] == PODS.kind else STATEFULSETS
-    return replace(guarded_patch(resource, obj, change), kind="strategic")
+    return guarded_patch(resource, obj, change, kind="strategic")
 
 
 def _template(lws: LeaderWorkerSet, *, is_leader: bool) -> JSONObject:
@@ -239,10 +231,6 @@ def _containers(images: Mapping[str, str], resources: Mapping[str, JSONObject]) 
     }
 
 
-def _key_of(obj: JSONObject) -> str:
-    return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
-
-
 class StepRule(NamedTuple):
     """A step: when it is next, and its writes."""
 
@@ -256,7 +244,7 @@ STEPS: Final = (
     StepRule(InPlaceStep.AWAIT_REVISION, lambda now: now.target is None),
     StepRule(
         InPlaceStep.HOLD,
-        lambda now: now.workers is not None and _key_of(now.workers) != now.key,
+        lambda now: now.workers is not None and groupname.revision(now.workers) != now.key,
         _hold,
     ),
     StepRule(

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
-from kuberuntime.plan import Action, Create, Emit, Patch, Plan
+from kuberuntime.plan import Action, Create, Emit, Patch, Plan, identified_patch
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts, revisions, services
@@ -172,7 +172,7 @@ def gate_patches(group: LiveGroup) -> tuple[Patch, ...]:
 
 def _find_revision(group: LiveGroup) -> JSONObject | None:
     known = revisions.owned(group.revisions, group.obj)
-    return revisions.find(known, meta.labels(group.leader).get(labels.TEMPLATE_REVISION_HASH, ""))
+    return revisions.find(known, groupname.revision(group.leader))
 
 
 def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> PolicyDecision:
@@ -238,17 +238,8 @@ def _report_ready(group: LiveGroup) -> tuple[Action, ...]:
         return ()
     moment = timestamps.render(group.now)
     condition = {"type": labels.GROUP_READY, "status": status, "reason": reason, "lastTransitionTime": moment}
-    patch = {"metadata": {"uid": meta.uid(group.leader)}, "status": {"conditions": [condition]}}
-    return (
-        Patch(
-            resource=PODS,
-            key=meta.key(group.leader),
-            patch=patch,
-            subresource="status",
-            kind="strategic",
-            if_present=True,
-        ),
-    )
+    change = {"status": {"conditions": [condition]}}
+    return (identified_patch(PODS, group.leader, change, subresource="status", kind="strategic", if_present=True),)
 
 
 def _mistake_note(group: LiveGroup) -> str:

@@ -13,12 +13,12 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import templates
+from leaderworkerset.core.leaderworkerset import statefulsets
 from leaderworkerset.core.policies import accelerators, formernodes, gang
 from leaderworkerset.core.policies.edits import non_empty
 from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 
-TEMPLATE_PATH: Final = f"{templates.TEMPLATE_PATH}.workerTemplate"
+TEMPLATE_PATH: Final = f"{statefulsets.TEMPLATE_PATH}.workerTemplate"
 
 
 def build(
@@ -50,7 +50,7 @@ def build(
             "selector": {"matchLabels": group},
             "template": _select_nodes(_build_template(live, revised, leader, own, found), node_selector),
         }
-        | templates.claim_fields(template, meta.namespace(leader)),
+        | statefulsets.claim_fields(template, meta.namespace(leader)),
     }
 
 
@@ -68,7 +68,7 @@ def _build_template(
     live: LeaderWorkerSet, revised: LeaderWorkerSet, leader: JSONObject, own: Mapping[str, str], found: Places
 ) -> JSONObject:
     template = revised.spec.leader_worker_template
-    annotations = templates.group_annotations(template, live.annotations) | {
+    annotations = statefulsets.group_annotations(template, live.annotations) | {
         labels.LEADER_NAME: meta.name(leader),
         labels.LEADER_ADDRESS: _leader_address(revised, leader),
     }
@@ -76,7 +76,7 @@ def _build_template(
     annotations |= formernodes.annotations_of(found)
     if accelerators.requests_tpus(meta.spec(leader)):
         annotations[labels.LEADER_REQUESTS_TPUS] = "true"
-    return templates.build_pod_template(
+    return statefulsets.build_pod_template(
         template.worker_template, path=TEMPLATE_PATH, own_labels=own, own_annotations=annotations
     )
 

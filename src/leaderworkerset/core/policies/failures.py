@@ -115,7 +115,9 @@ class _Group:
         leader = self._leader
         if meta.uid(pod) == meta.uid(leader):
             return True
-        if _revision(pod) != _revision(leader) and labels.IN_PLACE_REVISION not in meta.annotations(leader):
+        if groupname.revision(pod) != groupname.revision(leader) and labels.IN_PLACE_REVISION not in meta.annotations(
+            leader
+        ):
             return False
         owner = meta.controller_of(pod)
         if owner is None or owner["kind"] != "StatefulSet":
@@ -138,7 +140,3 @@ def _is_leader(owner: OwnerReference | None, leader: JSONObject) -> bool:
         meta.name(leader),
         meta.uid(leader),
     )
-
-
-def _revision(pod: JSONObject) -> str | None:
-    return meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH)

@@ -6,7 +6,7 @@ A policy acts in up to three places, and its module holds all of them:
 - `admit`: the changes of a pod that is about to be created, from what the pod carries alone;
 - `decide`: what a live group needs now: actions, edits of its workers' template, or a reason to create no workers yet.
 
-`core/leaderworkerset/templates.py` and `core/admission/pod.py` call the policies of a table in its order;
+`core/leaderworkerset/statefulsets.py` and `core/admission/pod.py` call the policies of a table in its order;
 `core/pod/reconcile.py` calls `decide` of the modules that have one. Pure.
 """
 

@@ -92,7 +92,7 @@ def following(
     spent = settings.is_spent(used)
     new = Recreation(
         leader=meta.uid(leader),
-        revision=_revision(leader),
+        revision=groupname.revision(leader),
         count=count,
         due=now if spent else due,
         failure=failure,
@@ -104,7 +104,7 @@ def following(
 
 def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:
     """Return whether the group fails in a row: same revision, soon after the last recreation, and not reset by the user."""
-    is_same = previous.revision == _revision(leader) and previous.resumed == settings.resumed
+    is_same = previous.revision == groupname.revision(leader) and previous.resumed == settings.resumed
     return is_same and now - previous.due < settings.reset_after
 
 
@@ -178,7 +178,3 @@ def build_record(obj: JSONObject, leader: JSONObject, annotations: Mapping[str, 
 def _state(text: str) -> RecreationState:
     """Read a state; a record without one is from a version that had no other."""
     return RecreationState(text) if text in tuple(RecreationState) else RecreationState.RECREATED
-
-
-def _revision(leader: JSONObject) -> str:
-    return meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "")

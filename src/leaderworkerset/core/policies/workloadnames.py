@@ -64,7 +64,7 @@ def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str
     """Return the name of the PodGroup of a pod; `workload` may have an incarnation. A label that is missing is empty."""
     if level is SchedulingLevel.WHOLE:
         return _cut(workload.rpartition(".")[0] if is_incarnated(workload) else workload, "-lws")
-    revision = meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH, "")
+    revision = groupname.revision(pod)
     between = f"{role}-" if level is SchedulingLevel.ROLE else ""
     return _cut(workload, f"-{groupname.label(pod)}-{between}{revision}")
 

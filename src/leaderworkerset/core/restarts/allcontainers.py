@@ -15,7 +15,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Event, Patch, Together
+from kuberuntime.plan import Action, Event, Patch, identified_patch, together
 from leaderworkerset.api import labels, restartnotes
 from leaderworkerset.api.restartnotes import RestartNote
 from leaderworkerset.core import decisionevents
@@ -41,7 +41,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
             patches.append(_write(pod, note, news))
         if note.since is not None:
             ends.append((note.since + deadline, pod))
-    actions = (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
+    actions = together(patches)
     if not ends:
         return Toleration(actions)
     end, pod = min(ends, key=lambda one: one[0])
@@ -74,8 +74,8 @@ def _news(obj: JSONObject, pod: JSONObject, note: RestartNote, deadline: timedel
 
 
 def _write(pod: JSONObject, note: RestartNote, news: tuple[Event, ...]) -> Patch:
-    change = {"metadata": {"uid": meta.uid(pod), "annotations": {labels.RESTARTED_IN_PLACE: str(note)}}}
-    return Patch(resource=PODS, key=meta.key(pod), patch=change, if_present=True, on_success=news)
+    change = {"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: str(note)}}}
+    return identified_patch(PODS, pod, change, if_present=True, on_success=news)
 
 
 def _late(pod: JSONObject, deadline: timedelta) -> Failure:

@@ -29,7 +29,7 @@ class Key(NamedTuple):
     @classmethod
     def of(cls, leader: JSONObject) -> "Key":
         """Return what the restarts of a leader's group are counted by."""
-        return cls(meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""), groupname.label(leader))
+        return cls(groupname.revision(leader), groupname.label(leader))
 
     def __str__(self) -> str:
         return f"{self.revision}/{self.group}"

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels, runsettings
+from leaderworkerset.api import groupname, runsettings
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.runsettings import RunSettings
@@ -69,8 +69,8 @@ def time_left(
     settings: RunSettings, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime
 ) -> timedelta | None:
     """Return the time to the deadline, which counts from when the template of the leader was first wanted; None without one."""
-    key = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH)
-    began = [meta.created(one) for one in revisions if meta.labels(one).get(labels.TEMPLATE_REVISION_HASH) == key]
+    key = groupname.revision(leader)
+    began = [meta.created(one) for one in revisions if groupname.revision(one) == key]
     if settings.deadline is None or not any(began):
         return None
     return timestamps.parse(min(filter(None, began))) + settings.deadline - now

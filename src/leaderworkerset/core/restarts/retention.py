@@ -14,7 +14,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Patch, Together
+from kuberuntime.plan import Action, Patch, identified_patch, together
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import GroupEnd
 
@@ -53,14 +53,14 @@ def finish(leader: JSONObject, end: GroupEnd) -> Patch:
 def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Keep those pods that are not kept yet; one that is being deleted already can get no finalizer."""
     added = [pod for pod in pods if not is_kept(pod) and not meta.is_deleting(pod)]
-    return _together([_patch(pod, {"finalizers": [FINALIZER]}) for pod in added])
+    return together(_patch(pod, {"finalizers": [FINALIZER]}) for pod in added)
 
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Let the pods of groups go: workers first, then leaders, which lose their marks, too."""
     leaders = [pod for pod in pods if groupname.is_over(pod)]
     workers = [pod for pod in pods if not groupname.is_over(pod)]
-    return (*_together([let_go(pod) for pod in workers]), *_together([let_go(pod) for pod in leaders]))
+    return (*together(map(let_go, workers)), *together(map(let_go, leaders)))
 
 
 def let_go(pod: JSONObject) -> Patch:
@@ -76,10 +76,5 @@ _FINISHED_FOR_KUEUE: Final = {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_I
 _WITHOUT: Final[JSONObject] = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
 
 
-def _together(patches: Sequence[Patch]) -> tuple[Action, ...]:
-    return (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
-
-
 def _patch(pod: JSONObject, metadata: JSONObject) -> Patch:
-    patch = {"metadata": {"uid": meta.uid(pod)} | metadata}
-    return Patch(resource=PODS, key=meta.key(pod), patch=patch, kind="strategic", if_present=True)
+    return identified_patch(PODS, pod, {"metadata": metadata}, kind="strategic", if_present=True)

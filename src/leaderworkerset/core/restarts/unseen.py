@@ -53,12 +53,12 @@ def lost(whole: str, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Seq
 
 def _last_state(name: str, statefulset: JSONObject, whole: str) -> JSONObject:
     """Return a worker of which is known that it ran, and was deleted after the group was whole."""
-    revision = meta.labels(statefulset).get(labels.TEMPLATE_REVISION_HASH)
+    revision = groupname.revision(statefulset)
     return {
         "metadata": {
             "name": name,
             "namespace": meta.namespace(statefulset),
-            "labels": {} if revision is None else {labels.TEMPLATE_REVISION_HASH: revision},
+            "labels": {labels.TEMPLATE_REVISION_HASH: revision} if revision else {},
             "deletionTimestamp": whole,
             "ownerReferences": [meta.controller_reference(statefulset)],
         },

@@ -5,11 +5,10 @@ from typing import Final
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.requests import only
-from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
@@ -121,7 +120,7 @@ def _steps(plan: Foreseen | None) -> list[Piece]:
 
 
 def _row(group: Group, leaders: JSONObject | None, found: RolloutProgress) -> Piece:
-    newest = meta.labels(leaders or {}).get(labels.TEMPLATE_REVISION_HASH, "")
+    newest = groupname.revision(leaders or {})
     is_new = bool(newest) and group.revision == newest
     match is_new, group.is_ready:
         case True, True:

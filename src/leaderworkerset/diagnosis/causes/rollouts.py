@@ -6,10 +6,10 @@ from typing import Final
 from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import inplace
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
-from leaderworkerset.core.leaderworkerset.revisions import find, key_of, owned
+from leaderworkerset.core.leaderworkerset.revisions import find, owned
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.diagnosis.causes.unattended import last_change, own
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
@@ -113,7 +113,9 @@ def stays_between_two_steps(observed: Observed) -> Finding | None:
     if deployment is None or not meta.is_observed(deployment) or not view.groups:
         return None
     counts = meta.status(deployment)
-    is_rolled = bool(counts.get("updatedReplicas")) or key_of(deployment) in {group.revision for group in view.groups}
+    is_rolled = bool(counts.get("updatedReplicas")) or groupname.revision(deployment) in {
+        group.revision for group in view.groups
+    }
     is_whole = counts.get("replicas") == counts.get("readyReplicas") == meta.spec(deployment).get("replicas", 1)
     age = observed.since(last_change(deployment))
     if is_rolled or not is_whole or age is None or age < STANDING:
@@ -181,7 +183,10 @@ def is_not_in_place(observed: Observed) -> Finding | None:
     view = observed.view
     if not view.is_updating or inplace.read(meta.annotations(view.object)) is not InPlace.ONLY:
         return None
-    known, key = owned(observed.get(CONTROLLER_REVISIONS), view.object), key_of(observed.leader_statefulset or {})
+    known, key = (
+        owned(observed.get(CONTROLLER_REVISIONS), view.object),
+        groupname.revision(observed.leader_statefulset or {}),
+    )
     held = [group for group in view.groups if group.is_ready and group.revision != key and group.index < view.desired]
     scheduled = "spec.scheduling" if meta.spec(view.object).get("scheduling") is not None else ""
     new = find(known, key)

@@ -264,7 +264,7 @@ def revision_is_missing(observed: Observed) -> Finding | None:
     if not observed.knows(resources.CONTROLLER_REVISIONS):
         return None
     known = {
-        revisions.key_of(one)
+        groupname.revision(one)
         for one in revisions.owned(observed.get(resources.CONTROLLER_REVISIONS), observed.view.object)
     }
     for group in observed.view.groups:

@@ -15,9 +15,9 @@ from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS, Resource
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.controllers import leaders
-from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import rollingupdate
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 pytestmark = pytest.mark.virtual_time
@@ -109,12 +109,12 @@ async def keys(cluster: Cluster) -> set[str]:
     """Return the keys of the revisions of the LeaderWorkerSet."""
     found = await cluster.client.list(CONTROLLER_REVISIONS, namespace=NAMESPACE, label_selector=f"{labels.NAME}=web")
     return {
-        revisions.key_of(one) for one in found.items if (meta.controller_of(one) or {})["kind"] == "LeaderWorkerSet"
+        groupname.revision(one) for one in found.items if (meta.controller_of(one) or {})["kind"] == "LeaderWorkerSet"
     }
 
 
 async def key_of_leaders(cluster: Cluster) -> str:
-    return revisions.key_of(await cluster.get(STATEFULSETS, "web"))
+    return groupname.revision(await cluster.get(STATEFULSETS, "web"))
 
 
 def group(uid: str, *, is_deleting: bool = False) -> GroupFacts:

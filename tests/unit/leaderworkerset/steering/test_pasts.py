@@ -6,7 +6,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.steering import pasts
 from leaderworkerset.steering.pasts import Entry
@@ -17,7 +17,7 @@ OLD = builders.leaderworkerset_object(image="app:1", size=1)
 
 
 def retired(revision: dict[str, Any]) -> dict[str, Any]:
-    key = revisions.key_of(revision)
+    key = groupname.revision(revision)
     moved = {"labels": {labels.HISTORY_OF: "web"}, "annotations": {labels.TEMPLATE_REVISION_HASH: key}}
     return revision | {"metadata": meta.metadata(revision) | moved}
 

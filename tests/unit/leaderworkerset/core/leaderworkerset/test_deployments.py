@@ -10,8 +10,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS
 from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, Together, flat
-from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders, revisions
+from leaderworkerset.api import groupname, labels, leaderworkerset
+from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
@@ -34,7 +34,7 @@ def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -
 
 def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fields: Any) -> ObservedLeaderWorkerSet:
     """Return what is observed of a set whose leaders, by letters, are of the Deployment's revision."""
-    key = "" if live is None else revisions.key_of(live)
+    key = "" if live is None else groupname.revision(live)
     pods = [builders.hash_leader(lws, letter, key=key) for letter in leaders]
     known: dict[str, Any] = {"revisions": [builders.revision(lws)], "has_shared_service": True} | fields
     if live is not None and "applied" not in known:

@@ -11,8 +11,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Delete, Patch, flat
-from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset import groupfacts, inplace, revisions
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.leaderworkerset import groupfacts, inplace
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -268,5 +268,5 @@ def test_groups_of_a_gang_scheduler_are_bound_to_objects_of_their_revision() -> 
 
 def test_a_value_that_is_not_allowed_is_none() -> None:
     assert inplace.read({WAY: "Always"}) is InPlace.OFF
-    assert revisions.key_of(rolling("O").leader_statefulset or {}) == KEY
+    assert groupname.revision(rolling("O").leader_statefulset or {}) == KEY
     assert meta.name(NEW) == "web"

@@ -7,7 +7,7 @@ from leaderworkerset.api.leaderworkerset import (
     SubGroupPolicy,
     SubGroupPolicyType,
 )
-from leaderworkerset.core.leaderworkerset import templates
+from leaderworkerset.core.leaderworkerset import statefulsets
 
 CLAIM = {
     "metadata": {"name": "data", "labels": {"a": "b"}, "annotations": {"c": "d"}},
@@ -31,7 +31,7 @@ def test_the_controllers_labels_and_annotations_win() -> None:
         "spec": {"containers": [{"name": "c", "unknown": 1}]},
     }
 
-    built = templates.build_pod_template(template, path="t", own_labels={"own": "y"}, own_annotations={"size": "2"})
+    built = statefulsets.build_pod_template(template, path="t", own_labels={"own": "y"}, own_annotations={"size": "2"})
 
     assert built == {
         "metadata": {"labels": {"own": "y", "mine": "1"}, "annotations": {"note": "n", "size": "2"}},
@@ -43,7 +43,7 @@ def test_a_plain_group_is_told_its_size() -> None:
     """Contract 1.5; an empty topology key is none."""
     live = {labels.EXCLUSIVE_TOPOLOGY: "", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "rack"}
 
-    assert templates.group_annotations(LeaderWorkerTemplate(size=4), live) == {labels.SIZE: "4"}
+    assert statefulsets.group_annotations(LeaderWorkerTemplate(size=4), live) == {labels.SIZE: "4"}
 
 
 def test_subgroups_and_topologies_are_passed_on() -> None:
@@ -51,7 +51,7 @@ def test_subgroups_and_topologies_are_passed_on() -> None:
     policy = SubGroupPolicy(sub_group_policy_type=SubGroupPolicyType.LEADER_EXCLUDED, sub_group_size=2)
     live = {labels.EXCLUSIVE_TOPOLOGY: "rack", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "host"}
 
-    assert templates.group_annotations(LeaderWorkerTemplate(size=5, sub_group_policy=policy), live) == {
+    assert statefulsets.group_annotations(LeaderWorkerTemplate(size=5, sub_group_policy=policy), live) == {
         labels.SIZE: "5",
         labels.EXCLUSIVE_TOPOLOGY: "rack",
         labels.SUBGROUP_POLICY_TYPE: "LeaderExcluded",
@@ -62,7 +62,7 @@ def test_subgroups_and_topologies_are_passed_on() -> None:
 
 def test_unset_fields_of_a_subgroup_policy_are_filled_or_left_out() -> None:
     """R-VAL-20 makes a size required; without admission nothing breaks."""
-    annotations = templates.group_annotations(LeaderWorkerTemplate(sub_group_policy=SubGroupPolicy()), {})
+    annotations = statefulsets.group_annotations(LeaderWorkerTemplate(sub_group_policy=SubGroupPolicy()), {})
 
     assert annotations == {labels.SIZE: "1", labels.SUBGROUP_POLICY_TYPE: "LeaderWorker"}
 
@@ -71,7 +71,7 @@ def test_claims_are_reduced_to_what_the_go_controller_passes_on() -> None:
     """R-LSTS-5."""
     bare = {"metadata": {"name": "bare"}, "spec": {}}
 
-    fields = templates.claim_fields(LeaderWorkerTemplate(volume_claim_templates=(CLAIM, bare)), "ns")
+    fields = statefulsets.claim_fields(LeaderWorkerTemplate(volume_claim_templates=(CLAIM, bare)), "ns")
 
     assert fields == {
         "volumeClaimTemplates": [
@@ -100,7 +100,7 @@ def test_both_retention_policies_are_sent_where_one_is_set() -> None:
     """R-LSTS-2: the unset one as the API server would fill it."""
     policy = PersistentVolumeClaimRetentionPolicy(when_scaled="Delete")
 
-    assert templates.claim_fields(LeaderWorkerTemplate(persistent_volume_claim_retention_policy=policy), "ns") == {
+    assert statefulsets.claim_fields(LeaderWorkerTemplate(persistent_volume_claim_retention_policy=policy), "ns") == {
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Delete"}
     }
-    assert templates.claim_fields(LeaderWorkerTemplate(), "ns") == {}
+    assert statefulsets.claim_fields(LeaderWorkerTemplate(), "ns") == {}

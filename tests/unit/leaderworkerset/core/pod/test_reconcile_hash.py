@@ -9,8 +9,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Patch, Plan
-from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies.policy import LiveGroup
 
@@ -177,4 +176,4 @@ def test_revisions_are_found_by_the_leaders_label() -> None:
 
     assert isinstance(create, Create)
     assert create.object["spec"]["template"]["spec"]["containers"][0]["image"] == "app:0"
-    assert revisions.key_of(create.object) == builders.key_of(older)
+    assert groupname.revision(create.object) == builders.key_of(older)
