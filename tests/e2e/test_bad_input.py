@@ -236,6 +236,6 @@ def test_the_last_lines_of_a_rank_that_dies_at_once_are_shown(shell: Shell, tmp_
     done = shell.lws("run", "-f", str(manifest), "--until", "done", "--max-failures", "1", code=1)
     assert done.stderr.splitlines()[-2:] == ["error: web/0/0 failed 2 times, last with exit code 3 (Error):", "  boom"]
     shown = done.stdout.splitlines().count("0/0 boom")
-    assert shown <= 3  # one more may fail while the command ends
+    assert shown <= (2 if restart == "None" else 3)  # a container waits 10 s then; a group may fail once more meanwhile
     assert shown >= 1 or restart != "None"  # the log of a pod that is made anew goes with it, its message stays
     shell.assert_nothing_is_left()
