@@ -87,3 +87,19 @@ def test_logs_and_exec_take_a_pod_of_the_deployment(place: Place) -> None:
     place.run("rollout", "status", "deployment/web", LIMIT)
     assert place.run("exec", "deployment/web", "--", "echo", "here").strip() == "here"
     assert place.shows("world", "logs", "deployment/web").split() == ["hello", "world"]
+
+
+def test_a_deployment_and_its_budget_are_made_without_a_manifest(place: Place) -> None:
+    made = ("create", "deployment", "idle", "--image=app:1", "--replicas=2", "--port=8080", "--", "sleep", "1000")
+    assert "created" in place.run(*made)
+    assert "successfully rolled out" in place.run("rollout", "status", "deployment/idle", LIMIT)
+    container = json.loads(place.run("get", "deployment", "idle", "-o", "json"))["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert [(one["name"], one["command"], one["ports"][0]["containerPort"]) for one in container] == [
+        ("app", ["sleep", "1000"], 8080)
+    ]
+    assert "created" in place.run("create", "poddisruptionbudget", "idle", "--selector=app=idle", "--min-available=50%")
+    assert place.run("get", "pdb", "idle", "-o", "jsonpath={.spec.minAvailable}") == "50%"
+    assert "created" in place.run("create", "deployment", "none", "--image=app:1", "--replicas=0")
+    assert place.run("get", "deployment", "none", "-o", "jsonpath={.spec.replicas}") == "0"

@@ -56,7 +56,6 @@ def test_output_is_seen_from_now_on_until_the_container_ends(talker: Place) -> N
     [
         (("attach", "-i", "talker"), "containers have no standard input here"),
         (("debug", "talker", "--image=x"), "the embedded cluster does not serve pods/ephemeralcontainers"),
-        (("create", "deployment", "x", "--image=y"), "accepted media types include: application/json"),
         (("get", "daemonsets"), 'the server doesn\'t have a resource type "daemonsets"'),
     ],
 )

@@ -53,6 +53,20 @@ MESSAGES: Final[dict[str, dict[int, Field]]] = {
         1: ("name", "string"), 2: ("protocol", "string"), 3: ("port", "int"), 4: ("targetPort", "int-or-string"),
         5: ("nodePort", "int"), 6: ("appProtocol", "string"),
     },
+    "Deployment": {1: ("metadata", "ObjectMeta"), 2: ("spec", "DeploymentSpec")},
+    "DeploymentSpec": {1: ("replicas", "int"), 2: ("selector", "LabelSelector"), 3: ("template", "PodTemplateSpec")},
+    "LabelSelector": {1: ("matchLabels", "map")},
+    "PodTemplateSpec": {1: ("metadata", "ObjectMeta"), 2: ("spec", "PodSpec")},
+    "PodSpec": {2: ("containers", "[]Container")},
+    "Container": {
+        1: ("name", "string"), 2: ("image", "string"), 3: ("command", "[]string"), 4: ("args", "[]string"),
+        6: ("ports", "[]ContainerPort"),
+    },
+    "ContainerPort": {1: ("name", "string"), 3: ("containerPort", "int"), 4: ("protocol", "string")},
+    "PodDisruptionBudget": {1: ("metadata", "ObjectMeta"), 2: ("spec", "PodDisruptionBudgetSpec")},
+    "PodDisruptionBudgetSpec": {
+        1: ("minAvailable", "int-or-string"), 2: ("selector", "LabelSelector"), 3: ("maxUnavailable", "int-or-string"),
+    },
     "PriorityClass": {
         1: ("metadata", "ObjectMeta"), 2: ("value", "int"), 3: ("globalDefault", "bool"), 4: ("description", "string"),
         5: ("preemptionPolicy", "string"),
@@ -82,11 +96,14 @@ MESSAGES: Final[dict[str, dict[int, Field]]] = {
 
 KINDS: Final = {
     ("v1", "Namespace"), ("v1", "ConfigMap"), ("v1", "Secret"), ("v1", "ServiceAccount"), ("v1", "Service"),
-    ("scheduling.k8s.io/v1", "PriorityClass"), ("policy/v1", "Eviction"), ("v1", "DeleteOptions"),
-    ("meta.k8s.io/v1", "DeleteOptions"), ("autoscaling/v2", "HorizontalPodAutoscaler"),
+    ("apps/v1", "Deployment"), ("scheduling.k8s.io/v1", "PriorityClass"), ("policy/v1", "PodDisruptionBudget"),
+    ("policy/v1", "Eviction"), ("v1", "DeleteOptions"), ("meta.k8s.io/v1", "DeleteOptions"),
+    ("autoscaling/v2", "HorizontalPodAutoscaler"),
 }  # fmt: skip
 
-KEPT_ZEROES: Final = {"gracePeriodSeconds", "orphanDependents", "immutable", "automountServiceAccountToken"}
+KEPT_ZEROES: Final = {
+    "replicas", "gracePeriodSeconds", "orphanDependents", "immutable", "automountServiceAccountToken",
+}  # fmt: skip
 """Fields whose zero Go writes only if it was set."""
 
 
