@@ -25,6 +25,9 @@ from leaderworkerset.views.wording import listed
 
 SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
 NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
+
+PROCESSES: Final = "processes://"
+"""The container runtime of the nodes of a cluster of this machine: they have the accelerators that they are told to have."""
 HOLDERS_NAMED: Final = 4
 
 
@@ -64,12 +67,24 @@ def short_of(wanted: str) -> Find:
                     if closed
                     else ()
                 ),
+                *simulating(observed, name),
                 f"add nodes with {name}, free some, or let the template of {observed.view.name} request less",
                 f"{observed.commands.lws} nodes",
             ),
         )
 
     return find
+
+
+def simulating(observed: Observed, name: str) -> tuple[str, ...]:
+    """Return how to simulate accelerators on a cluster of this machine, none of whose nodes has any."""
+    nodes = observed.nodes.values()
+    runtimes = (str((meta.status(node).get("nodeInfo") or {}).get("containerRuntimeVersion")) for node in nodes)
+    if name in NATIVE or not nodes or not all(runtime.startswith(PROCESSES) for runtime in runtimes):
+        return ()
+    if any(name in (meta.status(node).get("allocatable") or {}) for node in nodes):
+        return ()
+    return (f"simulate nodes with {name}: `lws run --nodes auto --gpus auto`, or `lws up --node-capacity {name}=8`",)
 
 
 def shortfall(observed: Observed, rank: Rank, name: str) -> str:

@@ -231,6 +231,25 @@ def test_a_shortfall_says_what_it_does_not_know() -> None:
     assert free.sentence.endswith("of the nodes that it may use, none has that much free")
 
 
+@pytest.mark.parametrize(
+    ("runtime", "allocatable", "simulates"),
+    [
+        ("processes://1", {}, True),
+        ("processes://1", {"example.com/gpu": "1"}, False),
+        ("containerd://2.1.0", {}, False),
+    ],
+)
+def test_nodes_of_this_machine_without_accelerators_may_be_told_to_have_some(
+    runtime: str, allocatable: dict[str, str], simulates: bool
+) -> None:
+    asks = {"containers": [{"resources": {"requests": {"example.com/gpu": "4"}}}]}
+    of_machine = node(allocatable=allocatable)
+    of_machine["status"]["nodeInfo"] = {"containerRuntimeVersion": runtime}
+    message = "0/1 nodes are available: 1 Insufficient example.com/gpu."
+    first = told(pending(message, spec=asks, objects={NODES: [of_machine]}, running=[])).steps[0]
+    assert first.startswith("simulate nodes with example.com/gpu: " if simulates else "add nodes with example.com/gpu")
+
+
 def test_a_taint_that_keeps_a_pod_from_what_is_free_is_named() -> None:
     asks = {"containers": [{"resources": {"requests": {"example.com/gpu": "4"}}}]}
     message = "0/2 nodes are available: 1 Insufficient example.com/gpu, 1 node(s) had untolerated taint(s)."
