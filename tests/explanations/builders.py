@@ -8,6 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
+from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.observation.surveying import bare
 from leaderworkerset.views.disaggregation import set_view
@@ -168,7 +169,7 @@ def recreated(
     *,
     due: float = -30,
     leader: str = "another",
-    state: str = labels.RECREATED,
+    state: str = RecreationState.RECREATED,
     failure: str = "deleted: NodeLost",
     **given: Any,
 ) -> Observed:

@@ -64,6 +64,7 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.api.progressnotes import render_hang
+from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.core.gang.volcano import VOLCANO
 from leaderworkerset.diagnosis.observed import Observed
@@ -320,7 +321,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
         ],
         due=-5,
         leader="web-0-uid",
-        state=labels.EXHAUSTED,
+        state=RecreationState.EXHAUSTED,
         failure="main: exit code 3 (Error)",
     ),
     "LWS-E076": observed(
@@ -334,7 +335,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
         [pod(metadata={"annotations": {labels.GROUP_ENDED: "DeadlineExceeded"}, "deletionTimestamp": ago(60)})],
         of=lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true", labels.COMPLETION_DEADLINE: "2h"}}),
     ),
-    "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=labels.WAITING),
+    "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=RecreationState.WAITING),
     "LWS-E081": recreated([placed()]),
     "LWS-E098": restarting_in_place(),
     "LWS-E082": observed(

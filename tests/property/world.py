@@ -16,7 +16,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
 from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, flat
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, recreationrecord
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import groupfacts
@@ -24,7 +24,6 @@ from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.pod import reconcile as of_pod
-from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.policy import LiveGroup
 from localkube.apiserver.patch import merge
 
@@ -108,7 +107,7 @@ class ModeledCluster:
             statefulsets=self.all(STATEFULSETS, name=name, group_index=index),
             revisions=self.all(CONTROLLER_REVISIONS, name=name),
             has_service=self.get(SERVICES, meta.name(leader)) is not None,
-            record=self.get(CONTROLLER_REVISIONS, recreation.record_name(leader)),
+            record=self.get(CONTROLLER_REVISIONS, recreationrecord.name_of(leader)),
         )
         return kept.checked(of_pod.reconcile)(observed)
 

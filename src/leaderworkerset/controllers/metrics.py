@@ -36,17 +36,16 @@ from kuberuntime.cache.informer import Change, Informer, Store
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
-from leaderworkerset.api import groupname
+from leaderworkerset.api import groupname, recreationrecord
 from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS, MOVE_IN_PROGRESS
+from leaderworkerset.api.recreationrecord import SUFFIX, Recreation, RecreationState
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import Meter
 from leaderworkerset.controllers.maintenancenodes import MaintenanceNodes
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
-from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.failures import has_failed
-from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, Recreation, RecreationState
 
 READY_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
 
@@ -194,8 +193,8 @@ class RecreationCollector(Collector):
 
     def _current(self, record: JSONObject) -> Recreation | None:
         """Read the record of an existing group of its current revision; a wait must be that of its current leader."""
-        found = recreation.read(record)
-        leader = self._pods.get(ObjectKey(meta.namespace(record), meta.name(record).removesuffix(RECORD_SUFFIX)))
+        found = recreationrecord.read(record)
+        leader = self._pods.get(ObjectKey(meta.namespace(record), meta.name(record).removesuffix(SUFFIX)))
         if found is None or leader is None:
             return None
         if groupname.revision(leader) != found.revision:

@@ -20,7 +20,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
-from leaderworkerset.api import groupname, labels, runsettings
+from leaderworkerset.api import groupname, labels, recreationrecord, runsettings
 from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
@@ -28,7 +28,7 @@ from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.pod.reconcile import reconcile, wants_lost_nodes, wants_node
-from leaderworkerset.core.policies import delegation, recreation
+from leaderworkerset.core.policies import delegation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
@@ -146,7 +146,7 @@ class PodDriver(Driver):
 
     def _find_record(self, leader: JSONObject) -> JSONObject | None:
         """Return the record of the group's last recreation, otherwise that of the group that its leader replaces."""
-        names = (recreation.record_name(leader), recreation.replaced_record_name(leader))
+        names = (recreationrecord.name_of(leader), recreationrecord.name_of_replaced(leader))
         found = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
         return next((record for record in found if record is not None), None)
 

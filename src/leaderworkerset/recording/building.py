@@ -6,9 +6,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from kuberuntime.objects import decimals, meta, podstate, timestamps
+from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname, labels, recreationrecord
+from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
 from leaderworkerset.core.restarts import failure
 from leaderworkerset.recording import episode
@@ -21,7 +22,7 @@ from leaderworkerset.views.masking import Mask
 Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
 """The end of each kept run's log, the oldest first, by the pod's UID and the container's name."""
 
-OUTCOMES: Final = {labels.WAITING: Outcome.FAILED, labels.EXHAUSTED: Outcome.EXHAUSTED}
+OUTCOMES: Final = {RecreationState.WAITING: Outcome.FAILED, RecreationState.EXHAUSTED: Outcome.EXHAUSTED}
 """What the state of a record says of the group; any other state is a recreation."""
 
 
@@ -44,8 +45,8 @@ def build(found: Traces, mask: Mask) -> Episode:
     if some is None:
         raise ValueError("no pod of an episode has the labels of a group")
     ranks = tuple(sorted(_ranks(found, mask), key=lambda one: (one.rank, one.pod)))
-    told = meta.annotations(found.record or {})
-    failed_pod = told.get(labels.FAILED_POD, "")
+    told = recreationrecord.read(found.record)
+    failed_pod = told.failure.pod if told else ""
     first = episode.first_failed(ranks, failed_pod)
     failed_pod = failed_pod or next((one.pod for one in ranks if one.rank == first), "")
     failed = next((pod for pod in found.pods if meta.name(pod) == failed_pod), {})
@@ -53,13 +54,13 @@ def build(found: Traces, mask: Mask) -> Episode:
         namespace=meta.namespace(some),
         lws=meta.labels(some)[labels.NAME],
         group=str(name_of(groupname.label(some))),
-        outcome=OUTCOMES.get(told.get(labels.RECREATION_STATE, ""), Outcome.RECREATED) if told else Outcome.FAILED,
+        outcome=OUTCOMES.get(told.state, Outcome.RECREATED) if told else Outcome.FAILED,
         time=timestamps.render(found.now),
         first_rank=first,
         failed_pod=failed_pod,
-        failure=mask.text(told.get(labels.FAILURE) or (failure.describe(failed).what if failed else "")),
-        recreations=decimals.natural(told.get(labels.RECREATIONS, "")) or 0,
-        recreate_after=told.get(labels.RECREATE_AFTER, ""),
+        failure=mask.text((told and told.failure.what) or (failure.describe(failed).what if failed else "")),
+        recreations=told.count if told else 0,
+        recreate_after=told.due.isoformat() if told else "",
         revision=_revision(found, mask),
         ranks=ranks,
         events=tuple(_events(found, mask)),

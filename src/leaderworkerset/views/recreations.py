@@ -7,7 +7,8 @@ from typing import Final
 
 from kuberuntime.objects import decimals, meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname, labels, restartnotes
+from leaderworkerset.api import groupname, labels, recreationrecord, restartnotes
+from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Recreations, View
 from leaderworkerset.views.wording import counted, duration
@@ -23,29 +24,21 @@ RECORDED: Final = re.compile(
 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     """Read the record of a group that `leader` leads; None if it is unreadable, or of another revision."""
-    found = meta.annotations(record)
+    found = recreationrecord.read(record)
     revision = groupname.revision(leader) if leader else ""
-    if revision and revision != found.get(labels.TEMPLATE_REVISION_HASH):
+    if found is None or (revision and revision != found.revision):
         return None
-    try:
-        due = datetime.fromisoformat(found[labels.RECREATE_AFTER])
-    except (KeyError, ValueError):
-        return None
-    count = decimals.natural(found.get(labels.RECREATIONS, ""))
-    if due.tzinfo is None or count is None:
-        return None
-    condemned = leader is not None and meta.uid(leader) == found.get(labels.RECREATED_LEADER)
+    condemned = leader is not None and meta.uid(leader) == found.leader
     stays = condemned and leader is not None and (groupname.is_exhausted(leader) or not meta.is_deleting(leader))
-    state = found.get(labels.RECREATION_STATE)
-    if state in (labels.WAITING, labels.EXHAUSTED) and not stays:
+    if found.state is not RecreationState.RECREATED and not stays:
         return None  # the leader was replaced otherwise: that recreation did not take place
     return Recreations(
-        count=count,
-        failed_pod=found.get(labels.FAILED_POD, ""),
-        due=due,
-        is_waiting=stays and state != labels.EXHAUSTED,
-        is_exhausted=stays and state == labels.EXHAUSTED,
-        failure=found.get(labels.FAILURE, ""),
+        count=found.count,
+        failed_pod=found.failure.pod,
+        due=found.due,
+        is_waiting=stays and found.state is not RecreationState.EXHAUSTED,
+        is_exhausted=stays and found.state is RecreationState.EXHAUSTED,
+        failure=found.failure.what,
     )
 
 

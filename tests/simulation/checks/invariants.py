@@ -52,9 +52,9 @@ from kuberuntime.objects.resources import (
     STATEFULSETS,
 )
 from leaderworkerset.api import groupname, labels, restartnotes
+from leaderworkerset.api.recreationrecord import SUFFIX
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import groupfacts
-from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 from localkube.apiserver.storage.store import Change, Store
 
 STORM: Final = 4
@@ -296,7 +296,7 @@ class Invariants:
         if response.status < 300 and pending is not None:
             self._note_recreation(*pending)
         if request.method == "PATCH" and response.status < 300:
-            self._recorded.add(target.name.removesuffix(RECORD_SUFFIX))
+            self._recorded.add(target.name.removesuffix(SUFFIX))
             answer = msgspec.json.decode(response.body)
             if FOREIGN in meta.annotations(answer):
                 self._violate(f"{actor} took over {target}, which is not ours")

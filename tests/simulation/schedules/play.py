@@ -19,8 +19,8 @@ from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
+from leaderworkerset.api.recreationrecord import SUFFIX
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 
 NAME: Final = "web"
 KEY: Final = ObjectKey(NAMESPACE, NAME)
@@ -49,7 +49,7 @@ class Play:
 
     def lost(self, leader: str, since: float) -> int:
         """Return how many writes of managers about a leader and the record of its recreations failed since then."""
-        about = (f"/pods/{leader}", f"/controllerrevisions/{leader}{RECORD_SUFFIX}")
+        about = (f"/pods/{leader}", f"/controllerrevisions/{leader}{SUFFIX}")
         lost = [(at, path) for wire in self.wires() for at, path in wire.lost]
         return sum(at >= since and path.endswith(about) for at, path in lost)
 

@@ -30,11 +30,11 @@ from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Event, Patch, identified_patch, together
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.policies import formernodes, recreation
+from leaderworkerset.core.policies import formernodes
 from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 from leaderworkerset.core.policies.replacement import GATED_COST
 
@@ -94,7 +94,7 @@ def decide(
     taken = {group.replaces for group in groups if not group.is_deleting} | set(named.values())
     others = chain(free, _recorded(records, key, groups))
     followed = (name for name in others if name not in taken)
-    recorded = {recreation.leader_of(one): one for one in records}
+    recorded = {recreationrecord.leader_of(one): one for one in records}
     for leader in turn.ahead:
         replaced = _replaces(leader) or next(followed, "")
         patches.append(admit(obj, leader, replaced, formernodes.of(obj, recorded.get(replaced))))
@@ -139,9 +139,9 @@ def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupF
     """Yield the leaders of this revision that were recreated and are gone, the last one first."""
     known = {group.leader for group in groups if not group.is_deleting}
     found = [
-        (read.due, recreation.leader_of(one))
+        (read.due, recreationrecord.leader_of(one))
         for one in records
-        if (read := recreation.read(one)) and read.revision == key
+        if (read := recreationrecord.read(one)) and read.revision == key
     ]
     yield from (leader for _, leader in sorted(found, reverse=True) if leader not in known)
 

@@ -20,11 +20,10 @@ from msgspec import Struct
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.core.leaderworkerset import rollingupdate
 from leaderworkerset.core.leaderworkerset.decision import SetFacts
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.restarts import retention
 from leaderworkerset.core.restarts.counts import Counts, Key
 
@@ -55,7 +54,7 @@ def sort_out(facts: SetFacts) -> Leftovers:
 def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterable[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders of groups that a user lets try again: one, or all since the text of the annotation changed."""
     resumed = meta.annotations(obj).get(labels.RESUME_GROUP_RESTARTS, "")
-    known = {found.leader: found.resumed for record in records if (found := recreation.read(record))}
+    known = {found.leader: found.resumed for record in records if (found := recreationrecord.read(record))}
     for leader in exhausted:
         if retention.is_recovered(leader) or known.get(meta.uid(leader), resumed) != resumed:
             yield leader
@@ -136,7 +135,7 @@ def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], 
     return [
         record
         for record in records
-        if recreation.leader_of(record) not in leaders
+        if recreationrecord.leader_of(record) not in leaders
         and (index := decimals.natural(groupname.label(record))) is not None
         and index >= replicas
     ]
@@ -145,4 +144,4 @@ def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], 
 def unfollowed(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[JSONObject]:
     """Return the records of groups with random keys that are gone, and that no leader replaces."""
     needed = leaders.keys() | {group.replaces for group in leaders.values()}
-    return [record for record in records if recreation.leader_of(record) not in needed]
+    return [record for record in records if recreationrecord.leader_of(record) not in needed]

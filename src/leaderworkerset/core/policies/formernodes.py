@@ -22,7 +22,7 @@ from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from kuberuntime.plan import Apply
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.core.policies import failures, recreation, replacement
 from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.failures import Members
@@ -77,11 +77,11 @@ def of(obj: JSONObject, record: JSONObject | None) -> Places:
     if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
         return NOWHERE
     found = _read(meta.annotations(record))
-    last = recreation.read(record)
+    last = recreationrecord.read(record)
     is_last = last is not None and last.leader == meta.annotations(record).get(labels.FORMER_LEADER)
     if last is None or not is_last or last.count < BLAMED_FROM:
         return found
-    rank = _rank_of(last.failure.pod, recreation.leader_of(record))
+    rank = _rank_of(last.failure.pod, recreationrecord.leader_of(record))
     return Places(found.nodes, found.nodes[rank] if rank is not None and rank < len(found.nodes) else "")
 
 

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.plan import Action, Apply, Delete, Event, guarded_delete
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.api.recreationrecord import Recreation, RecreationState
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
-from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts import counts, failure, retention
 from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import in_brackets
@@ -33,7 +33,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
     if not failures.is_active(group.lws):
         return PolicyDecision()
     is_own = group.record is None or not meta.is_of_predecessor(group.record, group.obj)
-    previous = recreation.read(group.record if is_own else None)
+    previous = recreationrecord.read(group.record if is_own else None)
     if previous is not None and previous.leader == meta.uid(group.leader):
         return _continue(group, previous)
     members, tolerated = Members(group.leader, group.pods, group.gone, group.statefulsets), group.restarts.in_place
@@ -136,7 +136,7 @@ def _terminate(group: LiveGroup) -> Delete:
 def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
     """Delete the record of the group that this one replaced: its own record continues it."""
     record = group.record
-    if record is None or meta.name(record) == recreation.record_name(group.leader):
+    if record is None or meta.name(record) == recreationrecord.name_of(group.leader):
         return ()
     return (guarded_delete(CONTROLLER_REVISIONS, record),)
 
@@ -145,7 +145,7 @@ def _continue(group: LiveGroup, known: Recreation) -> PolicyDecision:
     """Carry out what is recorded for this leader, once it is due."""
     settings = group.limited
     if known.resumed != settings.resumed:
-        return _carry_out(group, known, known.again(settings, group.now))
+        return _carry_out(group, known, recreation.again(known, settings, group.now))
     if known.state is RecreationState.WAITING and settings.is_spent(_used(group)):
         left = replace(known, state=RecreationState.EXHAUSTED)
         return PolicyDecision(
@@ -156,7 +156,7 @@ def _continue(group: LiveGroup, known: Recreation) -> PolicyDecision:
     wait = _wait(group, known)
     if wait is not None:
         return PolicyDecision(holds=_holds(known), requeue_after=wait)
-    return _carry_out(group, known, known.carried_out(settings, _used(group)))
+    return _carry_out(group, known, recreation.carry_out(known, settings, _used(group)))
 
 
 def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDecision:

@@ -17,9 +17,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Event, Patch, identified_patch, together
 from leaderworkerset.api import labels, restartnotes
+from leaderworkerset.api.recreationrecord import Failure
 from leaderworkerset.api.restartnotes import RestartNote
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.restarts.failure import Failure
 
 
 class Toleration(Struct, frozen=True):

@@ -8,29 +8,16 @@ message, which with `terminationMessagePolicy: FallbackToLogsOnError` is the end
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec import Struct
-
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels, progressnotes, runsettings
+from leaderworkerset.api.recreationrecord import Failure
 
 LONGEST_MESSAGE: Final = 400
 """The maximum characters of the quoted line of a termination message; an event holds 1024 with the text around them."""
 
 DISRUPTION: Final = "DisruptionTarget"
 """The condition that says why a pod is deleted."""
-
-
-UNKNOWN: Final = UID("")
-
-
-class Failure(Struct, frozen=True, kw_only=True):
-    """The failure of a pod; `what` says what happened, empty if nothing is known."""
-
-    pod: str
-    uid: UID = UNKNOWN
-    restarts: int = 0
-    what: str = ""
 
 
 def describe(pod: JSONObject) -> Failure:

@@ -8,6 +8,7 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.recording import episode
 from leaderworkerset.recording.building import Traces, build
 from leaderworkerset.recording.episode import Outcome
@@ -80,9 +81,9 @@ def test_a_failed_pod_without_a_known_end_is_the_first_and_without_any_none_is()
 @pytest.mark.parametrize(
     ("state", "outcome"),
     [
-        (labels.WAITING, Outcome.FAILED),
-        (labels.EXHAUSTED, Outcome.EXHAUSTED),
-        (labels.RECREATED, Outcome.RECREATED),
+        (RecreationState.WAITING, Outcome.FAILED),
+        (RecreationState.EXHAUSTED, Outcome.EXHAUSTED),
+        (RecreationState.RECREATED, Outcome.RECREATED),
         (None, Outcome.RECREATED),
         ("strange", Outcome.RECREATED),
     ],

@@ -16,7 +16,8 @@ from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CUSTOM_RESOURCE_DEFINITIONS, PODS, SECRETS
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, recreationrecord
+from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.recording import logsource, recorder, store
@@ -70,10 +71,13 @@ class House:
         patch = {"status": {"containerStatuses": [status | {"ready": False}]}}
         await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
 
-    async def condemn(self, leader: JSONObject, state: str, count: int = 1) -> None:
+    async def condemn(self, leader: JSONObject, state: RecreationState, count: int = 1) -> None:
         """Write the record of a recreation."""
-        told = {labels.RECREATED_LEADER: meta.uid(leader), labels.RECREATION_STATE: state}
-        told |= {labels.FAILED_POD: "web-0-1", labels.FAILURE: "app: exit code 3", labels.RECREATIONS: str(count)}
+        failure = Failure(pod="web-0-1", what="app: exit code 3")
+        made = Recreation(
+            leader=meta.uid(leader), revision="", count=count, due=builders.NOW, failure=failure, state=state
+        )
+        told = dict(recreationrecord.write(made))
         own = {"name": "web-0-recreations", "namespace": "default", "annotations": told}
         record = {
             "metadata": own | {"labels": {labels.NAME: "web", labels.GROUP_INDEX: "0"}},
@@ -120,7 +124,7 @@ async def test_a_recreation_that_is_recorded_after_the_leader_is_gone_is_an_epis
             (seen,) = await house.until(bool)
             assert (seen.outcome, seen.first_rank, seen.failed_pod) == (Outcome.FAILED, 1, "web-0-1")
             await house.remove(worker, leader)
-            await house.condemn(leader, labels.RECREATED)
+            await house.condemn(leader, RecreationState.RECREATED)
             (done,) = await house.until(lambda found: found[0].outcome is Outcome.RECREATED)
             assert (done.number, done.time, done.recreations) == (1, seen.time, 1)
             assert [rank.pod for rank in done.ranks] == ["web-0", "web-0-1"]
@@ -139,8 +143,8 @@ async def test_a_recreation_whose_record_the_next_one_writes_over_at_once_is_an_
             leader, worker = await house.make_pod(0), await house.make_pod(1)
             await house.fail(worker)
             await house.remove(worker, leader)
-            await house.condemn(leader, labels.RECREATED)
-            await house.condemn(await house.make_pod(0), labels.WAITING, count=2)
+            await house.condemn(leader, RecreationState.RECREATED)
+            await house.condemn(await house.make_pod(0), RecreationState.WAITING, count=2)
             first, second = await house.until(lambda found: len(found) == 2)
             assert (first.outcome, first.recreations) == (Outcome.RECREATED, 1)
             assert (second.outcome, second.recreations) == (Outcome.FAILED, 2)
@@ -153,7 +157,7 @@ async def test_a_group_that_ends_without_a_failure_is_no_episode(tmp_path: Path)
             leader, worker = await house.make_pod(0), await house.make_pod(1)
             await house.remove(worker, leader)
             leader = await house.make_pod(0)
-            await house.condemn(leader, labels.WAITING)
+            await house.condemn(leader, RecreationState.WAITING)
             (only,) = await house.until(bool)
             assert (only.outcome, only.number) == (Outcome.FAILED, 1)
 
@@ -178,11 +182,11 @@ async def test_what_an_earlier_process_recorded_is_not_written_again_without_its
         await house.make_set()
         async with house.recording():
             leader = await house.make_pod(0)
-            await house.condemn(leader, labels.EXHAUSTED)
+            await house.condemn(leader, RecreationState.EXHAUSTED)
             before = await house.until(bool)
         house.asked.clear()
         async with house.recording():
-            await house.condemn(leader, labels.EXHAUSTED, count=2)
+            await house.condemn(leader, RecreationState.EXHAUSTED, count=2)
             other = {"metadata": {"name": "web-1", "namespace": "default", "labels": {}}}
             other["metadata"]["labels"] = {labels.NAME: "web", labels.GROUP_INDEX: "1", labels.WORKER_INDEX: "0"}
             spec = {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}

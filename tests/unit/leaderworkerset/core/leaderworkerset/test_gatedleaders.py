@@ -10,11 +10,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Patch, Together
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.recreationrecord import Failure, Recreation
 from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.policies import recreation
-from leaderworkerset.core.policies.recreation import Recreation
-from leaderworkerset.core.restarts.failure import Failure
 
 LWS = builders.hash_object(replicas=4)
 KEY = builders.key_of(LWS)

@@ -11,6 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Delete, Patch, Plan, PutStatus, Together, flat
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders, leftovers, revisions
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, SetFacts
@@ -19,9 +20,7 @@ from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION, decide, reconcile
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.gang import NO_GANG
-from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts.counts import Key
-from leaderworkerset.core.restarts.failure import Failure
 
 LWS = builders.leaderworkerset_object(replicas=3)
 HASH = builders.hash_object(replicas=3)

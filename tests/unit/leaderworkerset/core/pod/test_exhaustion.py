@@ -11,12 +11,11 @@ from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Apply, Delete, Patch, Plan, Together
 from leaderworkerset.api import labels
+from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.policies.recreation import Recreation, RecreationState
-from leaderworkerset.core.restarts.failure import Failure
 from leaderworkerset.core.restarts.settings import RestartSettings
 
 FINALIZER = labels.GROUP_RESTART_BUDGET_CLEANUP

@@ -10,13 +10,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Emit, Event, OneOfMany, Plan
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.recreationrecord import Recreation, RecreationState
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.pod.reconcile import reconcile, wants_node
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts.failure import describe
 
 LWS = builders.leaderworkerset_object()

@@ -18,10 +18,10 @@ from tests.unit.leaderworkerset.core.pod.test_reconcile import (
 
 from kuberuntime.plan import Create, Delete, Event, Plan
 from leaderworkerset.api import labels
+from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.pod.reconcile import reconcile, wants_lost_nodes
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.policies.recreation import RecreationState
 from leaderworkerset.core.restarts.settings import RestartSettings
 
 

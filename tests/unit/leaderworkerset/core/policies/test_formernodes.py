@@ -10,7 +10,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Patch
-from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api import labels, leaderworkerset, recreationrecord
+from leaderworkerset.api.recreationrecord import Failure, Recreation
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import budget, statefulsets
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
@@ -18,8 +19,6 @@ from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies import formernodes, recreation
 from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 from leaderworkerset.core.policies.policy import LiveGroup, Member
-from leaderworkerset.core.policies.recreation import Recreation
-from leaderworkerset.core.restarts.failure import Failure
 
 STAYS = {"annotations": {labels.STAY_ON_NODES: "Preferred"}}
 LWS = builders.leaderworkerset_object(metadata=STAYS)
@@ -62,8 +61,8 @@ def test_the_nodes_are_recorded_once_all_pods_have_one() -> None:
     assert (action.resource, action.manager) == (CONTROLLER_REVISIONS, "lws-places")
     noted = {labels.FORMER_NODES: "a,b", labels.FORMER_LEADER: "uid-of-web-0"}
     assert meta.annotations(action.object) == noted
-    assert meta.name(action.object) == recreation.record_name(LEADER)
-    assert recreation.read(action.object) is None
+    assert meta.name(action.object) == recreationrecord.name_of(LEADER)
+    assert recreationrecord.read(action.object) is None
     assert applied(group(WORKER, record=action.object)) == []
 
 

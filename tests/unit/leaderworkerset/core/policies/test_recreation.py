@@ -11,10 +11,9 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, recreationrecord
+from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.core.policies import recreation
-from leaderworkerset.core.policies.recreation import Recreation, RecreationState
-from leaderworkerset.core.restarts.failure import Failure
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 LWS = builders.leaderworkerset_object()
@@ -68,7 +67,7 @@ def test_a_group_that_has_used_its_restarts_is_given_up() -> None:
     assert following(None, 0, RestartSettings(max_restarts=0)).state is RecreationState.EXHAUSTED
     last = following(None, 0, settings, used=1)
     assert (last.state, last.used) == (RecreationState.RECREATED, 2)
-    assert recreation.read(recreation.build(LWS, LEADER, last)) == last
+    assert recreationrecord.read(recreation.build(LWS, LEADER, last)) == last
     assert following(FIRST, 30, settings, used=1).used is None
     assert following(None, 0, used=7).used is None
 
@@ -107,7 +106,7 @@ def test_a_record_is_read_as_it_was_built() -> None:
 
     record = recreation.build(LWS, LEADER, second)
 
-    assert recreation.read(record) == second
+    assert recreationrecord.read(record) == second
     assert record == {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
@@ -137,7 +136,7 @@ def test_a_record_is_read_as_it_was_built() -> None:
 def test_a_leader_with_a_random_key_continues_the_record_of_the_one_that_it_replaces() -> None:
     leader = builders.hash_leader(builders.hash_object(), replaces="web-7d9f8b6c4-bbbbb")
 
-    assert recreation.replaced_record_name(leader) == "web-7d9f8b6c4-bbbbb-recreations"
+    assert recreationrecord.name_of_replaced(leader) == "web-7d9f8b6c4-bbbbb-recreations"
 
 
 RECORD = recreation.build(LWS, LEADER, FIRST)
@@ -159,7 +158,7 @@ def with_annotations(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_a_record_that_cannot_be_read_is_as_good_as_none(record: dict[str, Any] | None) -> None:
-    assert recreation.read(record) is None
+    assert recreationrecord.read(record) is None
 
 
 def test_a_record_of_an_earlier_version_is_one_that_was_carried_out() -> None:
@@ -168,8 +167,8 @@ def test_a_record_of_an_earlier_version_is_one_that_was_carried_out() -> None:
     annotations = {key: text for key, text in meta.annotations(RECORD).items() if key not in names}
     record = RECORD | {"metadata": RECORD["metadata"] | {"annotations": annotations}}
 
-    assert recreation.read(record) == replace(FIRST, failure=Failure(pod="web-0-1"))
-    assert recreation.read(with_annotations(**{"recreation-state": "elsewhere"})) == FIRST
+    assert recreationrecord.read(record) == replace(FIRST, failure=Failure(pod="web-0-1"))
+    assert recreationrecord.read(with_annotations(**{"recreation-state": "elsewhere"})) == FIRST
 
 
 def test_a_time_that_a_clock_which_was_ahead_recorded_is_not_waited_for() -> None:

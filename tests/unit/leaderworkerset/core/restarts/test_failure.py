@@ -7,8 +7,9 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.recreationrecord import Failure
 from leaderworkerset.core.restarts import failure
-from leaderworkerset.core.restarts.failure import LONGEST_MESSAGE, Failure
+from leaderworkerset.core.restarts.failure import LONGEST_MESSAGE
 
 LEADER = builders.leader_pod(builders.leaderworkerset_object())
 WORKER = builders.worker_pod(LEADER)

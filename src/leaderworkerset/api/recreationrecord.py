@@ -1,0 +1,121 @@
+"""The record of a group's last recreation: what it holds, and how it is read and written (docs/adr/0003). Pure.
+
+It is a ControllerRevision without revision key, so that it is not treated as a revision, and is named after the leader
+pod. Its content is in annotations. Whoever may write ControllerRevisions may write it: one that cannot be read counts as
+absent.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.api import labels
+
+SUFFIX: Final = "-recreations"
+"""The suffix of a record's name, after the name of the leader pod."""
+
+UNKNOWN: Final = UID("")
+
+
+class RecreationState(StrEnum):
+    """The progress of a recreation; it becomes `RECREATED` before the leader is deleted, so that the deletion is counted."""
+
+    WAITING = "waiting"
+    RECREATED = "recreated"
+    EXHAUSTED = "exhausted"
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """The failure of a pod; `what` says what happened, empty if nothing is known."""
+
+    pod: str
+    uid: UID = UNKNOWN
+    restarts: int = 0
+    what: str = ""
+
+
+class Recreation(Struct, frozen=True, kw_only=True):
+    """One recreation of a group: its leader and revision, its number in a row, its earliest time, and the failure.
+
+    `resumed` is the text of the settings when it was decided, `used` the restarts that the group has used with this one;
+    None as long as it is not due, and where they are not counted.
+    """
+
+    leader: UID
+    revision: str
+    count: int
+    due: datetime
+    failure: Failure
+    state: RecreationState = RecreationState.RECREATED
+    resumed: str = ""
+    used: int | None = None
+
+
+def name_of(leader: JSONObject) -> str:
+    """Return the name of the record of the group with this leader."""
+    return f"{meta.name(leader)}{SUFFIX}"
+
+
+def name_of_replaced(leader: JSONObject) -> str:
+    """Return the name of the record of the group that the leader's replaces; of none if it replaces none."""
+    return f"{meta.annotations(leader).get(labels.REPLACES, '')}{SUFFIX}"
+
+
+def leader_of(record: JSONObject) -> str:
+    """Return the name of the leader pod that a record is named after."""
+    return meta.name(record).removesuffix(SUFFIX)
+
+
+def read(record: JSONObject | None) -> Recreation | None:
+    """Read a record; None for one that is unreadable or absent."""
+    found = {} if record is None else meta.annotations(record)
+    try:
+        due = datetime.fromisoformat(found[labels.RECREATE_AFTER])
+    except (KeyError, ValueError):
+        return None
+    count = decimals.natural(found.get(labels.RECREATIONS, ""))
+    if due.tzinfo is None or count is None:
+        return None
+    return Recreation(
+        leader=UID(found.get(labels.RECREATED_LEADER, "")),
+        revision=found.get(labels.TEMPLATE_REVISION_HASH, ""),
+        count=count,
+        due=due,
+        failure=Failure(
+            pod=found.get(labels.FAILED_POD, ""),
+            uid=UID(found.get(labels.FAILED_POD_UID, "")),
+            restarts=decimals.natural(found.get(labels.FAILED_POD_RESTARTS, "")) or 0,
+            what=found.get(labels.FAILURE, ""),
+        ),
+        state=_state(found.get(labels.RECREATION_STATE, "")),
+        resumed=found.get(labels.RESUMED, ""),
+        used=decimals.natural(found.get(labels.RESTARTS_USED, "")),
+    )
+
+
+def write(recreation: Recreation) -> Mapping[str, str]:
+    """Return the annotations of a record."""
+    annotations = {
+        labels.RECREATIONS: str(recreation.count),
+        labels.RECREATED_LEADER: recreation.leader,
+        labels.TEMPLATE_REVISION_HASH: recreation.revision,
+        labels.RECREATE_AFTER: recreation.due.isoformat(),
+        labels.RECREATION_STATE: recreation.state.value,
+        labels.FAILED_POD: recreation.failure.pod,
+        labels.FAILED_POD_UID: recreation.failure.uid,
+        labels.FAILED_POD_RESTARTS: str(recreation.failure.restarts),
+        labels.FAILURE: recreation.failure.what,
+        labels.RESUMED: recreation.resumed,
+    }
+    used = {} if recreation.used is None else {labels.RESTARTS_USED: str(recreation.used)}
+    return annotations | used
+
+
+def _state(text: str) -> RecreationState:
+    """Read a state; a record without one is from a version that had no other."""
+    return RecreationState(text) if text in tuple(RecreationState) else RecreationState.RECREATED
