@@ -10,6 +10,7 @@ import pytest
 from tests.explanations.builders import NOW, conditions, lws, node, placed, pod, ready
 from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import failure
+from tests.unit.setclock import SetClock
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
@@ -34,16 +35,6 @@ from leaderworkerset.views.selection import Selection
 
 AVAILABLE = {"conditions": conditions(Available="True"), "readyReplicas": 1, "updatedReplicas": 1}
 SHORT = {"type": "PodScheduled", "status": "False", "message": "0/9 nodes are available: 9 Insufficient cpu."}
-
-
-class FixedClock:
-    """Says the time of the situations."""
-
-    def now(self) -> Any:
-        return NOW
-
-    def monotonic(self) -> float:
-        return 0.0
 
 
 @dataclass
@@ -82,7 +73,7 @@ def observe(server: Server, of: JSONObject | None = None, target: Selection | No
     members = server.lists[PODS.path("prod")]
     assert not isinstance(members, int)
     read = lists.Lists(Client(server))
-    return run(diagnosing.observe_view(read, view(of or lws(), members), target or Selection("web"), FixedClock()))
+    return run(diagnosing.observe_view(read, view(of or lws(), members), target or Selection("web"), SetClock(NOW)))
 
 
 def test_of_what_is_healthy_nothing_more_is_read() -> None:

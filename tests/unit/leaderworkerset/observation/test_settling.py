@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from tests.explanations.builders import conditions, event, of_set, part
+from tests.explanations.builders import NOW, conditions, event, of_set, part
 from tests.simulation.virtualtime import run
-from tests.unit.leaderworkerset.observation.test_diagnosing import FixedClock
 from tests.unit.leaderworkerset.observation.test_surveying import Server, named
+from tests.unit.setclock import SetClock
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
@@ -45,7 +45,7 @@ def a_set(
 
 def told(server: Server, sets: Sequence[SetView], namespace: str = "") -> list[Diagnosis]:
     async def scenario() -> list[Diagnosis]:
-        return await surveying.diagnose_sets(Lists(Client(server)), sets, namespace, Commands(), FixedClock())
+        return await surveying.diagnose_sets(Lists(Client(server)), sets, namespace, Commands(), SetClock(NOW))
 
     return run(scenario())
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.explanations.builders import NAMESPACE, ago, conditions, event, lws, node, placed, pod, ready
+from tests.explanations.builders import NAMESPACE, NOW, ago, conditions, event, lws, node, placed, pod, ready
 from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import failure
-from tests.unit.leaderworkerset.observation.test_diagnosing import AVAILABLE, SHORT, FixedClock
+from tests.unit.leaderworkerset.observation.test_diagnosing import AVAILABLE, SHORT
+from tests.unit.setclock import SetClock
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection as Query
@@ -138,10 +139,10 @@ def test_each_is_told_what_it_is_told_alone(namespace: str, forbidden: tuple[Res
     server = Server(objects, frozenset(forbidden))
     members = {meta.key(one): [pod for pod in objects[PODS] if mine(pod, one)] for one in chosen}
     views = [view(one, members[meta.key(one)]) for one in chosen]
-    together = run(surveying.survey(Lists(Client(server)), views, namespace, Commands(), FixedClock()))
+    together = run(surveying.survey(Lists(Client(server)), views, namespace, Commands(), SetClock(NOW)))
     shared = len(server.asked)
     alone = [
-        run(diagnosing.diagnose_one(Lists(Client(server)), one, Selection(one.name), Commands(), FixedClock()))
+        run(diagnosing.diagnose_one(Lists(Client(server)), one, Selection(one.name), Commands(), SetClock(NOW)))
         for one in views
     ]
     assert together == alone
@@ -170,7 +171,7 @@ def test_five_hundred_that_are_stuck_cost_a_dozen_requests() -> None:
         }
     )
     views = [view(one, []) for one in sets]
-    found = run(surveying.survey(Lists(Client(server)), views, "prod", Commands(), FixedClock()))
+    found = run(surveying.survey(Lists(Client(server)), views, "prod", Commands(), SetClock(NOW)))
     assert {(one.code, one.verdict) for one in found} == {("LWS-E026", Verdict.STUCK)}
     assert [one.sentence.split("pod ")[1].split("-0 ")[0] for one in found] == [f"web-{index}" for index in range(500)]
     assert len(server.asked) <= 12
@@ -189,5 +190,5 @@ def test_of_a_cluster_with_too_many_nodes_those_of_few_sets_are_read_by_name(set
     views = [
         view(named(lws(), f"web-{at}"), [named(placed(0, rank), f"web-{at}") for rank in (0, 1)]) for at in range(sets)
     ]
-    found = run(surveying.survey(Endless(Client(server)), views, "prod", Commands(), FixedClock()))
+    found = run(surveying.survey(Endless(Client(server)), views, "prod", Commands(), SetClock(NOW)))
     assert {one.code for one in found} == {code}

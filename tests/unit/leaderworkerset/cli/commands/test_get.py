@@ -1,10 +1,11 @@
 """A watch on a pipe has at most one line a second for each group, and the last state is never lost."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
+from tests.unit.setclock import SetClock
 
 from kuberuntime.client.client import Client
 from leaderworkerset.cli.commands.get import LineWatcher, quotations
@@ -12,19 +13,6 @@ from leaderworkerset.cli.sets.shown import QUOTED, GetRequest
 from leaderworkerset.views.groups import Group, Rank, View
 
 WANTED = GetRequest((), None, everywhere=False, selector="", managed_fields=False)
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time.timestamp()
 
 
 def views(ready: int, groups: int = 1) -> list[View]:
@@ -42,12 +30,12 @@ def views(ready: int, groups: int = 1) -> list[View]:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> SetClock:
+    return SetClock()
 
 
 @pytest.fixture
-def watcher(clock: Clock, capsys: pytest.CaptureFixture[str]) -> LineWatcher:
+def watcher(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> LineWatcher:
     """Return a watcher that has printed its tables."""
     watcher = LineWatcher(WANTED, clock)
     watcher.update(views(0))
@@ -56,7 +44,7 @@ def watcher(clock: Clock, capsys: pytest.CaptureFixture[str]) -> LineWatcher:
 
 
 def test_a_group_has_at_most_one_line_a_second(
-    clock: Clock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
+    clock: SetClock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for ready in (1, 2, 3):
         watcher.update(views(ready))
@@ -86,7 +74,9 @@ def test_what_waits_is_printed_at_the_end(watcher: LineWatcher, capsys: pytest.C
     assert capsys.readouterr().out.splitlines()[-1] == "web group 0: 4 of 4 ranks ready"
 
 
-def test_what_is_gone_is_printed_once(clock: Clock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_gone_is_printed_once(
+    clock: SetClock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
+) -> None:
     watcher.update(views(1))
     for _ in range(3):
         clock.time += timedelta(seconds=1)
@@ -95,7 +85,7 @@ def test_what_is_gone_is_printed_once(clock: Clock, watcher: LineWatcher, capsys
 
 
 def test_groups_of_many_that_changed_alike_share_a_line_a_second(
-    clock: Clock, capsys: pytest.CaptureFixture[str]
+    clock: SetClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     watcher = LineWatcher(WANTED, clock)
     watcher.update(views(0, groups=60))

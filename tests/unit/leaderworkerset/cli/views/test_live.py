@@ -1,24 +1,12 @@
 """On a pipe a group has at most one line a second until it is ready, and its last state is never lost."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
+from tests.unit.setclock import SetClock
 
 from leaderworkerset.cli.views.live import PlainDisplay
 from leaderworkerset.views.groups import Group, Rank, View
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time.timestamp()
 
 
 def views(ready: int, namespace: str = "prod") -> list[View]:
@@ -30,11 +18,11 @@ def views(ready: int, namespace: str = "prod") -> list[View]:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> SetClock:
+    return SetClock()
 
 
-def test_a_group_has_at_most_one_line_a_second(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_has_at_most_one_line_a_second(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> None:
     display = PlainDisplay(clock)
     for ready in (1, 2, 3):
         display.update(views(ready))
@@ -47,7 +35,7 @@ def test_a_group_has_at_most_one_line_a_second(clock: Clock, capsys: pytest.Capt
     ]
 
 
-def test_what_waits_is_printed_at_the_end(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_waits_is_printed_at_the_end(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> None:
     display = PlainDisplay(clock)
     display.update(views(1))
     display.update(views(3))
@@ -55,13 +43,13 @@ def test_what_waits_is_printed_at_the_end(clock: Clock, capsys: pytest.CaptureFi
     assert capsys.readouterr().err.splitlines()[-1] == "web group 0: 3 of 4 ranks ready (1 Running)"
 
 
-def test_that_a_group_is_ready_is_printed_at_once(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_that_a_group_is_ready_is_printed_at_once(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> None:
     display = PlainDisplay(clock)
     display.update(views(1))
     display.update(views(4))
     assert capsys.readouterr().err.splitlines()[-1] == "web group 0: 4 of 4 ranks ready"
 
 
-def test_groups_of_two_namespaces_are_two(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_groups_of_two_namespaces_are_two(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> None:
     PlainDisplay(clock).update([*views(1), *views(1, "test")])
     assert len(capsys.readouterr().err.splitlines()) == 2

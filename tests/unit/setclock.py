@@ -1,0 +1,16 @@
+"""A clock that shows the time that a test sets."""
+
+from datetime import UTC, datetime
+
+
+class SetClock:
+    """Stands still at `time` until a test sets another."""
+
+    def __init__(self, time: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self.time = time
+
+    def now(self) -> datetime:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time.timestamp()
