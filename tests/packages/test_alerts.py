@@ -184,6 +184,7 @@ SHOWN: Final = HEALTHY | {
     'lws_rollout_progress,namespace="serving",leaderworkerset="web"': "1",
     'lws_group_recreations_in_a_row,namespace="serving",leaderworkerset="web"': "1",
     'lws_ignored_objects_total,resource="pods"': "0",
+    "lws_group_moves_total": "0",
     "process_resident_memory_bytes": "1",
     "process_cpu_seconds_total": "0+1",
     'lws_leaderworkersets,condition="Available"': "1",
