@@ -38,14 +38,3 @@ class WebhookTransport(Protocol):
     async def close(self) -> None:
         """Release connections."""
         ...
-
-
-class Unreachable:
-    """Implements `WebhookTransport` while webhooks are away: each refuses connections."""
-
-    async def request(self, request: WebhookRequest) -> Response:
-        """Refuse."""
-        raise WebhookConnectionError(f"dial {request.url}: connect: connection refused")
-
-    async def close(self) -> None:
-        """Nothing to release."""

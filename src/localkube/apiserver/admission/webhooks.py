@@ -22,12 +22,7 @@ from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.admission.webhook_https import HTTPSWebhookTransport
 from localkube.apiserver.admission.webhook_rules import Attempt, Hook, HookIndex, NamespaceLabels, hooks_of
-from localkube.apiserver.admission.webhook_transport import (
-    Unreachable,
-    WebhookConnectionError,
-    WebhookRequest,
-    WebhookTransport,
-)
+from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest, WebhookTransport
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.kind import Operation, UndecodableError
 from localkube.apiserver.model.refusal import RefusalError
@@ -57,7 +52,7 @@ class Admission:
         self._mutating = HookIndex()
         self._validating = HookIndex()
         self._transport = transport or HTTPSWebhookTransport()
-        self._reached = self._transport
+        self._are_away = False
 
     def use_mutating(self, configurations: Iterable[JSONObject]) -> None:
         """Call the mutating webhooks of these configurations from now on."""
@@ -97,11 +92,11 @@ class Admission:
 
     async def leave(self) -> None:
         """Find no webhook from now on, as if each refused connections."""
-        self._reached = Unreachable()
+        self._are_away = True
 
     async def come_back(self) -> None:
         """Call webhooks again."""
-        self._reached = self._transport
+        self._are_away = False
 
     async def close(self) -> None:
         """Release the connections."""
@@ -156,10 +151,15 @@ class Admission:
         try:
             request = WebhookRequest(client["url"], review(uid, attempt), seconds, client.get("caBundle", ""))
             async with timeouts.within(seconds):
-                answer = _content(await self._reached.request(request))
+                answer = _content(await self._send(request))
         except (WebhookConnectionError, TimeoutError, ValueError, CallError) as error:
             raise CallError(f"failed to call webhook: {_reason(client, error, seconds)}") from error
         return _response(answer, uid)
+
+    async def _send(self, request: WebhookRequest) -> Response:
+        if self._are_away:
+            raise WebhookConnectionError(f"dial {request.url}: connect: connection refused")
+        return await self._transport.request(request)
 
 
 def _content(answer: Response) -> bytes:

@@ -57,19 +57,6 @@ class Encoder(Struct, frozen=True):
     encode: Callable[[JSONObject, bytes | None], bytes]
 
 
-class Subject(Struct, frozen=True):
-    """The subject of a watch. Watchers of equal subjects share their lines; `representation` is the encoder's name."""
-
-    served: Served
-    selection: Selection
-    representation: str
-
-    @property
-    def key(self) -> tuple[str, str, Selection, str]:
-        """Return the key that equal subjects have in common."""
-        return self.served.resource.api_version, self.served.resource.plural, self.selection, self.representation
-
-
 def line(kind: str, encoded: bytes) -> bytes:
     """Build one line of a watch."""
     return b'{"type":"%s","object":%s}\n' % (kind.encode(), encoded)
@@ -149,24 +136,26 @@ class Watcher:
 
 
 class Feed:
-    """The lines of one subject, for all its watchers."""
+    """The lines of one resource, selection and representation, for all their watchers."""
 
-    def __init__(self, subject: Subject, encoder: Encoder) -> None:
-        self.subject = subject
+    def __init__(self, served: Served, selection: Selection, encoder: Encoder) -> None:
+        self.served = served
+        self.key = served.resource.api_version, served.resource.plural, selection, encoder.name
         self.watchers: dict[Watcher, None] = {}  # a set that keeps its order
+        self._selection = selection
         self._encoder = encoder
         self._lines: list[bytes] = []
 
     def take_in(self, change: Change) -> None:
         """Add the line of a change, if these watchers select it."""
-        event = transition(self.subject.selection, change)
+        event = transition(self._selection, change)
         if event is not None:
             kind, obj, value = event
             self._lines.append(line(kind, self._encoder.encode(obj, value)))
 
     def lines_of(self, changes: Iterable[Change]) -> bytes:
         """Return the lines of earlier changes."""
-        events = (transition(self.subject.selection, change) for change in changes)
+        events = (transition(self._selection, change) for change in changes)
         return b"".join(line(kind, self._encoder.encode(obj, value)) for kind, obj, value in filter(None, events))
 
     def added(self, objects: Iterable[tuple[JSONObject, bytes]]) -> bytes:
@@ -233,12 +222,12 @@ class WatchHub:
             for watcher in tuple(feed.watchers):
                 watcher.end(line("ERROR", encode(failed.status())))
 
-    def attach(self, subject: Subject, encoder: Encoder) -> tuple[Feed, Watcher]:
+    def attach(self, served: Served, selection: Selection, encoder: Encoder) -> tuple[Feed, Watcher]:
         """Return a watcher of all changes that are committed from now on. The caller must detach it."""
-        feed = self._feeds.get(subject.key)
-        if feed is None:
-            feed = self._feeds[subject.key] = Feed(subject, encoder)
-            self._by_resource.setdefault(subject.served.stored_as, []).append(feed)
+        made = Feed(served, selection, encoder)
+        feed = self._feeds.setdefault(made.key, made)
+        if feed is made:
+            self._by_resource.setdefault(served.stored_as, []).append(feed)
         feed.deliver()
         watcher = Watcher()
         feed.watchers[watcher] = None
@@ -249,9 +238,9 @@ class WatchHub:
     def detach(self, feed: Feed, watcher: Watcher) -> None:
         """Remove a watcher from its feed."""
         feed.watchers.pop(watcher, None)
-        if not feed.watchers and self._feeds.get(feed.subject.key) is feed:
-            del self._feeds[feed.subject.key]
-            self._by_resource[feed.subject.served.stored_as].remove(feed)
+        if not feed.watchers and self._feeds.get(feed.key) is feed:
+            del self._feeds[feed.key]
+            self._by_resource[feed.served.stored_as].remove(feed)
 
     def end(self, stored_as: str) -> None:
         """End all watches of a resource whose kind has changed or is no longer served."""

@@ -9,7 +9,12 @@ from localkube.apiserver.verbs.backend import Backend
 def get(backend: Backend, call: Call) -> JSONObject:
     """Return the committed object."""
     backend.store.flush()
-    stored = backend.store.get(call.key)
-    if stored is None:
+    return call.served.shown(stored(backend, call))
+
+
+def stored(backend: Backend, call: Call) -> JSONObject:
+    """Return the object as stored in the current transaction."""
+    found = backend.store.get(call.key)
+    if found is None:
         raise refusal.not_found(call.served.resource, call.name)
-    return call.served.shown(stored)
+    return found

@@ -19,7 +19,7 @@ from localkube.apiserver.requests import filters
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.requests.representation import Representation
-from localkube.apiserver.requests.watch import Feed, Subject, follow
+from localkube.apiserver.requests.watch import Feed, follow
 from localkube.apiserver.storage.store import Store
 from localkube.apiserver.storage.storeerrors import CompactedError
 from localkube.apiserver.verbs.backend import Backend
@@ -87,7 +87,7 @@ class WatchLines:
     def __init__(self, backend: Backend, call: Call, plan: WatchPlan, shown: Representation) -> None:
         encoder = encoder_of(backend, call, shown)
         self._store, self._hub, self._plan = backend.store, backend.hub, plan
-        self._feed, self._watcher = backend.hub.attach(Subject(call.served, plan.selection, encoder.name), encoder)
+        self._feed, self._watcher = backend.hub.attach(call.served, plan.selection, encoder)
         try:
             self._watcher.push(_first(backend.store, self._feed, plan))
         except CompactedError:
@@ -119,7 +119,7 @@ class WatchLines:
 
 def _first(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
     """Return the lines before the first change from the hub."""
-    served = feed.subject.served
+    served = feed.served
     if plan.initial:
         return feed.added(_present(store.list(served.stored_as, plan.selection.namespace), plan.selection))
     if plan.revision:

@@ -8,6 +8,7 @@ from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import body
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading import get
 
 SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
@@ -19,9 +20,7 @@ async def bind(backend: Backend, call: Call) -> JSONObject:
     node = target.get("name", "")
     if not node or target.get("kind", "Node") not in {"", "Node"}:
         raise refusal.bad_request("the body must be a Binding of v1 with target.name, the name of a node")
-    stored = backend.store.get(call.key)
-    if stored is None:
-        raise refusal.not_found(call.served.resource, call.name)
+    stored = get.stored(backend, call)
     _require_unbound(call, stored)
     uid = meta.uid(sent)
     if uid and uid != meta.uid(stored):

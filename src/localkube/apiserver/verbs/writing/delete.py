@@ -32,6 +32,7 @@ from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.store import StoreKey
 from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading import get
 from localkube.apiserver.verbs.reading.list import Page
 from localkube.apiserver.verbs.writing.update import is_finished
 
@@ -101,9 +102,7 @@ async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject, Sequenc
 async def delete_object(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
     """Mark or remove one object according to the options."""
     namespacelifecycle.require_mortal(call.served.resource, call.name)
-    stored = backend.store.get(call.key)
-    if stored is None:
-        raise refusal.not_found(call.served.resource, call.name)
+    stored = get.stored(backend, call)
     options = WriteOptions(dry_run=chosen.dry_run)
     attempt = admission.attempt_of(call, call.served.shown(stored), None, options)
     await backend.admission.mutate(attempt)
@@ -115,9 +114,7 @@ async def delete_object(backend: Backend, call: Call, chosen: DeleteOptions) -> 
 
 def delete_now(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
     """Mark or remove one object in the current transaction."""
-    stored = backend.store.get(call.key)
-    if stored is None:
-        raise refusal.not_found(call.served.resource, call.name)
+    stored = get.stored(backend, call)
     _require_preconditions(call, stored, chosen)
     marked = mark(call, stored, chosen, backend.clock.now())
     return _write(backend, call, stored, marked, dry_run=chosen.dry_run)

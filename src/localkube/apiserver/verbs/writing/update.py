@@ -20,6 +20,7 @@ from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.storage.storeerrors import StaleError
 from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading import get
 from localkube.apiserver.verbs.writing import metadata, writing
 from localkube.apiserver.verbs.writing.create import create_object
 
@@ -82,9 +83,7 @@ def is_conditional(call: Call) -> bool:
 async def edit_object(backend: Backend, call: Call, edit: Edit, chosen: WriteOptions) -> JSONObject:
     """Perform the edit; return the object as stored afterwards."""
     for _ in range(ATTEMPTS):
-        stored = backend.store.get(call.key)
-        if stored is None:
-            raise refusal.not_found(call.served.resource, call.name)
+        stored = get.stored(backend, call)
         old = call.served.shown(stored)
         wanted = edit.apply(old)
         require_preconditions(call, wanted, old)
@@ -138,9 +137,7 @@ async def finalize(backend: Backend, call: Call) -> JSONObject:
     """Replace the finalizers in the spec of a namespace, which removes it if none is left."""
     sent = body.normalized(call, "Namespace", body.read_object(call))
     body.require_name(call, sent)
-    stored = backend.store.get(call.key)
-    if stored is None:
-        raise refusal.not_found(call.served.resource, call.name)
+    stored = get.stored(backend, call)
     require_preconditions(call, sent, stored)
     spec = {**meta.spec(stored), "finalizers": meta.spec(sent).get("finalizers") or []}
     wanted = {**stored, "spec": spec}

@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.requests.filters import Selection
-from localkube.apiserver.requests.watch import Encoder, Subject, WatchHub
+from localkube.apiserver.requests.watch import Encoder, WatchHub
 from localkube.apiserver.storage.store import Change, StoreKey
 
 CONFIG_MAPS = Registry(kinds()).find("", "v1", "configmaps")
@@ -26,10 +26,8 @@ def refuse(obj: JSONObject, _value: bytes | None) -> bytes:
 async def test_a_feed_that_cannot_show_a_change_is_ended_and_others_go_on() -> None:
     hub = WatchHub()
     assert CONFIG_MAPS is not None
-    _, broken = hub.attach(Subject(CONFIG_MAPS, Selection(), "broken"), Encoder("broken", {}, refuse))
-    _, whole = hub.attach(
-        Subject(CONFIG_MAPS, Selection(), "whole"), Encoder("whole", {}, lambda _, value: value or b"")
-    )
+    _, broken = hub.attach(CONFIG_MAPS, Selection(), Encoder("broken", {}, refuse))
+    _, whole = hub.attach(CONFIG_MAPS, Selection(), Encoder("whole", {}, lambda _, value: value or b""))
     with structlog.testing.capture_logs() as logged:
         hub.publish([added("a", 1), added("b", 2)])
     assert b'"code":500' in (await asyncio.wait_for(broken.take(), 10) or b"")
