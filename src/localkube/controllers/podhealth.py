@@ -3,23 +3,13 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
 
 def phase(pod: JSONObject) -> str:
     """Return `status.phase`, empty before the API server set it."""
     return str(meta.status(pod).get("phase") or "")
-
-
-def is_created(pod: JSONObject) -> bool:
-    """Return whether the API server has the pod."""
-    return phase(pod) != ""
-
-
-def is_finished(pod: JSONObject) -> bool:
-    """Return whether the pod ended, succeeded or failed; a StatefulSet replaces it in both cases."""
-    return podstate.has_ended(pod)
 
 
 def is_ready(pod: JSONObject) -> bool:

@@ -9,11 +9,11 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, REPLICA_SETS
 from kuberuntime.plan import Plan
-from localkube.controllers import controllerrefs, podhealth
+from localkube.controllers import controllerrefs
 from localkube.controllers.deployment import deploymentcontrol, history, sizes
 
 
@@ -71,7 +71,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
     def _deployments_of_ended_pod(self, change: Change) -> Iterator[ObjectKey]:
         """Yield the Deployment whose new pods may wait for the end of this one."""
         owner = meta.controller_of(change.object)
-        if owner and (change.new is None or podhealth.is_finished(change.new)):
+        if owner and (change.new is None or podstate.has_ended(change.new)):
             replicaset = self.sets.store.get(ObjectKey(meta.namespace(change.object), owner["name"]))
             if replicaset is not None and meta.uid(replicaset) == owner["uid"]:
                 yield from controllerrefs.owner_keys(replicaset, DEPLOYMENTS)

@@ -10,11 +10,11 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS, REPLICA_SETS
 from kuberuntime.plan import Action, Create, Delete, Event, Finally, Plan, PutStatus, guarded_patch
-from localkube.controllers import eventobjects, podhealth
+from localkube.controllers import eventobjects
 from localkube.controllers.deployment import history, progress, sizes
 from localkube.controllers.deployment.sizes import Sizes
 
@@ -89,7 +89,7 @@ def _recreated(observed: ObservedDeployment, new: JSONObject | None, old: Sequen
 
 
 def _do_old_pods_run(observed: ObservedDeployment, old: Sequence[JSONObject]) -> bool:
-    owners = [(meta.controller_of(pod) or {}).get("uid") for pod in observed.pods if not podhealth.is_finished(pod)]
+    owners = [(meta.controller_of(pod) or {}).get("uid") for pod in observed.pods if not podstate.has_ended(pod)]
     return any(meta.status(one).get("replicas") or meta.uid(one) in owners for one in old)
 
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import decimals, meta, timestamps
+from kuberuntime.objects import decimals, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, REPLICA_SETS
 from kuberuntime.plan import Action, Create, Delete, Finally, Plan, PutStatus, Together, guarded_patch
@@ -39,7 +39,7 @@ class ObservedReplicaSet(Struct, frozen=True, kw_only=True):
 
 def is_active(pod: JSONObject) -> bool:
     """Return whether the pod counts: it neither ended nor is it being deleted."""
-    return not podhealth.is_finished(pod) and not meta.is_deleting(pod)
+    return not podstate.has_ended(pod) and not meta.is_deleting(pod)
 
 
 def missing(replicaset: JSONObject, pods: Iterable[JSONObject]) -> int:
@@ -95,7 +95,7 @@ def build_status(observed: ObservedReplicaSet) -> JSONObject:
     }
     return {
         "replicas": len(active),
-        "terminatingReplicas": sum(meta.is_deleting(pod) and not podhealth.is_finished(pod) for pod in observed.pods),
+        "terminatingReplicas": sum(meta.is_deleting(pod) and not podstate.has_ended(pod) for pod in observed.pods),
         "observedGeneration": meta.generation(replicaset),
     } | {field: value for field, value in optional.items() if value}
 

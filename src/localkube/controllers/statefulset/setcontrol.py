@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
 from kuberuntime.plan import Actions, Create, Delete, Emit, Event, Finally, Plan, PutStatus, Together, guarded_patch
@@ -168,7 +168,7 @@ def _replica(observed: ObservedStatefulSet, ordinal: int, pod: JSONObject | None
     if pod is None:
         return Need(_create_actions(observed, ordinal), blocks=True)
     statefulset = observed.statefulset
-    if podhealth.is_finished(pod):
+    if podstate.has_ended(pod):
         return Need(() if meta.is_deleting(pod) else (_delete(statefulset, pod),), blocks=True)
     missing = _claim_creations(observed, pod) if podhealth.phase(pod) == "Pending" else ()
     if _is_ordered(statefulset) and (meta.is_deleting(pod) or not _is_available(observed, pod)):
@@ -258,7 +258,7 @@ def _update_actions(observed: ObservedStatefulSet, wanted: Mapping[int, JSONObje
         pod = wanted.get(ordinal)
         if pod is None:
             return ()
-        if meta.is_deleting(pod) or podhealth.is_finished(pod):
+        if meta.is_deleting(pod) or podstate.has_ended(pod):
             return ()
         if identity.revision_of(pod) != meta.name(observed.update):
             return (_delete(observed.statefulset, pod),)

@@ -37,7 +37,7 @@ def count(
     """Count the pods of a set; `revisions` are the current and the update revision."""
     seconds = min_ready_seconds(statefulset)
     current, update = (meta.name(revision) for revision in revisions)
-    created = [pod for pod in owned if podhealth.is_created(pod)]
+    created = [pod for pod in owned if podhealth.phase(pod)]  # the API server has set the phase of each it took
     living = [identity.revision_of(pod) for pod in created if not meta.is_deleting(pod)]
     return Counts(
         replicas=len(created),

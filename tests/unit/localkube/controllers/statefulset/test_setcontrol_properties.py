@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.localkube.controllers.objects import NOW, build_statefulset, build_template, merge, ready_status
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Create, Delete
-from localkube.controllers import podhealth
 from localkube.controllers.statefulset import identity, revisions, setcontrol
 from localkube.controllers.statefulset.setcontrol import ObservedStatefulSet
 
@@ -58,7 +57,7 @@ class ModeledSet:
     def advance(self) -> None:
         """Let kubelets do their work: pods become ready, terminating ones go."""
         self.pods = {
-            name: pod if podhealth.is_finished(pod) else pod | {"status": ready_status()}
+            name: pod if podstate.has_ended(pod) else pod | {"status": ready_status()}
             for name, pod in self.pods.items()
             if not meta.is_deleting(pod)
         }
@@ -121,7 +120,7 @@ def test_one_round_deletes_at_most_one_wanted_healthy_pod_and_none_below_the_par
     healthy = [
         identity.ordinal_of(world.pods[name])
         for name in deleted
-        if identity.ordinal_of(world.pods[name]) in wanted and not podhealth.is_finished(world.pods[name])
+        if identity.ordinal_of(world.pods[name]) in wanted and not podstate.has_ended(world.pods[name])
     ]
     partition = world.statefulset["spec"]["updateStrategy"]["rollingUpdate"]["partition"]
     assert len(healthy) <= 1
