@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from localkube.assembly import Cluster
 from localkube.clustersettings import Settings
 from localkube.kubelet.processes.runner import Capabilities, ProcessRunner
-from localkube.kubelet.sandbox.sandboxrunner import create_runner
+from localkube.kubelet.sandbox.sandboxrunner import SandboxRunner
 
 if TYPE_CHECKING:
     from localkube.kubelet.processes.kubeletsettings import KubeletSettings
@@ -60,7 +60,7 @@ async def working(
 async def _runner(
     settings: Settings, processes: ProcessRunner | None
 ) -> AsyncIterator[tuple[ProcessRunner, Capabilities]]:
-    runner = processes or create_runner(network=settings.network, state_directory=settings.directory)
+    runner = processes or SandboxRunner(network=settings.network, state_directory=settings.directory)
     capabilities = await _started(runner)
     try:
         yield runner, capabilities

@@ -21,7 +21,7 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Network, ProcessRunner
-from localkube.kubelet.sandbox.sandboxrunner import create_runner
+from localkube.kubelet.sandbox.sandboxrunner import SandboxRunner
 from localkube.podaccess import LogOptions
 
 NODE = "node-0"
@@ -136,7 +136,7 @@ async def cluster(
     directory: Path, *, network: Network = "isolated", plain: bool = False, stub: bool = False
 ) -> AsyncIterator[KubeletWithProcesses]:
     """Run a cluster around the body of a test."""
-    runner = create_runner(network=network, state_directory=directory, isolation="plain" if plain else "namespaces")
+    runner = SandboxRunner(network=network, state_directory=directory, isolation="plain" if plain else "namespaces")
     settings = KubeletSettings(
         node_names=frozenset({NODE}),
         capabilities=await runner.start(),

@@ -11,7 +11,7 @@ from typing import Any
 
 from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit, Network, ProcessRunner, SandboxSpec
 from localkube.kubelet.sandbox.launcherprocess import Isolation
-from localkube.kubelet.sandbox.sandboxrunner import create_runner
+from localkube.kubelet.sandbox.sandboxrunner import SandboxRunner
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 DEADLINE = 20.0
@@ -132,7 +132,7 @@ async def machine(
     directory: Path, *, network: Network = "isolated", isolation: Isolation = "namespaces"
 ) -> AsyncIterator[Machine]:
     """Start a runner; stop it in the end."""
-    runner = create_runner(network=network, state_directory=directory / "state", isolation=isolation)
+    runner = SandboxRunner(network=network, state_directory=directory / "state", isolation=isolation)
     capabilities = await runner.start()
     made = Machine(runner, capabilities, directory)
     made.hosts.mkdir()

@@ -132,9 +132,8 @@ def test_environment_is_the_one_asked_for_and_directory_too(tmp_path: Path) -> N
         (("/no/such",), {}, 'exec: "/no/such": no such file or directory'),
         (("/etc/passwd",), {}, 'exec: "/etc/passwd": permission denied'),
         (("true",), {"cwd": "/no/where"}, "chdir /no/where: no such file or directory"),
-        (("true",), {"limits": {"memory": 5}}, "limit memory: not known here"),
     ],
-    ids=["not-in-path", "no-such-file", "not-executable", "no-directory", "unknown-limit"],
+    ids=["not-in-path", "no-such-file", "not-executable", "no-directory"],
 )
 def test_a_program_that_cannot_start_is_named(
     tmp_path: Path, argv: tuple[str, ...], options: dict[str, object], words: str
@@ -144,14 +143,5 @@ def test_a_program_that_cannot_start_is_named(
             with pytest.raises(StartError) as caught:
                 await made.start(await made.pod("a"), *argv, **options)
             assert words in str(caught.value)
-
-    asyncio.run(scenario())
-
-
-def test_limits_are_set(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            _, output = await made.sh(await made.pod("a"), "ulimit -n", limits={"nofile": 77})
-            assert output == "77\n"
 
     asyncio.run(scenario())

@@ -6,7 +6,7 @@ of processes that start, become ready and fail.
 
 import socket
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -74,7 +74,6 @@ class ContainerSpec:
     run_as_group: int | None = None
     read_only_root: bool = False
     stub_ports: tuple[int, ...] = ()
-    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

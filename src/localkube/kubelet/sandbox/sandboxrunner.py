@@ -28,7 +28,6 @@ from localkube.kubelet.processes.runner import (
     Exit,
     Network,
     PacketLoss,
-    ProcessRunner,
     SandboxSpec,
     StartError,
     Used,
@@ -99,7 +98,11 @@ class Sandbox:
 
 
 class SandboxRunner:
-    """Runs pods with a launcher."""
+    """Runs pods on this machine, with a launcher.
+
+    `isolation="plain"` forces plain processes; otherwise they are used only where the machine refuses namespaces. Use one
+    `state_directory` per cluster: it holds the launcher's log, and an empty directory that the launcher mounts on.
+    """
 
     def __init__(self, *, network: Network, state_directory: Path, isolation: Isolation = "namespaces") -> None:
         self._network = network
@@ -379,12 +382,3 @@ def _told(refusals: Sequence[tuple[str, str]]) -> list[str]:
     """
     following = itertools.zip_longest(refusals, refusals[1:], fillvalue=("", ""))
     return [without if reason == after else f"{without} ({reason})" for (without, reason), (_, after) in following]
-
-
-def create_runner(*, network: Network, state_directory: Path, isolation: Isolation = "namespaces") -> ProcessRunner:
-    """Return the runner of pods on this machine.
-
-    `isolation="plain"` forces plain processes; otherwise they are used only where the machine refuses namespaces. Use one
-    `state_directory` per cluster: it holds the launcher's log, and an empty directory that the launcher mounts on.
-    """
-    return SandboxRunner(network=network, state_directory=state_directory, isolation=isolation)

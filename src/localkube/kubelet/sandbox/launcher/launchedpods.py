@@ -41,7 +41,6 @@ class Container(NamedTuple):
     run_as_group: int | None
     read_only_root: bool
     stub_ports: list[int]
-    limits: Mapping[str, int]
 
 
 def parse_container(request: dict[str, Any]) -> Container:

@@ -1,4 +1,4 @@
-"""Makes the current process a container's program: file descriptors, identity, limits, directory, exec.
+"""Makes the current process a container's program: file descriptors, identity, directory, exec.
 
 A refusal raises `RefusedError` with the message of container runtimes, as users search for those.
 """
@@ -6,10 +6,8 @@ A refusal raises `RefusedError` with the message of container runtimes, as users
 import errno
 import fcntl
 import os
-import resource
 import signal
 import termios
-from collections.abc import Mapping
 
 from localkube.kubelet.processes.descriptors import restore_limit
 from localkube.kubelet.processes.kernelerrors import RefusedError, explain
@@ -48,7 +46,7 @@ def become(program: Container, streams: tuple[int, int, int], files: int, *, con
     """
     os.setsid()
     _take_streams(streams)
-    _limit(program.limits, files)
+    restore_limit(files)
     if confined and os.geteuid() == 0:
         _drop_capabilities()
     _take_identity(program.run_as_user, program.run_as_group)
@@ -76,18 +74,6 @@ def _take_streams(streams: tuple[int, int, int]) -> None:
         os.dup2(fd, target, inheritable=True)
     if os.isatty(0):
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
-def _limit(limits: Mapping[str, int], files: int) -> None:
-    restore_limit(files)
-    for name, value in limits.items():
-        number = getattr(resource, f"RLIMIT_{name.upper()}", None)
-        if number is None:
-            raise RefusedError(f"limit {name}: not known here; use one of nofile, nproc, core, stack, memlock")
-        try:
-            resource.setrlimit(number, (value, value))
-        except (ValueError, OSError) as error:
-            raise RefusedError(f"limit {name}={value}: {error}") from error
 
 
 def _take_identity(user: int | None, group: int | None) -> None:

@@ -28,7 +28,6 @@ def test_container_arrives() -> None:
         root=Path("/image"),
         run_as_user=7,
         stub_ports=(80,),
-        limits={"nofile": 10},
     )
     wire = json.loads(json.dumps({"container": fields_of(spec)}))
     assert parse_container(wire) == Container(
@@ -45,5 +44,4 @@ def test_container_arrives() -> None:
         run_as_group=None,
         read_only_root=False,
         stub_ports=[80],
-        limits={"nofile": 10},
     )
