@@ -11,23 +11,20 @@ from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.kind import Schema
+from localkube.apiserver.patch.granularity import OPEN, child_schema
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
 DELETE_VALUES = "$deleteFromPrimitiveList/"
 ORDER = "$setElementOrder/"
 
-OPAQUE = Schema("any")
 
-
-def apply(obj: JSONObject, patch: JSON, schema: Schema) -> JSONObject:
+def apply(obj: JSONObject, patch: JSONObject, schema: Schema) -> JSONObject:
     """Return the object with the patch merged in.
 
     >>> apply({"a": 1}, {"a": None, "b": {"$patch": "replace", "c": 1}}, Schema("object"))
     {'b': {'c': 1}}
     """
-    if not isinstance(patch, dict):
-        raise refusal.bad_request(f"a strategic merge patch is an object, not {render(patch)}")
     return _merge_object(obj, patch, schema)
 
 
@@ -54,12 +51,12 @@ def _merge_fields(target: JSONObject, patch: JSONObject, schema: Schema) -> JSON
         if change is None or _is_deletion(change):
             merged.pop(name, None)
         elif not name.startswith("$"):
-            merged[name] = _merge(merged.get(name), change, _child_schema(schema, name))
+            merged[name] = _merge(merged.get(name), change, child_schema(schema, name))
     for name, order in patch.items():
         field = name.removeprefix(ORDER)
         wanted = _list(name, order) if field != name else []
         if field != name and isinstance(merged.get(field), list):
-            key = _child_schema(schema, field).patch_key
+            key = child_schema(schema, field).patch_key
             merged[field] = _ordered(merged[field], wanted, target.get(field) or [], key)
     return merged
 
@@ -93,9 +90,9 @@ def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list
         if _is_deletion(item):
             merged = [old for old in merged if _key_of(old, key) != item[key]]
         elif position is None:
-            merged.append(_merge_object({}, item, schema.items or OPAQUE))
+            merged.append(_merge_object({}, item, schema.items or OPEN))
         else:
-            merged[position] = _merge_object(merged[position], item, schema.items or OPAQUE)
+            merged[position] = _merge_object(merged[position], item, schema.items or OPEN)
     return _ordered(merged, change, target, key)
 
 
@@ -135,10 +132,6 @@ def _is_deletion(change: JSON) -> bool:
 
 def _key_of(item: JSON, key: str) -> JSON:
     return item.get(key) if isinstance(item, dict) else None
-
-
-def _child_schema(schema: Schema, name: str) -> Schema:
-    return (schema.fields or {}).get(name) or schema.values or OPAQUE
 
 
 def _plain(value: JSON) -> JSON:

@@ -44,29 +44,6 @@ def segments(directory: Path) -> list[Segment]:
     return sorted(found)
 
 
-class Changes:
-    """Lets any number of tasks wait for the next change; costs nothing while there are none."""
-
-    def __init__(self) -> None:
-        self._waiters: set[asyncio.Future[None]] = set()
-
-    def notify(self) -> None:
-        """Wake all waiting tasks."""
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-        self._waiters.clear()
-
-    async def wait(self) -> None:
-        """Wait for the next change."""
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
-        try:
-            await waiter
-        finally:
-            self._waiters.discard(waiter)
-
-
 class _Input(Struct):
     descriptor: int
     framer: Framer
@@ -86,7 +63,7 @@ class LogWriter:
         self._is_losing = False
         self.run = _next_run(directory)
         os.close(self._open_file())
-        self.changes = Changes()
+        self.changes = asyncio.Event()
         self.is_closed = False
         self._inputs: list[_Input] = []
         self.stdout = self.stderr = -1
@@ -119,7 +96,12 @@ class LogWriter:
             os.close(self._file)
             self._file = None
         self.is_closed = True
-        self.changes.notify()
+        self._notify()
+
+    def _notify(self) -> None:
+        """Wake those who wait now; the next to wait do so for the next change."""
+        self.changes.set()
+        self.changes.clear()
 
     def _open(self, stream: Stream) -> int:
         reader, writer = os.pipe2(os.O_CLOEXEC)
@@ -165,7 +147,7 @@ class LogWriter:
             self._is_losing = True
         else:
             self._is_losing = False
-            self.changes.notify()
+            self._notify()
 
     def _write(self, entries: bytes) -> None:
         if self._file is not None and self._size >= self._segment_size:
