@@ -21,7 +21,7 @@ from kuberuntime import randomness, timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.eventrecorder import microtime
-from kuberuntime.errors import ConflictError, KubeError, NotFoundError
+from kuberuntime.errors import ConflictError, KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEASES
@@ -197,7 +197,7 @@ class LeaderElection:
         """Read the lease and claim it if allowed; return whether this process holds it now."""
         started = self._clock.monotonic()
         try:
-            lease = await self._get()
+            lease = await self._client.find(LEASES, self._settings.lease)
             if lease is not None:
                 self._seen = see(self._seen, lease, self._clock.monotonic())
             decision = decide(self._settings, lease, self._seen, self._clock)
@@ -231,15 +231,9 @@ class LeaderElection:
         try:
             await self._write(released(held, self._clock.now()), held)
         except ConflictError:
-            found = await self._get()
+            found = await self._client.find(LEASES, self._settings.lease)
             if found is not None and meta.spec(found).get("holderIdentity") == self._settings.identity:
                 await self._write(released(found, self._clock.now()), found)
-
-    async def _get(self) -> JSONObject | None:
-        try:
-            return await self._client.get(LEASES, self._settings.lease)
-        except NotFoundError:
-            return None
 
     async def _write(self, spec: JSONObject, replaces: JSONObject | None) -> JSONObject:
         key = self._settings.lease

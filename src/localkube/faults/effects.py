@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
@@ -33,10 +32,9 @@ class PodsHere(Struct, frozen=True):
 
     async def pod(self, key: ObjectKey) -> JSONObject:
         """Return a pod that has an address of its own."""
-        try:
-            pod = await self.client.get(PODS, key)
-        except NotFoundError as error:
-            raise FaultError(f"pod {key} is not there") from error
+        pod = await self.client.find(PODS, key)
+        if pod is None:
+            raise FaultError(f"pod {key} is not there")
         if not meta.status(pod).get("podIP"):
             raise FaultError(f"pod {key} has no address: it has not started, or has ended")
         if meta.spec(pod).get("hostNetwork"):

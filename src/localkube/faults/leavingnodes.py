@@ -46,11 +46,11 @@ async def remove(client: Client, fault: Fault) -> Undo:
 
 
 async def _find(client: Client, name: str) -> JSONObject:
-    try:
-        return await client.get(NODES, ObjectKey("", name))
-    except NotFoundError as error:
+    node = await client.find(NODES, ObjectKey("", name))
+    if node is None:
         names = ", ".join(map(meta.name, (await client.list(NODES)).items))
-        raise FaultError(f"node {name} is not there; there are {names}") from error
+        raise FaultError(f"node {name} is not there; there are {names}")
+    return node
 
 
 async def recover(client: Client, name: str) -> None:

@@ -17,7 +17,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.workqueue import WorkQueue, run_workers
-from kuberuntime.errors import KubeError, NotFoundError
+from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
@@ -138,11 +138,11 @@ class GarbageCollector:
             log.debug("owner of an unknown kind", object=str(node.key), owner=owner.name, kind=owner.kind)
             return OwnerState.SOLID
         key = ObjectKey(node.key.namespace if resource.namespaced else "", owner.name)
-        try:
-            found = read_node(resource, await self._client.get(resource, key))
-        except NotFoundError:
+        live = await self._client.find(resource, key)
+        if live is None:
             self._graph.note_absent(owner.uid)
             return OwnerState.ABSENT
+        found = read_node(resource, live)
         if found.uid != owner.uid:
             return OwnerState.ABSENT
         return OwnerState.WAITING if found.waits_for_dependents else OwnerState.SOLID
@@ -168,11 +168,8 @@ class GarbageCollector:
 
     async def _read(self, node: GraphNode) -> JSONObject | None:
         """Read the current object; None if it does not exist or has another UID."""
-        try:
-            live = await self._client.get(node.resource, node.key)
-        except NotFoundError:
-            return None
-        return live if meta.uid(live) == node.uid else None
+        live = await self._client.find(node.resource, node.key)
+        return live if live is not None and meta.uid(live) == node.uid else None
 
 
 def set_owners(resource: Resource, live: JSONObject, owners: list[JSONObject]) -> Patch:

@@ -12,7 +12,6 @@ from msgspec import Struct
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.controller.controller import Watch
-from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
@@ -42,7 +41,7 @@ class PodGarbageCollector(Struct, frozen=True):
     async def plan(self, key: ObjectKey) -> Plan:
         """Remove the pods of one node, if it was deleted."""
         stranded = self.pods.store.by_index(BY_NODE, key.name)
-        if not stranded or not await self._is_gone(key):
+        if not stranded or await self.client.find(NODES, key) is not None:
             return Plan()
         return Plan(
             tuple(Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), grace_period=0) for pod in stranded)
@@ -53,10 +52,3 @@ class PodGarbageCollector(Struct, frozen=True):
         for node in node_index(change.new or {}):
             if self.nodes.store.get(ObjectKey("", node)) is None:
                 yield ObjectKey("", node)
-
-    async def _is_gone(self, key: ObjectKey) -> bool:
-        try:
-            await self.client.get(NODES, key)
-        except NotFoundError:
-            return True
-        return False

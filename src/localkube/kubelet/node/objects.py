@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS, Resource
+from kuberuntime.objects.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS
 from localkube.kubelet.spec import environment, podspec
 from localkube.kubelet.spec.environment import ReferencedObjects
 from localkube.kubelet.spec.podspec import SpecError
@@ -52,18 +51,12 @@ class Objects:
         claims = {name: await self._find(self.claims, pod, name) for name in claim_names(pod)}
         found = {name: claim for name, claim in claims.items() if claim}
         bound = {str(meta.spec(claim).get("volumeName") or "") for claim in found.values()} - {""}
-        volumes = {name: await self._get(PERSISTENT_VOLUMES, ObjectKey("", name)) for name in sorted(bound)}
+        volumes = {name: await self._client.find(PERSISTENT_VOLUMES, ObjectKey("", name)) for name in sorted(bound)}
         return Claims(found, {name: volume for name, volume in volumes.items() if volume})
 
     async def _find(self, informer: Informer, pod: JSONObject, name: str) -> JSONObject | None:
         key = ObjectKey(meta.namespace(pod), name)
-        return informer.store.get(key) or await self._get(informer.resource, key)
-
-    async def _get(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
-        try:
-            return await self._client.get(resource, key)
-        except NotFoundError:
-            return None
+        return informer.store.get(key) or await self._client.find(informer.resource, key)
 
 
 def references(pod: JSONObject) -> tuple[set[str], set[str]]:
