@@ -242,6 +242,14 @@ def together(actions: Iterable[Action]) -> Actions:
     return (Together(sequences=sequences),) if sequences else ()
 
 
+def changed_status(resource: Resource, obj: JSONObject, status: JSONObject) -> tuple[PutStatus, ...]:
+    """Return the write of the whole status if it changed; an object that was deleted meanwhile needs none."""
+    if status == {name: value for name, value in meta.status(obj).items() if value is not None}:
+        return ()
+    version, changed = meta.resource_version(obj), obj | {"status": status}
+    return (PutStatus(resource=resource, object=changed, resource_version=version, if_present=True),)
+
+
 def guarded_delete(resource: Resource, obj: JSONObject, *, on_success: tuple[Event, ...] = ()) -> Delete:
     """Return the deletion of an object in the background, only with the UID of `obj`."""
     return Delete(

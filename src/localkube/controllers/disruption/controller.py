@@ -10,7 +10,7 @@ from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, REPLICA_SETS, STATEFULSETS
-from kuberuntime.plan import Plan, PutStatus
+from kuberuntime.plan import Plan, changed_status
 from localkube.controllers import controllerrefs
 from localkube.controllers.disruption import budgetstatus
 from localkube.controllers.endpoints import BY_NAMESPACE
@@ -41,15 +41,7 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
         observed = self._observe(budget)
         status = budgetstatus.build(observed)
         again = budgetstatus.next_check(status, observed.now)
-        if status == meta.status(budget):
-            return Plan(requeue_after=again)
-        write = PutStatus(
-            resource=POD_DISRUPTION_BUDGETS,
-            object={**budget, "status": status},
-            resource_version=meta.resource_version(budget),
-            if_present=True,
-        )
-        return Plan((write,), requeue_after=again)
+        return Plan(changed_status(POD_DISRUPTION_BUDGETS, budget, status), requeue_after=again)
 
     def _observe(self, budget: JSONObject) -> budgetstatus.ObservedBudget:
         selector = controllerrefs.selector_of(budget)

@@ -20,7 +20,7 @@ from msgspec import Struct
 from kuberuntime.objects import decimals, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, REPLICA_SETS
-from kuberuntime.plan import Action, Create, Delete, Finally, Plan, PutStatus, Together, guarded_patch
+from kuberuntime.plan import Action, Create, Delete, Finally, Plan, Together, changed_status, guarded_patch
 from localkube.controllers import eventobjects, podhealth
 
 AT_ONCE: Final = 500
@@ -58,10 +58,7 @@ def plan(observed: ObservedReplicaSet) -> Plan:
         failed = guarded_patch(REPLICA_SETS, replicaset, _with_failure(observed, status, reason), subresource="status")
         together = Together(sequences=tuple((change,) for change in changes))
         actions = (Finally(actions=(together,), after=(), on_failure=(failed,)),)
-    if status != {name: value for name, value in meta.status(replicaset).items() if value is not None}:
-        version = meta.resource_version(replicaset)
-        changed = replicaset | {"status": status}
-        actions += (PutStatus(resource=REPLICA_SETS, object=changed, resource_version=version, if_present=True),)
+    actions += changed_status(REPLICA_SETS, replicaset, status)
     active = filter(is_active, observed.pods)
     return Plan(actions, podhealth.next_available(active, _min_ready_seconds(replicaset), observed.now))
 

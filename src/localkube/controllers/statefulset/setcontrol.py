@@ -26,7 +26,19 @@ from msgspec import Struct
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
-from kuberuntime.plan import Actions, Create, Delete, Emit, Event, Finally, Plan, PutStatus, Together, guarded_patch
+from kuberuntime.plan import (
+    Actions,
+    Create,
+    Delete,
+    Emit,
+    Event,
+    Finally,
+    Plan,
+    Together,
+    changed_status,
+    guarded_delete,
+    guarded_patch,
+)
 from localkube.controllers import eventobjects, podhealth
 from localkube.controllers.statefulset import identity, podclaims, revisions, status
 
@@ -75,7 +87,7 @@ def plan(observed: ObservedStatefulSet) -> Plan:
     """Return the next actions of a set."""
     decision = decide(observed)
     phases = tuple(Together(sequences=phase) for phase in decision.phases)
-    after = _status_actions(observed.statefulset, decision.status)
+    after = changed_status(STATEFULSETS, observed.statefulset, decision.status)
     changes = (Finally(actions=phases, after=after),) if phases or after else ()
     return Plan((*observed.renewal, *changes, *_truncation(observed)), requeue_after=decision.requeue_after)
 
@@ -111,20 +123,11 @@ def missing(statefulset: JSONObject, pods: Iterable[JSONObject]) -> list[int]:
     return list(islice((ordinal for ordinal in identity.ordinals(statefulset) if ordinal not in taken), AT_ONCE))
 
 
-def _status_actions(statefulset: JSONObject, wanted: JSONObject) -> Actions:
-    """Return the write of the status if it changed; a set that was deleted meanwhile needs none."""
-    if not status.is_changed(statefulset, wanted):
-        return ()
-    version = meta.resource_version(statefulset)
-    changed = statefulset | {"status": wanted}
-    return (PutStatus(resource=STATEFULSETS, object=changed, resource_version=version, if_present=True),)
-
-
 def _truncation(observed: ObservedStatefulSet) -> Actions:
     """Return the deletions of the revisions beyond the history limit."""
     live = {meta.name(observed.current), meta.name(observed.update), *map(identity.revision_of, observed.pods)}
     return tuple(
-        Delete(resource=CONTROLLER_REVISIONS, key=meta.key(revision), propagation="Background", uid=meta.uid(revision))
+        guarded_delete(CONTROLLER_REVISIONS, revision)
         for revision in revisions.obsolete(observed.statefulset, observed.history, live)
     )
 

@@ -66,11 +66,6 @@ def build(statefulset: JSONObject, counts: Counts, collisions: int) -> JSONObjec
     } | {field: number for field, number in optional.items() if number}
 
 
-def is_changed(statefulset: JSONObject, status: JSONObject) -> bool:
-    """Return whether the status must be written."""
-    return {field: value for field, value in meta.status(statefulset).items() if value is not None} != status
-
-
 def _is_complete(statefulset: JSONObject, counts: Counts) -> bool:
     strategy = meta.spec(statefulset).get("updateStrategy") or {}
     wanted = identity.replicas(statefulset)

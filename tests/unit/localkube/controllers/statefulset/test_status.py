@@ -13,6 +13,8 @@ from tests.unit.localkube.controllers.objects import (
 )
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.plan import changed_status
 from localkube.controllers import podhealth
 from localkube.controllers.statefulset import identity, revisions, status
 
@@ -77,8 +79,8 @@ def test_an_unfinished_rollout_keeps_the_current_revision(spec: JSONObject, chan
 
 def test_an_equal_status_is_not_written() -> None:
     built = status.build(build_statefulset(), counts(), 0)
-    assert not status.is_changed(build_statefulset({"status": built}), built)
-    assert status.is_changed(build_statefulset(), built)
+    assert not changed_status(STATEFULSETS, build_statefulset({"status": built}), built)
+    assert changed_status(STATEFULSETS, build_statefulset(), built)
 
 
 def test_a_pod_that_is_ready_later_than_now_is_available_for_the_clock_was_set_back() -> None:
