@@ -2,11 +2,15 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import overload
 
 from leaderworkerset.cli import logging
 from leaderworkerset.cli.cluster.lifeline import Lifeline
+from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.observation import following as observed
-from leaderworkerset.observation.following import Followed, Following
+from leaderworkerset.observation.following import DisaggregatedInformers, Followed, Following, OneSet, SetInformers
+from leaderworkerset.views.disaggregation import SetView, Shown
+from leaderworkerset.views.groups import View
 
 
 @asynccontextmanager
@@ -16,3 +20,15 @@ async def following(*informers: Followed) -> AsyncIterator[Following]:
     logging.configure_default(next(levels, "warning"))
     async with observed.following(*informers) as objects:
         yield objects
+
+
+@overload
+def present(informers: SetInformers) -> View: ...
+@overload
+def present(informers: DisaggregatedInformers) -> SetView: ...
+def present(informers: OneSet) -> Shown:
+    """Return the current view of an object that is followed; raise if it was deleted meanwhile."""
+    view = informers.view()
+    if view is None:
+        raise CommandError(f"{informers.key.name} is gone")
+    return view

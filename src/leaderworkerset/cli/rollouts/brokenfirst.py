@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from kuberuntime import timeouts
 from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, TimedOutError
 from leaderworkerset.cli.rollouts import subjects
@@ -23,7 +24,7 @@ from leaderworkerset.views.wording import counted
 
 async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
     """Return which groups go; refuse where none would."""
-    view = await subjects.view_of(session, await subjects.writable(session, name))
+    view = await targets.view_of(session, await subjects.writable(session, name))
     if replicas >= view.desired:
         raise CommandError(
             f"{name} has {counted(view.desired, 'group')}: --prefer-broken is about fewer than there are; nothing was changed"
@@ -48,7 +49,7 @@ async def recreate(session: Session, name: str, found: ScaleDown, timeout: float
     loop = asyncio.get_running_loop()
     begin = loop.time()
     await _await_end(session, name, found.going, timeout)
-    view = await subjects.view_of(session, await subjects.read(session, name))
+    view = await targets.view_of(session, await subjects.read(session, name))
     still = tuple(group.name for group in view.groups if group.name in found.staying and not group.is_ready)
     if not still:
         return f"{name}: {groups_named(found.staying)} got ready meanwhile"

@@ -15,7 +15,7 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.rollouts import changing, subjects
 from leaderworkerset.cli.views.progress import ProgressLine
-from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.cli.watchwarnings import following, present
 from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import restarts
@@ -68,8 +68,8 @@ class Restart(Struct):
         informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.wanted.name))
         try:
             async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
-                self._old = self._pods_to_delete(self._view(informers))
-                while (turn := await objects.until(lambda: self._next(self._view(informers)))).left:
+                self._old = self._pods_to_delete(present(informers))
+                while (turn := await objects.until(lambda: self._next(present(informers)))).left:
                     for rank in turn.now:
                         await self._delete(rank.pod, rank.uid)
         except TimeoutError as error:
@@ -84,7 +84,7 @@ class Restart(Struct):
     async def preview(self) -> str:
         """Return which pods would be deleted, and how many groups at once."""
         obj = await subjects.read(self.session, self.wanted.name)
-        view = await subjects.view_of(self.session, obj)
+        view = await targets.view_of(self.session, obj)
         chosen = self._pods_to_delete(view)
         pace = "all at once" if self.force else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
         lines = [f"{self.wanted.name} {self.wanted} would be recreated, {pace}, in this order:"]
@@ -102,12 +102,6 @@ class Restart(Struct):
             return f"rank {group.name}/{self.wanted.rank}: pod {group.ranks[self.wanted.rank].pod}"
         workers = sum(rank.object is not None for rank in group.ranks[1:])
         return f"group {group.name}: pod {group.ranks[0].pod} and {counted(workers, 'worker')}"
-
-    def _view(self, informers: SetInformers) -> View:
-        view = informers.view()
-        if view is None:
-            raise CommandError(f"{self.wanted.name} is gone")
-        return view
 
     def _pods_to_delete(self, view: View) -> dict[GroupName, str]:
         if over := [one for one in view.groups if one.is_over and one.name in self.wanted.groups]:

@@ -31,11 +31,6 @@ ATTEMPTS = 5
 """The number of attempts to read and write an object that others change, as a rollout changes its status."""
 
 
-def named(words: str) -> str:
-    """Return the name of a LeaderWorkerSet; a group has no rollout of its own."""
-    return targets.whole(words, "rollout")
-
-
 async def read(session: Session, name: str) -> JSONObject:
     """Return the LeaderWorkerSet; refuse a DisaggregatedSet with an explanation."""
     resource, obj = await targets.find_either(session, name)
@@ -70,11 +65,6 @@ async def persistently(attempt: Callable[[], Awaitable[str]]) -> str:
     return await attempt()
 
 
-async def view_of(session: Session, obj: JSONObject) -> View:
-    """Return the LeaderWorkerSet with its groups."""
-    return await targets.view_of(session, obj)
-
-
 async def situation_of(session: Session, lws: JSONObject) -> Situation:
     """Read the pods and the leader StatefulSet (or Deployment) of a LeaderWorkerSet."""
     selector = f"{labels.NAME}={meta.name(lws)}"
@@ -94,7 +84,7 @@ async def entries(session: Session, view: View) -> list[Entry]:
 
 async def past(session: Session, name: str) -> list[Entry]:
     """Return the revisions of the LeaderWorkerSet of that name."""
-    return await entries(session, await view_of(session, await read(session, name)))
+    return await entries(session, await targets.view_of(session, await read(session, name)))
 
 
 def entry_of(session: Session, name: str, found: list[Entry], number: int) -> Entry:

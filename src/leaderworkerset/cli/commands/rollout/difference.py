@@ -2,6 +2,7 @@
 
 import click
 
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import subjects
@@ -25,7 +26,7 @@ def command(target: Target, name: str, first: int | None, second: int | None) ->
     lws rollout diff web 3
     lws rollout diff web 3 5
     """  # noqa: D301 - click reads the \b
-    name = subjects.named(name)
+    name = targets.whole(name, "rollout")
 
     async def act(session: Session) -> tuple[Entry, Entry]:
         found = await subjects.past(session, name)

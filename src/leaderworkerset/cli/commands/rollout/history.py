@@ -6,6 +6,7 @@ from datetime import datetime
 import click
 
 from kuberuntime.clock import SystemClock
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
@@ -33,7 +34,7 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
     lws rollout history web
     lws rollout history web --revision 3
     """  # noqa: D301 - click reads the \b
-    name = subjects.named(name)
+    name = targets.whole(name, "rollout")
 
     async def act(session: Session) -> list[Entry]:
         found = await subjects.past(session, name)

@@ -25,7 +25,7 @@ from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.cli.watchwarnings import following, present
 from leaderworkerset.core.maintenance import closing
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.observation.following import SetInformers
@@ -51,7 +51,7 @@ class GroupMove(Struct):
     @classmethod
     async def of(cls, session: Session, chosen: Selection, node: str) -> "GroupMove":
         """Find the group, and the nodes that it leaves; refuse one that is never moved, or could be placed there again."""
-        view = await subjects.view_of(session, await subjects.read(session, chosen.name))
+        view = await targets.view_of(session, await subjects.read(session, chosen.name))
         targets.refuse_missing(view, chosen)
         group = next(one for one in view.groups if one.name == chosen.group)
         leader = group.ranks[0]
@@ -87,9 +87,9 @@ class GroupMove(Struct):
             async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
                 async with nodewrites.repelled(self.session, self.nodes), self._marked():
                     latest = asyncio.get_running_loop().time() + PATIENCE
-                    is_placed = await objects.until(lambda: self._is_placed(_view(informers), latest), every=1.0)
+                    is_placed = await objects.until(lambda: self._is_placed(present(informers), latest), every=1.0)
                 if is_placed:
-                    await objects.until(lambda: self._is_ready(_view(informers)))
+                    await objects.until(lambda: self._is_ready(present(informers)))
         except TimeoutError as error:
             view = informers.view()
             raise TimedOutError(
@@ -147,13 +147,6 @@ class GroupMove(Struct):
     @property
     def _named(self) -> str:
         return ", ".join(sorted(self.nodes))
-
-
-def _view(informers: SetInformers) -> View:
-    view = informers.view()
-    if view is None:
-        raise CommandError(f"{informers.key.name} is gone")
-    return view
 
 
 def _leaders(view: View) -> Iterator[Rank]:

@@ -6,6 +6,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import subjects
@@ -31,7 +32,7 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
     \b
     lws rollout pause web
     """  # noqa: D301 - click reads the \b
-    name = subjects.named(name)
+    name = targets.whole(name, "rollout")
     say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
 
 
@@ -45,7 +46,7 @@ def resume(target: Target, name: str, *, is_trial: bool) -> None:
     \b
     lws rollout resume web
     """  # noqa: D301 - click reads the \b
-    name = subjects.named(name)
+    name = targets.whole(name, "rollout")
     say(target.run(lambda session: let_go(session, name, is_trial=is_trial)))
 
 
@@ -60,7 +61,7 @@ async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
                 f" to take a change back: `{session.lws} rollout undo {name}`"
             )
         statefulset = await subjects.leaders_of(session.client, obj)
-        patch = patches.pausing(await subjects.view_of(session, obj), statefulset)
+        patch = patches.pausing(await targets.view_of(session, obj), statefulset)
         if patch is None:
             return f"{name} is paused already"
         held = counted(await _write(session, obj, patch, is_trial=is_trial), "group")

@@ -43,7 +43,7 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
 
 async def recover(session: Session, chosen: Selection, *, is_trial: bool = False) -> str:
     """Annotate the leaders of the chosen groups; return what was done."""
-    view = await subjects.view_of(session, await subjects.read(session, chosen.name))
+    view = await targets.view_of(session, await subjects.read(session, chosen.name))
     exhausted = [one for one in view.groups if one.name == chosen.group and one.is_over] or [
         one for one in view.groups if one.is_exhausted and chosen.group is None
     ]

@@ -1,6 +1,7 @@
 """`lws rollout status`: follow a rollout until it is done, or report why it makes no progress."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,18 +19,18 @@ from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.errors import TimedOutError, UsageError
 from leaderworkerset.cli.sets.causes import Causes, StuckError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.cli.watchwarnings import following
-from leaderworkerset.observation.following import DisaggregatedInformers, Followed, SetInformers
+from leaderworkerset.cli.watchwarnings import following, present
+from leaderworkerset.observation.following import DisaggregatedInformers, Followed, OneSet, SetInformers
 from leaderworkerset.observation.podlogs import silent_lines
 from leaderworkerset.steering import pace
 from leaderworkerset.views import missing
+from leaderworkerset.views.disaggregation import leaderworkersets
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
 
@@ -64,7 +65,7 @@ def command(target: Target, /, name: str, *, timeout: float | None, stuck_after:
     lws rollout status web --timeout 600
     lws rollout status web --no-watch
     """  # noqa: D301 - click reads the \b
-    name = subjects.named(name)
+    name = targets.whole(name, "rollout")
 
     async def act(session: Session) -> str:
         resource, _ = await targets.find_either(session, name)
@@ -111,6 +112,10 @@ class RolloutWait(ABC):
     line: str
     """How far it is, for the error of a wait that times out."""
 
+    _informers: OneSet
+    _leaders: Sequence[Informer] = ()
+    """Of the StatefulSet and of the Deployment of the leaders, where their revision is compared."""
+
     def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
         self._session = session
         self._key = key
@@ -141,21 +146,27 @@ class RolloutWait(ABC):
     def _stuck(self) -> End:
         return End(f"no group changed for {self._deadline.seconds:g} s: {self.line}", is_done=False, is_stuck=True)
 
+    async def once(self) -> str:
+        """Return how far the rollout is."""
+        async with following(*self.followed):
+            return self.summary()
+
     @property
-    @abstractmethod
     def followed(self) -> tuple[Followed, ...]:
         """Return the informers."""
+        return (*self._informers.all, *self._leaders)
+
+    def views(self) -> list[View]:
+        """Return the current views of LeaderWorkerSets."""
+        view = self._informers.view()
+        return leaderworkersets([] if view is None else [view])
 
     @abstractmethod
     def check(self) -> End | None:
         """Return the end, None while the rollout continues."""
 
     @abstractmethod
-    def views(self) -> list[View]:
-        """Return the current views."""
-
-    @abstractmethod
-    async def once(self) -> str:
+    def summary(self) -> str:
         """Return how far the rollout is."""
 
     @abstractmethod
@@ -166,22 +177,13 @@ class RolloutWait(ABC):
 class RolloutFollower(RolloutWait):
     """Follows the rollout of a LeaderWorkerSet."""
 
+    _informers: SetInformers
+
     def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
         super().__init__(session, key, stuck_after)
         self._informers = SetInformers(session.client, key)
         self._leaders = [Informer(session.client, only(kind, key)) for kind in (STATEFULSETS, DEPLOYMENTS)]
         self.line = "the first answer of the API server"
-
-    @property
-    def followed(self) -> tuple[Followed, ...]:
-        """Return the informers."""
-        return (*self._informers.all, *self._leaders)
-
-    async def once(self) -> str:
-        """Return how far the rollout is."""
-        async with following(*self.followed):
-            found = self._measure()
-            return _conclusion(found) if found.is_complete else pace.line(found)
 
     async def document(self) -> JSONObject:
         """Return how far the rollout is, for programs."""
@@ -189,11 +191,14 @@ class RolloutFollower(RolloutWait):
             return pace.document(self._measure())
 
     def _measure(self) -> pace.RolloutProgress:
-        view = self._informers.view()
-        if view is None:
-            raise CommandError(f"{self._key.name} is gone")
+        view = present(self._informers)
         leaders = self._leaders[groupname.is_hash_set(view.object)].store.get(self._key)
         return pace.progress(view, leaders, self._clock.now())
+
+    def summary(self) -> str:
+        """Return how far the rollout is."""
+        found = self._measure()
+        return _conclusion(found) if found.is_complete else pace.line(found)
 
     def check(self) -> End | None:
         """Return the end, None while the rollout continues."""
@@ -210,29 +215,16 @@ class RolloutFollower(RolloutWait):
         self._progress.show(f"{pace.bar(found)} {self.line}" if self._progress.rewrites else self.line)
         return None
 
-    def views(self) -> list[View]:
-        """Return the current views."""
-        view = self._informers.view()
-        return [] if view is None else [view]
-
 
 class SetFollower(RolloutWait):
     """Follows the rollout of a DisaggregatedSet, which is done when no group of an older revision is left."""
+
+    _informers: DisaggregatedInformers
 
     def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
         super().__init__(session, key, stuck_after)
         self._informers = DisaggregatedInformers(session.client, key)
         self.line = f"{key.name}: the first answer of the API server"
-
-    @property
-    def followed(self) -> tuple[Followed, ...]:
-        """Return the informers."""
-        return self._informers.all
-
-    async def once(self) -> str:
-        """Return how far the rollout is."""
-        async with following(*self.followed):
-            return f"{self._key.name}: {missing.for_ready(self._informers.view()) or 'the rollout is done'}"
 
     async def document(self) -> JSONObject:
         """Refuse: programs read a DisaggregatedSet from `lws get`."""
@@ -240,11 +232,13 @@ class SetFollower(RolloutWait):
             f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o json` shows its rollout"
         )
 
+    def summary(self) -> str:
+        """Return how far the rollout is."""
+        return f"{self._key.name}: {missing.for_ready(self._informers.view()) or 'the rollout is done'}"
+
     def check(self) -> End | None:
         """Return the end, None while the rollout continues."""
-        view = self._informers.view()
-        if view is None:
-            raise CommandError(f"{self._key.name} is gone")
+        view = present(self._informers)
         lacking = missing.for_ready(view) or ""
         self.line = f"{self._key.name}: {lacking}"
         if not lacking:
@@ -253,11 +247,6 @@ class SetFollower(RolloutWait):
             return self._stuck()
         self._progress.show(self.line)
         return None
-
-    def views(self) -> list[View]:
-        """Return the current views."""
-        view = self._informers.view()
-        return [] if view is None else [part.view for part in view.parts]
 
 
 def _conclusion(found: pace.RolloutProgress) -> str:

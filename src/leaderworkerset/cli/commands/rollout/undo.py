@@ -2,6 +2,7 @@
 
 import click
 
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import changing, subjects
@@ -28,7 +29,7 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
     lws rollout undo web --to-revision 3
     lws rollout undo web --dry-run
     """  # noqa: D301 - click reads the \b
-    name = subjects.named(name)
+    name = targets.whole(name, "rollout")
 
     say(target.run(lambda session: undo(session, name, number, is_trial=is_trial)))
 
@@ -45,7 +46,7 @@ async def change(session: Session, name: str, number: int | None) -> Change:
         raise CommandError(
             f"the rollout of {name} is paused: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
         )
-    found = await subjects.entries(session, await subjects.view_of(session, obj))
+    found = await subjects.entries(session, await targets.view_of(session, obj))
     entry = pasts.before(found) if number is None else subjects.entry_of(session, name, found, number)
     if entry is None:
         raise CommandError(f"{name} has no earlier revision: nothing was changed")

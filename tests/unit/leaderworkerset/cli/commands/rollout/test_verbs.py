@@ -5,12 +5,11 @@ from click.testing import CliRunner
 from tests import builders
 from tests.simulation.virtualtime import VirtualClock
 
-from leaderworkerset.cli import app
+from leaderworkerset.cli import app, targets
 from leaderworkerset.cli.commands.rollout import history
 from leaderworkerset.cli.commands.rollout.rolloutstatus import Deadline
 from leaderworkerset.cli.commandtable import COMMANDS
 from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.rollouts.restarting import RestartRequest
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.steering.pasts import Entry
@@ -78,8 +77,8 @@ def test_what_is_restarted_in_words(wanted: RestartRequest, text: str) -> None:
 
 def test_a_group_is_no_subject_of_a_rollout() -> None:
     with pytest.raises(UsageError, match=r"lws rollout takes a LeaderWorkerSet, not a group: use web"):
-        subjects.named("web/1")
-    assert subjects.named("lws/web") == "web"
+        targets.whole("web/1", "rollout")
+    assert targets.whole("lws/web", "rollout") == "web"
 
 
 def test_what_stands_still_is_noticed_and_what_moves_is_not() -> None:
