@@ -6,12 +6,11 @@ may leave an iterator at any point.
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Generic, Literal, Self, TypeVar, overload
+from typing import Any, Final, Literal, Self, TypeVar, overload
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import ConflictError, NotFoundError
@@ -21,7 +20,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.client.manifest import Manifest
-from leaderworkerset.observation.podlogs import LogError, PodLogOptions, Sink, read
+from leaderworkerset.observation.podlogs import LogError, PodLogOptions, read
 from leaderworkerset.steering import ownfields
 from leaderworkerset.views import missing
 from leaderworkerset.views.groups import View, order_of, place_of, view
@@ -33,47 +32,26 @@ MOST_LINES: Final = 100_000
 """The maximum lines that wait for a reader of followed logs; a slower reader gets an error, to limit memory."""
 
 
-class Waiting(Generic[T]):
-    """Items that wait for their reader; with `newest_only` a new item replaces the waiting one."""
-
-    def __init__(self, *, newest_only: bool = False, most: int = MOST_LINES) -> None:
-        self._items: deque[T] = deque(maxlen=1 if newest_only else None)
-        self._newest_only = newest_only
-        self._most = most
-        self._changed = asyncio.Event()
-        self._has_ended = False
-
-    def put(self, item: T) -> None:
-        """Add an item."""
-        if not self._newest_only and len(self._items) >= self._most:
-            raise LogError(f"{self._most} lines wait to be read: read faster, or follow fewer ranks")
-        self._items.append(item)
-        self._changed.set()
-
-    def end(self) -> None:
-        """End the iteration after the waiting items."""
-        self._has_ended = True
-        self._changed.set()
-
-    async def next(self) -> tuple[T] | None:
-        """Return the next item, None at the end."""
-        while not self._items:
-            if self._has_ended:
-                return None
-            self._changed.clear()
-            await self._changed.wait()
-        return (self._items.popleft(),)
-
-
 async def passed(
     produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]], *, newest_only: bool = False
 ) -> AsyncGenerator[T, None]:
-    """Yield the items that `produce` passes to the given function, until it returns; raise its errors."""
-    items = Waiting[T](newest_only=newest_only)
-    task = asyncio.create_task(produce(items.put))
-    task.add_done_callback(lambda _: items.end())
+    """Yield the items that `produce` passes to the given function, until it returns; raise its errors.
+
+    With `newest_only` a new item replaces the one that waits for its reader.
+    """
+    items: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
+
+    def put(item: T) -> None:
+        if newest_only and not items.empty():
+            items.get_nowait()
+        if items.qsize() >= MOST_LINES:
+            raise LogError(f"{MOST_LINES} lines wait to be read: read faster, or follow fewer ranks")
+        items.put_nowait((item,))
+
+    task = asyncio.create_task(produce(put))
+    task.add_done_callback(lambda _: items.put_nowait(None))
     try:
-        while (item := await items.next()) is not None:
+        while (item := await items.get()) is not None:
             yield item[0]
         await alone(task)
     finally:
@@ -260,7 +238,8 @@ class AsyncClient:
         await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
         async with following(*informers.all) as objects:
-            await LogFollower(self._open, wanted.covers, options, Lines(put)).run(objects, informers)
+            follower = LogFollower(self._open, wanted.covers, options, lambda pod, line: put(log_line(pod, line)))
+            await follower.run(objects, informers)
 
     async def scale(self, name: str, groups: int) -> None:
         """Set the number of groups."""
@@ -289,17 +268,6 @@ class AsyncClient:
 
     def _key(self, name: str) -> ObjectKey:
         return ObjectKey(self._namespace, name)
-
-
-class Lines(Sink):
-    """Passes log lines with their place to a function."""
-
-    def __init__(self, put: Callable[[LogLine], None]) -> None:
-        self._put = put
-
-    def line(self, pod: JSONObject, line: bytes) -> None:
-        """Accept one line."""
-        self._put(log_line(pod, line))
 
 
 def log_line(pod: JSONObject, text: bytes) -> LogLine:

@@ -203,7 +203,7 @@ class LogFollower:
                 if moment > bound:
                     if moment > newest.moment:
                         newest.stamp, newest.moment = stamp, moment
-                    self._sink.line(pod, line if options.timestamps else text)
+                    self._sink(pod, line if options.timestamps else text)
         except (ConnectionFailedError, LogError) as error:
             if isinstance(error.__cause__, ForbiddenError):
                 raise

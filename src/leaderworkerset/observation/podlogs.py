@@ -1,7 +1,7 @@
 """The log of one pod: its options, its lines, and the last lines of a rank that failed."""
 
-from collections.abc import AsyncIterator, Iterable
-from typing import Final, Protocol
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -63,11 +63,8 @@ class PodLogOptions(Struct, frozen=True, kw_only=True):
         return tuple((key, value) for key, value in pairs.items() if value)
 
 
-class Sink(Protocol):
-    """Accepts log lines."""
-
-    def line(self, pod: JSONObject, line: bytes) -> None:
-        """Accept one line of a pod."""
+Sink: TypeAlias = Callable[[JSONObject, bytes], None]
+"""Accepts one line of a pod."""
 
 
 async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> AsyncIterator[bytes]:

@@ -22,7 +22,7 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.sharedoptions import container_option, say_choice
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views.loglines import Matching, Printer, WaitingNotes
+from leaderworkerset.cli.views.loglines import WaitingNotes, matching, printer
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
 from leaderworkerset.views.groups import GroupName, name_of, order_of
@@ -64,10 +64,10 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
 
     def sink(self) -> Sink:
         """Return the sink for the lines."""
-        printer = Printer(bare=self.is_one_rank, named=len({one.name for one in self.chosen}) > 1)
+        sink = printer(bare=self.is_one_rank, named=len({one.name for one in self.chosen}) > 1)
         if self.pattern is None:
-            return printer
-        return Matching(printer, self.pattern, stamped=self.options.timestamps)
+            return sink
+        return matching(sink, self.pattern, stamped=self.options.timestamps)
 
 
 def group_name(text: str) -> GroupName:
@@ -169,7 +169,7 @@ async def show(target: Target, wanted: LogsRequest) -> None:
         for pod in pods:
             try:
                 async for line in read(session.client, pod, wanted.options):
-                    sink.line(pod, line)
+                    sink(pod, line)
             except (LogError, NotFoundError) as error:
                 errors.append(error)
     report(errors, len(pods))

@@ -16,35 +16,25 @@ from leaderworkerset.views.groups import place_of
 from leaderworkerset.views.podcontainers import waiting
 
 
-class Printer:
-    """Writes log lines to standard output, each after its `group/rank` unless `bare`, or `LWS/group/rank` if `named`."""
+def printer(*, bare: bool, named: bool) -> Sink:
+    """Return what writes log lines to standard output, each after its `group/rank` unless `bare`, or `LWS/group/rank` if `named`."""
+    painter = Painter(sys.stdout)
 
-    def __init__(self, *, bare: bool = False, named: bool = False) -> None:
-        self._bare = bare
-        self._named = named
-        self._painter = Painter(sys.stdout)
+    def write(pod: JSONObject, line: bytes) -> None:
+        click.echo(line.decode(errors="replace") if bare else prefixed(painter, pod, line, named=named))
 
-    def line(self, pod: JSONObject, line: bytes) -> None:
-        """Write one line of a pod."""
-        if self._bare:
-            click.echo(line.decode(errors="replace"))
-        else:
-            click.echo(prefixed(self._painter, pod, line, named=self._named))
+    return write
 
 
-class Matching:
-    """Passes on the lines that match a pattern; a time stamp before a line is not searched."""
+def matching(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
+    """Return what passes on the lines that match a pattern; a time stamp before a line is not searched."""
 
-    def __init__(self, sink: Sink, pattern: re.Pattern[str], *, stamped: bool = False) -> None:
-        self._sink = sink
-        self._pattern = pattern
-        self._stamped = stamped
+    def pass_on(pod: JSONObject, line: bytes) -> None:
+        text = line.partition(b" ")[2] if stamped else line
+        if pattern.search(text.decode(errors="replace")):
+            sink(pod, line)
 
-    def line(self, pod: JSONObject, line: bytes) -> None:
-        """Pass on one line, or drop it."""
-        text = line.partition(b" ")[2] if self._stamped else line
-        if self._pattern.search(text.decode(errors="replace")):
-            self._sink.line(pod, line)
+    return pass_on
 
 
 class WaitingNotes:

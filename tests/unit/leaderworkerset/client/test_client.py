@@ -16,8 +16,8 @@ from kuberuntime.client.transport import Response
 from kuberuntime.errors import ConflictError
 from leaderworkerset import client
 from leaderworkerset.api import labels
-from leaderworkerset.client import AsyncClient, Client, Container, LogError, LogLine, LogOptions, Manifest
-from leaderworkerset.client.asyncclient import Waiting, passed
+from leaderworkerset.client import AsyncClient, Client, Container, LogError, LogLine, LogOptions, Manifest, asyncclient
+from leaderworkerset.client.asyncclient import passed
 
 
 def test_a_manifest_has_what_was_given_and_nothing_else() -> None:
@@ -115,17 +115,9 @@ def test_logs_are_read_rank_by_rank() -> None:
     assert ("tailLines", "2") in transport.requests[2].query
 
 
-def test_a_reader_that_is_too_slow_is_an_error() -> None:
-    async def take() -> None:
-        lines = Waiting[int](most=2)
-        for number in range(3):
-            lines.put(number)
-
-    with pytest.raises(LogError, match="read faster"):
-        run(take())
-
-
-def test_of_views_that_wait_only_the_newest_is_read() -> None:
+def test_of_views_that_wait_only_the_newest_is_read_and_too_many_lines_are_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def produce(put: Callable[[int], None]) -> None:
         for number in range(3):
             put(number)
@@ -133,8 +125,11 @@ def test_of_views_that_wait_only_the_newest_is_read() -> None:
     async def read(*, newest_only: bool) -> list[int]:
         return [number async for number in passed(produce, newest_only=newest_only)]
 
-    assert run(read(newest_only=True)) == [2]
     assert run(read(newest_only=False)) == [0, 1, 2]
+    monkeypatch.setattr(asyncclient, "MOST_LINES", 2)
+    assert run(read(newest_only=True)) == [2]
+    with pytest.raises(LogError, match="2 lines wait to be read: read faster"):
+        run(read(newest_only=False))
 
 
 def test_one_error_of_a_group_of_tasks_is_raised_alone() -> None:

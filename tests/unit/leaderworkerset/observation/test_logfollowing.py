@@ -110,22 +110,16 @@ def pod(name: str = "web-0", restarts: int = 0, *, running: bool = True) -> JSON
     }
 
 
-class Lines:
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def line(self, pod: JSONObject, line: bytes) -> None:
-        self.seen.append(line.decode())
-
-
 async def followed(
     kubelet: Kubelet, informers: Informers, *, options: PodLogOptions | None = None, streams: Streams | None = None
 ) -> list[str]:
     """Follow until the set is gone; return the lines."""
-    lines = Lines()
-    follower = LogFollower(Client(kubelet), lambda _: True, options or PodLogOptions(), lines, streams)
+    seen: list[str] = []
+    follower = LogFollower(
+        Client(kubelet), lambda _: True, options or PodLogOptions(), lambda _, line: seen.append(line.decode()), streams
+    )
     await follower.run(informers, informers)  # type: ignore[arg-type]  # what a follower needs of both
-    return lines.seen
+    return seen
 
 
 async def test_a_broken_stream_is_opened_again_and_no_line_is_printed_twice() -> None:
@@ -217,7 +211,7 @@ async def test_a_log_that_has_ended_is_done_with_once_its_run_is_seen_to_have_en
     loop = asyncio.get_running_loop()
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([1], "ends")] * 9)
-    follower = LogFollower(Client(kubelet), lambda _: True, PodLogOptions(), Lines())
+    follower = LogFollower(Client(kubelet), lambda _: True, PodLogOptions(), lambda *_: None)
     following = asyncio.create_task(follower.run(informers, informers))  # type: ignore[arg-type]  # as above
     await asyncio.sleep(later)
     informers.put(pod(running=False))
@@ -232,7 +226,7 @@ async def test_last_lines_are_waited_for_of_runs_that_ended_and_of_no_others() -
     loop = asyncio.get_running_loop()
     informers = Informers(Store(pod("web-0"), pod("web-1")))
     kubelet = Kubelet([([1], "stays")] * 2)
-    follower = LogFollower(Client(kubelet), lambda _: True, PodLogOptions(), Lines())
+    follower = LogFollower(Client(kubelet), lambda _: True, PodLogOptions(), lambda *_: None)
     following = asyncio.create_task(follower.run(informers, informers))  # type: ignore[arg-type]  # as above
     await asyncio.sleep(0.1)
     begun = loop.time()

@@ -209,7 +209,8 @@ class Parts(Struct, frozen=True):
 async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
     """Follow groups and logs until the end condition, a failure (returned as text), a request to stop, or the timeout."""
     followers = [
-        LogFollower(parts.client, Selection(one.key.name).covers, PodLogOptions(), parts.screen) for one in parts.sets
+        LogFollower(parts.client, Selection(one.key.name).covers, PodLogOptions(), parts.screen.line)
+        for one in parts.sets
     ]
     tasks = [
         asyncio.create_task(follower.run(objects, one)) for follower, one in zip(followers, parts.sets, strict=True)
