@@ -9,14 +9,19 @@ from typing import Final
 
 
 class Of(Enum):
-    """What a fault concerns."""
+    """What a fault concerns: how many targets it takes, them as an argument of the command, and in words."""
 
-    RANK = auto()
-    RANKS = auto()
+    RANK = ((1,), "RANK", "one rank (web/0/1)")
+    RANKS = ((1, 2), "RANK [RANK]", "one rank or two (web/0/0 web/0/1)")
     """One rank, or what is between two."""
-    NODE = auto()
-    PART = auto()
-    """A part of the cluster: no target."""
+    NODE = ((1,), "NODE", "one node (node-0)")
+    PART = ((0,), "", "no target")
+    """A part of the cluster."""
+
+    def __init__(self, numbers: tuple[int, ...], argument: str, words: str) -> None:
+        self.numbers = numbers
+        self.argument = argument
+        self.words = words
 
 
 class Amount(Enum):

@@ -57,8 +57,8 @@ def step(at: float, name: str, targets: Sequence[str], seconds: float, written: 
     fault = FAULTS.get(name)
     if fault is None:
         raise UsageError(f"{name!r} is no fault: use {', '.join(FAULTS)}{hint(name, FAULTS)}")
-    if len(targets) not in _numbers(fault.of):
-        raise UsageError(f"{name} takes {_wanted(fault.of)}, and {len(targets)} were named")
+    if len(targets) not in fault.of.numbers:
+        raise UsageError(f"{name} takes {fault.of.words}, and {len(targets)} were named")
     if written and not fault.usual:
         raise UsageError(f"{name} has no amount and no path: leave {written!r} out")
     words = written or fault.usual
@@ -119,9 +119,9 @@ def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
         lasting = min(round(random.uniform(*LASTING), 1), seconds - at)
         if lasting < LASTING[0]:
             return steps
-        faults = [one for one in DRAWN if one.of is Of.PART or len(ranks) >= max(_numbers(one.of))]
+        faults = [one for one in DRAWN if one.of is Of.PART or len(ranks) >= max(one.of.numbers)]
         fault = random.choice(faults)
-        targets = random.sample(ranks, max(_numbers(fault.of)))
+        targets = random.sample(ranks, max(fault.of.numbers))
         steps.append(step(round(at, 1), fault.name, targets, lasting))
         at += lasting
 
@@ -157,29 +157,3 @@ def _duration(place: str, name: str, words: str) -> float:
         return sharedoptions.limit(words)
     except click.BadParameter as error:
         raise UsageError(f"{place}: {name}: {error.message}") from error
-
-
-def _numbers(of: Of) -> tuple[int, ...]:
-    match of:
-        case Of.RANK | Of.NODE:
-            return (1,)
-        case Of.RANKS:
-            return (1, 2)
-        case Of.PART:
-            return (0,)
-        case _:
-            assert_never(of)
-
-
-def _wanted(of: Of) -> str:
-    match of:
-        case Of.RANK:
-            return "one rank (web/0/1)"
-        case Of.RANKS:
-            return "one rank or two (web/0/0 web/0/1)"
-        case Of.NODE:
-            return "one node (node-0)"
-        case Of.PART:
-            return "no target"
-        case _:
-            assert_never(of)

@@ -11,7 +11,7 @@ from kuberuntime.manifests import yamltext
 from leaderworkerset.cli import logging, sharedoptions
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import FAILED, CommandError, UsageError
-from leaderworkerset.cli.faultnames import FAULTS, Of
+from leaderworkerset.cli.faultnames import FAULTS
 from leaderworkerset.cli.storms import report as reports
 from leaderworkerset.cli.storms import storm, stormpage
 from leaderworkerset.cli.storms.playing import Play, faults
@@ -38,7 +38,6 @@ def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def one_fault(name: str) -> click.Command:
     """Return the command of a fault."""
     fault = FAULTS[name]
-    of = {Of.RANK: "RANK", Of.RANKS: "RANK [RANK]", Of.NODE: "NODE", Of.PART: ""}[fault.of]
 
     def act(target: Target, /, words: tuple[str, ...] = (), **options: Any) -> int:
         seconds, written = options.pop("lasting", 0.0), options.pop("written", "")
@@ -53,8 +52,8 @@ def one_fault(name: str) -> click.Command:
         option = "--path" if fault.has_path else "--amount"
         command = click.option(option, "written", default=fault.usual, show_default=True,
                                metavar=fault.usual, help="Which disk." if fault.has_path else "How much.")(command)  # fmt: skip
-    if of:
-        command = click.argument("words", nargs=-1, metavar=of)(command)
+    if fault.of.argument:
+        command = click.argument("words", nargs=-1, metavar=fault.of.argument)(command)
     return click.command(name, help=f"{fault.summary}\n\nA rank is LWS/GROUP/RANK, as in web/0/1.")(command)
 
 
