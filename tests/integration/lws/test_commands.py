@@ -190,7 +190,7 @@ async def test_a_disaggregated_set_is_described_with_what_is_beneath_it(space: S
 
 async def regarded(space: Space, shown: SetView) -> set[str]:
     """Return what the events of a DisaggregatedSet regard."""
-    return {one.object for one in await describe.set_happenings(session_of(space), shown) or ()}
+    return {one.object for one in await describe.set_happenings(session_of(space), shown)}
 
 
 async def test_a_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> None:

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.cli.views import happenings, output, tables
 from leaderworkerset.views import outcome, recreations, wording
-from leaderworkerset.views.disaggregation import PartView, SetView
+from leaderworkerset.views.disaggregation import PartView, SetView, Shown
 from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import reasons
@@ -27,13 +27,13 @@ Fact = tuple[str, str]
 
 
 class Described(Struct, frozen=True, kw_only=True):
-    """The content of a description: a view, reduced to the selection; its events; the last lines of failed containers.
+    """The content of a description: a view, reduced to the selection; the events of it, and the last lines of failed containers.
 
     `events` is None if the user may not list them. `lws` is the command in hints, for this cluster.
     """
 
     chosen: Selection
-    view: View
+    view: Shown
     events: Sequence[Happening] | None = ()
     logs: Sequence[str] = ()
     lws: str = "lws"
@@ -41,15 +41,17 @@ class Described(Struct, frozen=True, kw_only=True):
 
 def lines(shown: Described, now: datetime) -> list[str]:
     """Return the whole description."""
-    view, chosen = shown.view, shown.chosen
-    if chosen.rank is not None:
+    view, chosen, hint = shown.view, shown.chosen, f"{shown.lws} events {shown.chosen}"
+    if isinstance(view, SetView):
+        head, hint = _whole(view, now), f"{shown.lws} events LWS shows those of one LeaderWorkerSet"
+    elif chosen.rank is not None:
         rank = next((rank for group in view.groups for rank in group.ranks), None)
         head = _rank(view, rank, now) if rank else []
     elif chosen.group is not None:
         head = _group(view, view.groups[0], now) if view.groups else []
     else:
         head = _set(view, now)
-    return [*head, *logs(shown.logs), *events(shown.events, f"{shown.lws} events {chosen}", now)]
+    return [*head, *logs(shown.logs), *events(shown.events, hint, now)]
 
 
 def facts(found: Sequence[Fact]) -> list[str]:
@@ -238,36 +240,10 @@ PARTS = ("LEADERWORKERSET", "SLICE", "ROLE", "REVISION", "READY", "DESIRED", "WH
 REVISIONS = ("REVISION", "LEADERWORKERSETS", "READY", "DESIRED")
 
 
-class DescribedSet(Struct, frozen=True, kw_only=True):
-    """The content of a description: a view, the events of the set and of its objects, the last lines of failed containers.
-
-    `events` is None if the user may not list them. `lws` is the command in hints, for this cluster.
-    """
-
-    view: SetView
-    events: Sequence[Happening] | None = ()
-    logs: Sequence[str] = ()
-    lws: str = "lws"
-
-
-def set_lines(shown: DescribedSet, now: datetime) -> list[str]:
-    """Return the whole description."""
-    view = shown.view
-    return [
-        *_head(view, now),
-        "",
-        "Roles:",
-        *output.table(ROLES, [_role(view, role) for role in list(meta.spec(view.object).get("roles") or [])], "  "),
-        *_revisions(view),
-        *_parts(view),
-        *conditions(view.object, now),
-        *logs(shown.logs),
-        *events(shown.events, f"{shown.lws} events LWS shows those of one LeaderWorkerSet", now),
-    ]
-
-
-def _head(view: SetView, now: datetime) -> list[str]:
-    return facts(
+def _whole(view: SetView, now: datetime) -> list[str]:
+    """Return what is known of a DisaggregatedSet."""
+    policy = meta.spec(view.object).get("placementPolicy") or {}
+    head = facts(
         [
             ("Name", view.name),
             ("Namespace", view.namespace),
@@ -276,14 +252,19 @@ def _head(view: SetView, now: datetime) -> list[str]:
             ("Slices", str(meta.spec(view.object).get("slices", 1))),
             ("Groups", f"{view.desired} desired, {view.ready} ready, {view.updated} updated"),
             ("Rollout", view.rollout),
-            ("Placement", _set_placement(view.object)),
+            ("Placement", " ".join(str(policy[name]) for name in ("type", "topology") if policy.get(name))),
         ]
     )
-
-
-def _set_placement(obj: JSONObject) -> str:
-    policy = meta.spec(obj).get("placementPolicy") or {}
-    return " ".join(str(policy[name]) for name in ("type", "topology") if policy.get(name))
+    roles = [_role(view, role) for role in list(meta.spec(view.object).get("roles") or [])]
+    return [
+        *head,
+        "",
+        "Roles:",
+        *output.table(ROLES, roles, "  "),
+        *_revisions(view),
+        *_parts(view),
+        *conditions(view.object, now),
+    ]
 
 
 def _role(view: SetView, role: JSONObject) -> tuple[str, ...]:

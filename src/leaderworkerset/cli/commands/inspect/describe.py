@@ -1,12 +1,12 @@
 """`lws describe`: all facts about a LeaderWorkerSet, a group or a rank, on one page."""
 
+from collections.abc import Awaitable
 from typing import Final
 
 import click
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
@@ -14,15 +14,14 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.sets import eventlog
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import description
-from leaderworkerset.cli.views.description import Described, DescribedSet
+from leaderworkerset.cli.views.description import Described
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import lists
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import last_lines
-from leaderworkerset.views.disaggregation import SetView, set_view
+from leaderworkerset.views.disaggregation import SetView, Shown, leaderworkersets, set_view
 from leaderworkerset.views.events import eventhistory
 from leaderworkerset.views.events.eventhistory import Happening
-from leaderworkerset.views.groups import View
 from leaderworkerset.views.outcome import failures
 from leaderworkerset.views.selection import Selection, narrow
 
@@ -52,55 +51,40 @@ def command(target: Target, names: tuple[str, ...]) -> None:
 
 async def describe(session: Session, chosen: Selection) -> list[str]:
     """Return the lines of one description."""
-    resource, lws = await targets.find_either(session, chosen.name)
-    if resource == DISAGGREGATED_SETS:
-        return await describe_set(session, lws, chosen)
-    (whole,) = await lists.with_evidence(
-        Lists(session.client), [await targets.view_of(session, lws)], session.namespace
-    )
-    targets.refuse_missing(whole, chosen)
-    view = narrow(whole, chosen)
-    found = [await last_lines(session.client, failed, TAIL) for failed in failures(view)[:MOST_LOGS]]
-    happened = await happenings(session, whole, chosen)
-    shown = Described(
-        chosen=chosen, view=view, events=happened, logs=[text for text in found if text], lws=addressed(session)
-    )
+    resource, obj = await targets.find_either(session, chosen.name)
+    is_set = resource == DISAGGREGATED_SETS
+    plain = await targets.views_of(session, await targets.parts_of(session, chosen) if is_set else [obj])
+    explained = await lists.with_evidence(Lists(session.client), plain, session.namespace)
+    view: Shown
+    if is_set:
+        view = set_view(obj, explained)
+        happened = await _permitted(set_happenings(session, view))
+    else:
+        (whole,) = explained
+        targets.refuse_missing(whole, chosen)
+        view = narrow(whole, chosen)
+        happened = await _permitted(eventlog.read(session, obj, whole.pods, chosen))
+    failed = [one for part in leaderworkersets([view]) for one in failures(part)][:MOST_LOGS]
+    texts = [await last_lines(session.client, one, TAIL) for one in failed]
+    lws = f"{session.lws} -n {session.namespace}"
+    shown = Described(chosen=chosen, view=view, events=happened, logs=[text for text in texts if text], lws=lws)
     return description.lines(shown, SystemClock().now())
 
 
-async def describe_set(session: Session, obj: JSONObject, chosen: Selection) -> list[str]:
-    """Return the lines of the description of a DisaggregatedSet."""
-    plain = await targets.views_of(session, await targets.parts_of(session, chosen))
-    view = set_view(obj, await lists.with_evidence(Lists(session.client), plain, session.namespace))
-    failed = [one for part in view.parts for one in failures(part.view)][:MOST_LOGS]
-    logs = [await last_lines(session.client, one, TAIL) for one in failed]
-    happened = await set_happenings(session, view)
-    shown = DescribedSet(view=view, events=happened, logs=[text for text in logs if text], lws=addressed(session))
-    return description.set_lines(shown, SystemClock().now())
-
-
-def addressed(session: Session) -> str:
-    """Return the words by which a hint calls `lws` for the same cluster and namespace."""
-    return f"{session.lws} -n {session.namespace}"
-
-
-async def set_happenings(session: Session, view: SetView) -> list[Happening] | None:
-    """Read the events of a DisaggregatedSet and its objects, None if the user may not."""
+async def _permitted(reading: Awaitable[list[Happening]]) -> list[Happening] | None:
+    """Return the events, None if the user may not list them."""
     try:
-        listing = await session.client.list(CORE_EVENTS, namespace=session.namespace)
+        return await reading
     except ForbiddenError:
         return None
+
+
+async def set_happenings(session: Session, view: SetView) -> list[Happening]:
+    """Read the events of a DisaggregatedSet and its objects."""
+    listing = await session.client.list(CORE_EVENTS, namespace=session.namespace)
     names = [part.view.name for part in view.parts]
     parts = [
         eventhistory.History(part.view.object, part.view.pods, [name for name in names if name != part.view.name])
         for part in view.parts
     ]
     return eventhistory.of_set(view.object, parts, listing.items)
-
-
-async def happenings(session: Session, view: View, chosen: Selection) -> list[Happening] | None:
-    """Read the events, None if the user may not."""
-    try:
-        return await eventlog.read(session, view.object, view.pods, chosen)
-    except ForbiddenError:
-        return None

@@ -9,10 +9,11 @@ from tests.disaggregated import disaggregatedset_object, role
 from tests.unit.leaderworkerset.views.test_disaggregation import part
 
 from leaderworkerset.cli.views import description
-from leaderworkerset.cli.views.description import DescribedSet
+from leaderworkerset.cli.views.description import Described
 from leaderworkerset.views.disaggregation import set_view
 from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.selection import Selection
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -56,9 +57,9 @@ ROLLING = [part("prefill", 2, ready=1, revision="old"), part("prefill", 1), part
 def test_a_description_is_as_recorded(name: str, parts: list[View]) -> None:
     quoted = ("the last lines of split-0-old-prefill-1, container main:\n  boom",) if parts else ()
     events = (EVENT,) if parts else ()
-    shown = DescribedSet(view=set_view(OBJECT, parts), events=events, logs=quoted)
+    shown = Described(chosen=Selection("split"), view=set_view(OBJECT, parts), events=events, logs=quoted)
     path = GOLDEN / f"describe-{name}.txt"
-    text = "\n".join(description.set_lines(shown, builders.NOW + timedelta(minutes=3))) + "\n"
+    text = "\n".join(description.lines(shown, builders.NOW + timedelta(minutes=3))) + "\n"
     if not path.exists():
         path.write_text(text)
         pytest.fail(f"{path.name} was not there and is written: read it, and commit it")
