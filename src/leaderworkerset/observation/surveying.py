@@ -6,7 +6,7 @@ each costs only the time of its own objects and events.
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,9 +16,9 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CORE_EVENTS, NODES, Resource
+from kuberuntime.objects.resources import CORE_EVENTS, NODES
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import DISAGGREGATED_SETS, ROLE_SCALERS
+from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands, Observed
@@ -169,20 +169,18 @@ async def diagnose_sets(
     lists: Lists, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
 ) -> list[Diagnosis]:
     """Return the diagnosis of each set in order; all are of one namespace, or of any if it is empty."""
-    reader = Reader(lists)
-    async with asyncio.TaskGroup() as tasks:
-        for want in wanted_of_sets(sets, namespace):
-            tasks.create_task(reader.read(want))
-    now = (clock or SystemClock()).now()
-    shared = {kind: listed for kind, listed in reader.objects.items() if kind not in KEYS}
-    arranged = {kind: _arranged(reader.objects[kind], key) for kind, key in KEYS.items() if kind in reader.objects}
+    shared = SharedLists(lists, namespace, [ObjectKey(one.namespace, one.name) for one in sets])
+    moment = clock or SystemClock()
     found = []
     for one in sets:
-        own = {kind: listed.get(KEYS[kind](one.object), ()) for kind, listed in arranged.items()}
+        reader = Reader(OwnLists(shared, ObjectKey(one.namespace, one.name)))
+        async with asyncio.TaskGroup() as tasks:
+            for want in wanted_of_set(one):
+                tasks.create_task(reader.read(want))
         observed = Observed(
             view=bare(one),
-            now=now,
-            objects=shared | own,
+            now=moment.now(),
+            objects=reader.objects,
             unread=frozenset(reader.unread),
             of_set=one,
             commands=commands,
@@ -191,14 +189,13 @@ async def diagnose_sets(
     return found
 
 
-def wanted_of_sets(sets: Sequence[SetView], namespace: str) -> Iterator[Want]:
-    """Yield the lists for sets that are not complete."""
-    waiting = [one for one in sets if not one.is_settled]
-    if not waiting:
+def wanted_of_set(one: SetView) -> Iterator[Want]:
+    """Yield the lists for a set, none if it is complete."""
+    if one.is_settled:
         return
-    yield Want(lists.warnings_in(namespace))
-    yield Want(Query(ROLE_SCALERS, namespace))
-    if not all(meta.is_observed(one.object) for one in waiting):
+    yield Want(lists.warnings_in(one.namespace))
+    yield Want(Query(ROLE_SCALERS, one.namespace))
+    if not meta.is_observed(one.object):
         yield from of_manager()
 
 
@@ -214,29 +211,3 @@ def bare(one: SetView) -> View:
         groups=(),
         object=one.object,
     )
-
-
-def _regarded(obj: JSONObject) -> ObjectKey:
-    """Return the key of a DisaggregatedSet, or of the one that an event regards; for other events a key without a set."""
-    about = obj.get("involvedObject")
-    if about is None:
-        return meta.key(obj)
-    name = str(about.get("name")) if about.get("kind") == DISAGGREGATED_SETS.kind else ""
-    return ObjectKey(str(about.get("namespace") or meta.namespace(obj)), name)
-
-
-def _place(obj: JSONObject) -> ObjectKey:
-    return ObjectKey(meta.namespace(obj), "")
-
-
-KEYS: Final[Mapping[Resource, Callable[[JSONObject], ObjectKey]]] = {CORE_EVENTS: _regarded, ROLE_SCALERS: _place}
-"""The keys by which a set finds its part of a list; it gets the whole of other lists."""
-
-
-def _arranged(
-    listed: Iterable[JSONObject], key: Callable[[JSONObject], ObjectKey]
-) -> Mapping[ObjectKey, Sequence[JSONObject]]:
-    found: dict[ObjectKey, list[JSONObject]] = {}
-    for one in listed:
-        found.setdefault(key(one), []).append(one)
-    return found
