@@ -8,7 +8,7 @@ import sys
 import termios
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 
 import click
 import msgspec
@@ -21,6 +21,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.copying.transfer import RankContainer
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.sharedoptions import container_option, say_choice
 from leaderworkerset.cli.shell import completing
@@ -48,17 +49,10 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
     async def act(session: Session) -> int:
         pod = await targets.one_pod(session, chosen)
         say_choice([pod], container)
-        query = [
-            ("container", container or default_container(pod)),
-            ("stdout", "true"),
-            *(("command", word) for word in words),
-        ]
-        query += [("stdin", "true")] if flags["passes_input"] else []
-        query += [("tty", "true")] if flags["terminal"] else [("stderr", "true")]
+        rank = RankContainer(session, pod, container or default_container(pod))
+        opened = rank.opened(words, with_input=flags["passes_input"], has_terminal=flags["terminal"])
         with raw_terminal() if has_terminal else contextlib.nullcontext():
-            code = await converse(
-                session, pod, tuple(query), passes_input=flags["passes_input"], has_terminal=has_terminal
-            )
+            code = await converse(opened, passes_input=flags["passes_input"], has_terminal=has_terminal)
         if code == KILLED:
             say(f"{meta.name(pod)}: the command was killed (exit code {code}){await cause(session, pod)}", err=True)
         return code
@@ -78,12 +72,9 @@ async def cause(session: Session, pod: JSONObject) -> str:
     return f": pod {meta.name(pod)} has ended" if is_over else ""
 
 
-async def converse(
-    session: Session, pod: JSONObject, query: tuple[tuple[str, str], ...], *, passes_input: bool, has_terminal: bool
-) -> int:
+async def converse(opened: AbstractAsyncContextManager[Channels], *, passes_input: bool, has_terminal: bool) -> int:
     """Pass bytes both ways until the command has ended; return its exit code."""
-    path = PODS.path(meta.namespace(pod), meta.name(pod), "exec")
-    async with session.channels(path, query, channels.EXEC_PROTOCOL) as streams:
+    async with opened as streams:
         with resize_with_window(streams) if has_terminal else contextlib.nullcontext():
             if has_terminal:
                 await tell_size(streams)  # before the first key, since its effect may depend on it

@@ -47,9 +47,11 @@ class RankContainer(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{meta.name(self.pod)} (container {self.container})"
 
-    def opened(self, words: tuple[str, ...], *, with_input: bool = False) -> AbstractAsyncContextManager[Channels]:
-        """Start a command, and open its streams."""
-        query = [("container", self.container), ("stdout", "true"), ("stderr", "true")]
+    def opened(
+        self, words: tuple[str, ...], *, with_input: bool = False, has_terminal: bool = False
+    ) -> AbstractAsyncContextManager[Channels]:
+        """Start a command, and open its streams; on a terminal errors have no stream of their own."""
+        query = [("container", self.container), ("stdout", "true"), ("tty" if has_terminal else "stderr", "true")]
         query += [("stdin", "true")] if with_input else []
         query += [("command", word) for word in words]
         path = PODS.path(meta.namespace(self.pod), meta.name(self.pod), "exec")

@@ -143,12 +143,9 @@ async def upload_to(rank: RankContainer, wanted: Upload) -> None:
     for source in map(Path, wanted.sources):
         name = source.resolve().name if is_directory else wanted.to.name
         directory = path if is_directory else wanted.to.parent
-        await transfer.upload(rank, ("tar", "xf", "-", "-C", directory), partial(pack, source, name))
-
-
-def pack(source: Path, name: str, stream: archive.Stream) -> None:
-    """Write a source under its name."""
-    archive.pack(stream, source, name)
+        await transfer.upload(
+            rank, ("tar", "xf", "-", "-C", directory), partial(archive.pack, source=source, name=name)
+        )
 
 
 async def download(session: Session, wanted: Download, container: str | None) -> None:
@@ -160,13 +157,8 @@ async def download(session: Session, wanted: Download, container: str | None) ->
         directory, name = place(wanted.to, remote, meta.name(rank.pod) if several[remote] else "", wanted.sources)
         directory.mkdir(parents=True, exist_ok=True)
         words = ("tar", "cf", "-", "-C", remote.parent, f"./{remote.name}")
-        count += await transfer.download(rank, words, partial(unpack, directory, name))
+        count += await transfer.download(rank, words, partial(archive.unpack, destination=directory, name=name))
     say(f"copied {counted(count, 'file')} from {counted(len({str(rank) for _, rank in found}), 'rank')}")
-
-
-def unpack(directory: Path, name: str, stream: archive.Stream) -> int:
-    """Unpack the archive under a name."""
-    return archive.unpack(stream, directory, name)
 
 
 def place(to: str, remote: Remote, pod: str, sources: Sequence[Remote]) -> tuple[Path, str]:
