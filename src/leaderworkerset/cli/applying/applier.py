@@ -12,7 +12,7 @@ from kuberuntime.client.requests import only
 from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Resource
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.applying import serverside, unknownfields
@@ -103,34 +103,29 @@ class Applier:
                     raise error
         return lines
 
-    async def placed(self, document: Document) -> tuple[Resource, JSONObject]:
-        """Return the kind of a document, and its object with a namespace."""
-        resource = await self._discovery.resource_of(document.object)
-        return resource, (place_in(document.object, self._namespace) if resource.namespaced else document.object)
-
-    async def tried(self, document: Document) -> JSONObject:
-        """Return the object that applying a document would give; nothing is written."""
+    async def tried(self, document: Document) -> "Tried":
+        """Return what applying a document would give; nothing is written."""
         try:
-            resource, obj = await self.placed(document)
-            applied = await serverside.apply(
-                self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=True
-            )
+            applied = await self._send(document, dry_run=True)
         except (APIError, UnknownKindError) as error:
             raise CommandError(await self._described(document, error)) from error
-        return applied.object
+        return Tried(document, applied.before, applied.object)
+
+    async def _send(self, document: Document, *, dry_run: bool = False) -> Applied:
+        resource = await self._discovery.resource_of(document.object)
+        obj = place_in(document.object, self._namespace) if resource.namespaced else document.object
+        return await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=dry_run)
 
     async def _apply(self, document: Document) -> str:
-        resource, obj = await self.placed(document)
-        applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
-        if resource == CUSTOM_RESOURCE_DEFINITIONS:
-            await until_established(self._client, meta.key(obj))
+        applied = await self._send(document)
+        if applied.object["kind"] == CUSTOM_RESOURCE_DEFINITIONS.kind:
+            await until_established(self._client, meta.key(applied.object))
         self.stored.append(applied.object)
         return f"{document.title} {applied.word}{_taken(applied)}"
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
         try:
-            resource, obj = await self.placed(document)
-            await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=True)
+            await self._send(document, dry_run=True)
         except UnknownKindError as error:
             return None if brings_kind(documents, document) else describe(document, error, self._kubectl)
         except NotFoundError as error:
@@ -224,12 +219,7 @@ class Tried(Struct, frozen=True):
 async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[Tried]:
     """Apply documents without writing; raise the error of the first that the API server refuses."""
     applier = Applier(session, force=force)
-    return [await _try(session, applier, document) for document in documents]
-
-
-async def _try(session: Session, applier: Applier, document: Document) -> Tried:
-    resource, obj = await applier.placed(document)
-    return Tried(document, await session.client.find(resource, meta.key(obj)), await applier.tried(document))
+    return [await applier.tried(document) for document in documents]
 
 
 async def create_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:

@@ -13,9 +13,10 @@ from leaderworkerset.steering import ownfields
 
 
 class Applied(Struct, frozen=True):
-    """The result of one apply: a word for people, the object, and the fields taken over from other commands."""
+    """The result of one apply: a word for people, the object before (None: absent) and after, the fields taken over from other commands."""
 
     word: str
+    before: JSONObject | None
     object: JSONObject
     taken: Mapping[str, str] = field(default_factory=dict)
     owners: tuple[str, ...] = ()
@@ -37,8 +38,9 @@ async def apply(
         taken = {path: _change(path, before, after) for path in ownfields.conflicting_fields(error)}
         owners = ownfields.owners(error)
     if before is None:
-        return Applied("created", after)
-    return Applied("unchanged" if _content(before) == _content(after) else "configured", after, taken, owners)
+        return Applied("created", None, after)
+    word = "unchanged" if _content(before) == _content(after) else "configured"
+    return Applied(word, before, after, taken, owners)
 
 
 def _change(path: str, before: JSONObject, after: JSONObject) -> str:

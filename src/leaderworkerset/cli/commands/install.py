@@ -33,7 +33,7 @@ from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.install import installsettings, rendering
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all, misfits
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managed import full_definitions, managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
@@ -156,7 +156,7 @@ async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) 
         if not options["config"]:
             installed = await installer.configuration()
             chosen = replace(chosen, configuration=chosen.configuration if installed is None else installed)
-        definitions = await installer.full_definitions() if options["flavour"] == "full" else None
+        definitions = await full_definitions(session.client) if options["flavour"] == "full" else None
         objects = await installer.without_foreign_namespace(build_all(kinds_of(chosen), chosen, definitions))
         if options["dry_run"] == "client":
             click.echo(text([obj for _, obj in objects], options["form"]))

@@ -6,8 +6,6 @@ In: the objects that `install/` builds. Out: a line for each to `say`, or one er
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from msgspec import Struct
-
 from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError, ForbiddenError, InvalidError
 from kuberuntime.objects import meta
@@ -20,7 +18,6 @@ from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
-from leaderworkerset.kinds import managed
 from leaderworkerset.operator import desired
 from leaderworkerset.operator.operatornames import OPERATORS, SINGLETON
 
@@ -46,13 +43,6 @@ def title(resource: Resource, name: str) -> str:
     'service/lws-webhook-service'
     """
     return f"{resource.kind.lower()}/{name}"
-
-
-class Checked(Struct, frozen=True):
-    """An object as the API server would store it, and the action on it."""
-
-    object: JSONObject
-    word: str
 
 
 class Installer:
@@ -95,10 +85,6 @@ class Installer:
         text: str | None = ((found or {}).get("data") or {}).get(CONFIGURATION_KEY)
         return text
 
-    async def full_definitions(self) -> Sequence[JSONObject]:
-        """Return the definitions with the descriptions of this cluster."""
-        return await managed.full_definitions(self._client)
-
     async def without_foreign_namespace(self, objects: Objects) -> Objects:
         """Omit the namespace if others created it, so that it keeps its labels."""
         live = await self._client.find(NAMESPACES, ObjectKey("", self._namespace))
@@ -107,24 +93,22 @@ class Installer:
         self._say(f"{title(NAMESPACES, self._namespace)} left as it is: not made by an installation")
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
-    async def check(self, objects: Objects) -> list[Checked]:
+    async def check(self, objects: Objects) -> list[Applied]:
         """Check every object on the API server, and raise all errors at once, so that no incomplete installation remains.
 
         Objects of a namespace that does not exist yet cannot be checked, and are returned unchanged.
         """
         is_new = await self._client.find(NAMESPACES, ObjectKey("", self._namespace)) is None
-        checked: list[Checked] = []
+        checked: list[Applied] = []
         failures: list[str] = []
         for resource, obj in objects:
             if is_new and resource.namespaced:
-                checked.append(Checked(obj, "not checked: its namespace is not there yet"))
+                checked.append(Applied("not checked: its namespace is not there yet", None, obj))
                 continue
             try:
-                applied = await self._apply(resource, obj, dry_run=True)
+                checked.append(await self._apply(resource, obj, dry_run=True))
             except APIError as error:
                 failures.append(describe(resource, obj, error))
-            else:
-                checked.append(Checked(applied.object, applied.word))
         if failures:
             raise CommandError("\n".join([*failures, "nothing was installed"]))
         return checked
