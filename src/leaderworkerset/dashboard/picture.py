@@ -81,7 +81,7 @@ class Picture(Struct, frozen=True, kw_only=True):
         chosen = Selection(view.name)
         if is_as_wanted(view, chosen):
             return ToldSet(view, diagnose(Observed(view=view, now=self.now), chosen))
-        found = self.diagnoses.get(ObjectKey(view.namespace, view.name))
+        found = self.diagnoses.get(view.key)
         if found is None or found.verdict is Verdict.HEALTHY:
             found = _in_progress(view.name, view.namespace, reasons.brief(view))
         return ToldSet(view, found)
@@ -89,24 +89,24 @@ class Picture(Struct, frozen=True, kw_only=True):
     def told_whole(self, one: SetView) -> ToldWhole:
         """Return a DisaggregatedSet with its diagnosis and those of its LeaderWorkerSets."""
         parts = tuple(self.told(part.view) for part in one.parts)
-        own = self.of_sets.get(ObjectKey(one.namespace, one.name)) or _in_progress(one.name, one.namespace, one.rollout)
+        own = self.of_sets.get(one.key) or _in_progress(one.name, one.namespace, one.rollout)
         if one.is_settled and own.verdict is not Verdict.HEALTHY and not meta.is_deleting(one.object):
             own = Diagnosis(target=one.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=one.namespace)
         return ToldWhole(one, worst(of_whole(own, [part.told for part in parts])), parts)
 
     def find(self, key: ObjectKey) -> View | None:
         """Return a LeaderWorkerSet, None if it does not exist."""
-        return next((view for view in self.views if (view.namespace, view.name) == (key.namespace, key.name)), None)
+        return next((view for view in self.views if view.key == key), None)
 
     def find_whole(self, key: ObjectKey) -> SetView | None:
         """Return a DisaggregatedSet, None if it does not exist."""
-        return next((one for one in self.sets if (one.namespace, one.name) == (key.namespace, key.name)), None)
+        return next((one for one in self.sets if one.key == key), None)
 
     def ordered(self) -> list[ToldSet | ToldWhole]:
         """Return DisaggregatedSets, and the LeaderWorkerSets that none of them owns: the most urgent first."""
         wholes = [self.told_whole(one) for one in self.sets]
-        owned = {(part.view.namespace, part.view.name) for whole in wholes for part in whole.parts}
-        alone = [self.told(view) for view in self.views if (view.namespace, view.name) not in owned]
+        owned = {part.view.key for whole in wholes for part in whole.parts}
+        alone = [self.told(view) for view in self.views if view.key not in owned]
         return sorted([*wholes, *alone], key=_urgency)
 
 

@@ -52,7 +52,7 @@ def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
 
 def is_marked(group: Group) -> bool:
     """Return whether somebody asked for the move of a group, whatever its nodes."""
-    leader = group.ranks[0].object if group.ranks else None
+    leader = group.leader.object if group.leader else None
     return leader is not None and not meta.is_deleting(leader) and labels.MOVE_GROUP in meta.annotations(leader)
 
 

@@ -119,8 +119,8 @@ def _is_to_be_made(rank: Rank) -> bool:
 
 def _awaits_manager(group: Group) -> bool:
     """Return whether the manager has to create workers of a group: their leader has a node."""
-    has_leader = any(rank.index == 0 and rank.node for rank in group.ranks)
-    return has_leader and any(rank.index and rank.object is None for rank in group.ranks)
+    has_leader = group.leader is not None and group.leader.node
+    return bool(has_leader) and any(rank.index and rank.object is None for rank in group.ranks)
 
 
 def of_manager() -> Iterator[Want]:

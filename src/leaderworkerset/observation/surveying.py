@@ -45,12 +45,12 @@ async def survey(
     is_brief: bool = False,
 ) -> list[Diagnosis]:
     """Return the diagnosis of each view, in order; all are of one namespace, or of any if it is empty."""
-    shared = SharedLists(lists, namespace, [ObjectKey(view.namespace, view.name) for view in views])
+    shared = SharedLists(lists, namespace, [view.key for view in views])
     moment = clock or SystemClock()
     found = []
     for view in views:
         chosen = Selection(view.name)
-        own = OwnLists(shared, ObjectKey(view.namespace, view.name))
+        own = OwnLists(shared, view.key)
         observed = await observe_view(own, view, chosen, moment, is_brief=is_brief)
         found.append(diagnose(replace(observed, commands=commands), chosen))
     return found
@@ -169,11 +169,11 @@ async def diagnose_sets(
     lists: Lists, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
 ) -> list[Diagnosis]:
     """Return the diagnosis of each set in order; all are of one namespace, or of any if it is empty."""
-    shared = SharedLists(lists, namespace, [ObjectKey(one.namespace, one.name) for one in sets])
+    shared = SharedLists(lists, namespace, [one.key for one in sets])
     moment = clock or SystemClock()
     found = []
     for one in sets:
-        reader = Reader(OwnLists(shared, ObjectKey(one.namespace, one.name)))
+        reader = Reader(OwnLists(shared, one.key))
         async with asyncio.TaskGroup() as tasks:
             for want in wanted_of_set(one):
                 tasks.create_task(reader.read(want))

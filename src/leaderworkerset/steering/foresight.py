@@ -190,9 +190,7 @@ def _world(before: Situation | None, wanted: str) -> World:
         return World(Current(0, 0, ""))
     shown, found = before.view, before.statefulset
     key = wanted or (groupname.revision(found) if found else "")
-    existing = [
-        group for group in shown.groups if any(rank.index == 0 and rank.object is not None for rank in group.ranks)
-    ]
+    existing = [group for group in shown.groups if group.leader and group.leader.object is not None]
     current = Current(shown.desired, 0, str(shown.desired)) if found is None else rollingupdate.position(found)
     return World(
         current,

@@ -64,7 +64,7 @@ def lines(name: str, found: ScaleDown) -> Iterator[str]:
 
 def _is_ending(group: Group) -> bool:
     """Return whether the group goes already, or has no leader yet."""
-    leader = group.ranks[0].object if group.ranks else None
+    leader = group.leader.object if group.leader else None
     return leader is None or (meta.is_deleting(leader) and not group.is_over)
 
 

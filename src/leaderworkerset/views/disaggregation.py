@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SLICE, ScalingMode
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
@@ -59,6 +59,11 @@ class SetView(Struct, frozen=True, kw_only=True):
     updated: int
     """Groups of the newest revision, by the status."""
     object: JSONObject
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return its namespace and name."""
+        return ObjectKey(self.namespace, self.name)
 
     @property
     def ready(self) -> int:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects import decimals, meta, ordinals, podstate
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupEnd
@@ -134,8 +134,13 @@ class Group(Struct, frozen=True, kw_only=True):
         return None if self.end is not None else hang_of(meta.annotations(self._leader).get(labels.HANG, ""))
 
     @property
+    def leader(self) -> Rank | None:
+        """Return its first rank, with or without a pod; None in a view without it."""
+        return next((rank for rank in self.ranks if rank.index == 0), None)
+
+    @property
     def _leader(self) -> JSONObject:
-        return (self.ranks[0].object if self.ranks else None) or {}
+        return (self.leader.object if self.leader else None) or {}
 
     @property
     def ready_ranks(self) -> int:
@@ -158,6 +163,11 @@ class View(Struct, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     object: JSONObject
     more: int = 0
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return its namespace and name."""
+        return ObjectKey(self.namespace, self.name)
 
     @property
     def is_ready(self) -> bool:

@@ -106,8 +106,8 @@ async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
     sets, waiting = [one for one in seen.sets if not one.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
         return
-    asked = {(view.namespace, view.name) for view in waiting}
-    whole = [view for view in seen.whole if (view.namespace, view.name) in asked]
+    asked = {view.key for view in waiting}
+    whole = [view for view in seen.whole if view.key in asked]
     namespace = "" if wanted.everywhere else session.namespace
     say(*await diagnoses.notes(session, seen.lists, namespace, sets, whole), err=True)
     where = " -A" if wanted.everywhere else f" -n {session.namespace}"

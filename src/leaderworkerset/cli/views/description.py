@@ -144,7 +144,7 @@ def conditions(obj: JSONObject, now: datetime) -> list[str]:
 
 
 def _group(view: View, group: Group, now: datetime) -> list[str]:
-    leader = group.ranks[0] if group.ranks else None
+    leader = group.leader
     head = facts(
         [
             ("Group", f"{view.name}/{group.name}"),

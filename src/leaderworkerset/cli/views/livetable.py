@@ -112,7 +112,7 @@ def _of_rank(rank: Rank, now: datetime) -> _Row:
 
 def _of_group(group: Group, now: datetime) -> _Row:
     told = recreations.sentence(group.recreations, now) if group.recreations else ""
-    leader = group.ranks[0] if group.ranks else None
+    leader = group.leader
     cells = (
         str(group.name),
         f"{group.ready_ranks}/{len(group.ranks)}",

@@ -12,7 +12,6 @@ from leaderworkerset.dashboard.pieces import Piece, Rendering
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.views import changes
-from leaderworkerset.views.disaggregation import Shown
 from leaderworkerset.views.groups import Rank, View
 
 GLYPHS: Final[Mapping[CellState, str]] = {
@@ -127,11 +126,6 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
 def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str) -> Safe:
     """Return a link to a page; its address is relative to the base of the server."""
     return tag("a", *content, href=Address(kind=kind, key=key).path() or ".", **attributes)
-
-
-def key_of(view: Shown) -> ObjectKey:
-    """Return the key of a set of either kind."""
-    return ObjectKey(view.namespace, view.name)
 
 
 def table(key: str, header: Iterable[str], body: Safe, caption: str) -> Safe:

@@ -61,7 +61,7 @@ def _item(one: ToldSet | ToldWhole) -> Iterator[Piece]:
         return
     whole, key = one.view, f"w/{one.view.namespace}/{one.view.name}"
     roles = ", ".join(map(str, whole.roles))
-    title = cells.link(PageKind.WHOLE, cells.key_of(one.view), whole.name)
+    title = cells.link(PageKind.WHOLE, one.view.key, whole.name)
     html = tag(
         "li",
         tag("h2", cells.verdict(one.told), " ", title, " ", tag("small", f"{whole.namespace} · DisaggregatedSet")),
@@ -85,7 +85,7 @@ def _set_item(one: ToldSet, element: str) -> Piece:
             "h2",
             cells.verdict(one.told),
             " ",
-            cells.link(PageKind.SET, cells.key_of(view), view.name),
+            cells.link(PageKind.SET, view.key, view.name),
             " ",
             tag("small", view.namespace),
         ),
@@ -119,7 +119,7 @@ def _table_row(one: ToldSet | ToldWhole, kind: PageKind, updated: int) -> Piece:
     view = one.view
     return cells.row(
         f"r/{kind.value}/{view.namespace}/{view.name}",
-        cells.link(kind, cells.key_of(one.view), view.name),
+        cells.link(kind, one.view.key, view.name),
         view.namespace,
         "LeaderWorkerSet" if kind is PageKind.SET else "DisaggregatedSet",
         cells.verdict(one.told),

@@ -85,7 +85,7 @@ def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
 
 
 def _head(view: View, found: RolloutProgress, plan: Foreseen | None) -> Piece:
-    back = cells.link(PageKind.SET, cells.key_of(view), view.name)
+    back = cells.link(PageKind.SET, view.key, view.name)
     budget = None
     if plan is not None:
         limits = plan.budget

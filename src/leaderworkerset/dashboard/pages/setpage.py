@@ -97,7 +97,7 @@ def _advance(group: Group, now: datetime) -> Safe:
 
 
 def _head(one: ToldSet, now: datetime) -> Piece:
-    view, key = one.view, cells.key_of(one.view)
+    view, key = one.view, one.view.key
     numbers = f"{view.ready} of {counted(view.desired, 'group')} ready, {view.up_to_date} updated"
     html = tag(
         "div",

@@ -203,7 +203,7 @@ def _fits(
 
 def _fit_row(view: View, domains: Mapping[str, Sequence[JSONObject]], used: Mapping[str, Amounts]) -> Piece:
     group = group_pods(view)
-    link = cells.link(PageKind.SET, cells.key_of(view), view.name)
+    link = cells.link(PageKind.SET, view.key, view.name)
     found = [_fitting(group, nodes, used) for nodes in domains.values()]
     words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in found]
     return cells.row(f"f/{view.namespace}/{view.name}", link, counted(len(group), "pod"), *words, find=view.name)

@@ -65,7 +65,7 @@ def _row(picture: Picture, part: PartView) -> Piece:
     view, told = part.view, picture.told(part.view).told
     return cells.row(
         f"p/{view.name}",
-        cells.link(PageKind.SET, cells.key_of(view), view.name),
+        cells.link(PageKind.SET, view.key, view.name),
         part.slice,
         part.role,
         part.revision,

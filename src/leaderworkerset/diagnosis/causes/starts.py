@@ -28,11 +28,6 @@ SETTLING: Final = timedelta(seconds=10)
 INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
 
 
-def leader_of(group: Group) -> Rank | None:
-    """Return the leader of a group, None if it has no pod."""
-    return next((rank for rank in group.ranks if rank.index == 0 and rank.object is not None), None)
-
-
 def warming(observed: Observed, rank: Rank) -> Verdict:
     """Return the verdict about a rank that runs and is not ready: it may be loading, or is stuck."""
     age = observed.since(rank.created)
@@ -92,7 +87,7 @@ def _is_just_made(observed: Observed, rank: Rank) -> bool:
 def rendezvous(observed: Observed) -> Finding | None:
     """Find a leader that runs and is not ready, while all its workers are."""
     for group in observed.view.groups:
-        leader, workers = leader_of(group), [rank for rank in group.ranks if rank.index]
+        leader, workers = group.leader, [rank for rank in group.ranks if rank.index]
         runs = leader is not None and leader.state == "Running" and not leader.is_ready
         if leader is None or not runs or not workers or not all(rank.is_ready for rank in workers):
             continue
@@ -120,7 +115,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
     """Find workers that are held back until their leader is ready."""
     for group in observed.view.groups:
         held = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
-        leader = leader_of(group)
+        leader = group.leader
         wait = f"{counted(len(held), 'worker')} of group {group.name} {'waits' if len(held) == 1 else 'wait'}"
         if held and leader is not None and leader.state == "Running" and not leader.is_ready:
             return Finding(

@@ -101,7 +101,7 @@ def unmade(observed: Observed) -> Undone | None:
     if not observed.knows(resources.STATEFULSETS) or meta.is_deleting(observed.view.object):
         return None
     for group in observed.view.groups:
-        leader = next((rank for rank in group.ranks if rank.index == 0 and rank.node), None)
+        leader = group.leader if group.leader and group.leader.node else None
         missing = any(rank.index and rank.object is None and rank.why == NOT_CREATED for rank in group.ranks)
         age = observed.since(leader.created) if leader else None
         if leader is None or not missing or age is None or age < BUSY:
@@ -268,9 +268,9 @@ def revision_is_missing(observed: Observed) -> Finding | None:
         for one in revisions.owned(observed.get(resources.CONTROLLER_REVISIONS), observed.view.object)
     }
     for group in observed.view.groups:
-        leader = next((rank for rank in group.ranks if rank.index == 0 and rank.object is not None), None)
+        leader = group.leader
         lacks = any(rank.object is None and rank.why == NOT_CREATED for rank in group.ranks)
-        if leader is None or not lacks or not group.revision or group.revision in known:
+        if leader is None or leader.object is None or not lacks or not group.revision or group.revision in known:
             continue
         return Finding(
             subject=Subject(kind="Pod", name=leader.pod, group=group.name, rank=0),

@@ -95,12 +95,12 @@ def _started(rank: Rank) -> datetime:
 
 def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
     """Return the warnings of the StatefulSet that creates the pod, those of this pod first; else of the LeaderWorkerSet."""
-    leader = next((one for one in group.ranks if one.index == 0), None)
+    leader = group.leader
     if rank.index and (leader is None or leader.object is None):
         return []  # its StatefulSet is created after the leader
     owner = leader.pod if rank.index and leader else view.name
     since = _moment(leader.created if rank.index and leader else view.created)
-    siblings = group.ranks if rank.index else [one for other in view.groups for one in other.ranks if one.index == 0]
+    siblings = group.ranks if rank.index else [other.leader for other in view.groups if other.leader]
     newest = max((_moment(one.created) for one in siblings), default=BEGINNING)
     made = [event for event in warnings.about(view.namespace, "StatefulSet", owner) if event.last >= since]
     own = [event for event in made if f"Pod {rank.pod} " in event.message]
@@ -167,7 +167,7 @@ def explained(views: Iterable[View], found: Evidence, now: datetime) -> list[Vie
 def _group(
     view: View, group: Group, warnings: Warnings, records: Mapping[tuple[str, str, str], JSONObject], now: datetime
 ) -> Group:
-    leader = next((rank.object for rank in group.ranks if rank.index == 0), None)
+    leader = group.leader.object if group.leader else None
     record = records.get((view.namespace, view.name, groupname.label(leader) if leader else str(group.name)))
     told = recreations.read(record, leader) if record is not None else None
     runs = {

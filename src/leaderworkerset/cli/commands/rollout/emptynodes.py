@@ -60,9 +60,7 @@ class Drain(Struct):
         pods = [pod for listing in listings for pod in listing.items]
         held = _held(pods)
         sets = [
-            nodeoutlook.leaving(
-                view, [one for one in view.groups if one.name in held[_key(view)]], _refusal(view.object)
-            )
+            nodeoutlook.leaving(view, [one for one in view.groups if one.name in held[view.key]], _refusal(view.object))
             for view in await self._views(held)
         ]
         moving = {(one.place, group) for one in sets if not one.why_not for group in one.groups}
@@ -135,7 +133,7 @@ class Drain(Struct):
 
     async def _reasons(self, held: Held) -> list[str]:
         """Return a line for each LeaderWorkerSet about its groups that stay."""
-        return [f"  {_told({_key(view): held[_key(view)]})}: {_why(view, held)}" for view in await self._views(held)]
+        return [f"  {_told({view.key: held[view.key]})}: {_why(view, held)}" for view in await self._views(held)]
 
     @property
     def _named(self) -> str:
@@ -168,10 +166,6 @@ def _group_of(pod: JSONObject) -> GroupName | None:
     return place[0] if place else None
 
 
-def _key(view: View) -> ObjectKey:
-    return ObjectKey(view.namespace, view.name)
-
-
 def _held(pods: Iterable[JSONObject]) -> Held:
     found: dict[ObjectKey, set[GroupName]] = {}
     for pod in pods:
@@ -202,7 +196,7 @@ def _refusal(lws: JSONObject) -> str:
 
 def _why(view: View, held: Held) -> str:
     """Return why groups of a LeaderWorkerSet stay."""
-    over = [one.name for one in view.groups if one.is_over and one.name in held[_key(view)]]
+    over = [one.name for one in view.groups if one.is_over and one.name in held[view.key]]
     if over:
         return f"{groups_named(over)} used up the restarts, or ended: kept until recovered or deleted"
     if why := departures.refusal(view.object):
