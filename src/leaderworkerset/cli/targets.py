@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -95,26 +96,18 @@ async def find(session: Session, name: str) -> JSONObject:
     raise _is_set(name, await list_parts(session, session.namespace, name))
 
 
-async def find_set(session: Session, name: str) -> JSONObject | None:
-    """Return the DisaggregatedSet of that name, None if it does not exist, or if the user may not read any."""
-    try:
-        return await session.client.get(DISAGGREGATED_SETS, ObjectKey(session.namespace, name))
-    except (NotFoundError, ForbiddenError):
-        return None
-
-
 async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject]:
     """Return the LeaderWorkerSet of that name, or else the DisaggregatedSet; an error lists the LeaderWorkerSets."""
+    key = ObjectKey(session.namespace, name)
     try:
-        return LEADERWORKERSETS, await session.client.get(LEADERWORKERSETS, ObjectKey(session.namespace, name))
+        return LEADERWORKERSETS, await session.client.get(LEADERWORKERSETS, key)
     except NotFoundError as error:
         if "leaderworkersets" not in str(error):
             raise CommandError(
                 f"the API server serves no LeaderWorkerSets: `{session.lws} install` installs what they need"
             ) from error
-        found = await find_set(session, name)
-        if found is not None:
-            return DISAGGREGATED_SETS, found
+        with suppress(NotFoundError, ForbiddenError):
+            return DISAGGREGATED_SETS, await session.client.get(DISAGGREGATED_SETS, key)
         raise CommandError(await _not_found(session, name)) from error
 
 

@@ -63,7 +63,7 @@ async def of_session(target: Target, client: Client, namespace: str, chosen: Sel
 
 def of_files(root: Path, namespace: str, chosen: Selection | None = None) -> list[Recorded]:
     """Return the episodes of files."""
-    return [(place, store.read(place)) for place in of(root, namespace, chosen)]
+    return [(place, store.read(place)) for place in store.places(root) if _is_chosen(place, namespace, chosen)]
 
 
 async def of_cluster(client: Client, namespace: str, chosen: Selection | None = None) -> list[Recorded]:
@@ -73,11 +73,6 @@ async def of_cluster(client: Client, namespace: str, chosen: Selection | None = 
         async for obj in configmapstore.stored(client, namespace, chosen.name if chosen else "")
         if (place := configmapstore.place_of(obj)) and _is_chosen(place, namespace, chosen)
     ]
-
-
-def of(root: Path, namespace: str, chosen: Selection | None = None) -> list[Place]:
-    """Return where the episodes of a namespace (empty: of all) are, or those of one set or group; the newest last."""
-    return [place for place in store.places(root) if _is_chosen(place, namespace, chosen)]
 
 
 def _is_chosen(place: Place, namespace: str, chosen: Selection | None) -> bool:

@@ -16,8 +16,8 @@ FEW_LINES: Final = 5
 
 def table(found: Sequence[Episode], now: datetime, *, with_namespace: bool = False) -> list[str]:
     """Return one line per episode."""
-    header = [*(["NAMESPACE"] if with_namespace else []), *HEADER]
-    return output.table(header, [[*([one.namespace] if with_namespace else []), *_row(one, now)] for one in found])
+    places = [one.namespace for one in found] if with_namespace else ()
+    return output.table(HEADER, [_row(one, now) for one in found], namespaces=places)
 
 
 def brief(one: Episode, now: datetime, lws: str) -> list[str]:

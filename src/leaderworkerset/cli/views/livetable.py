@@ -98,16 +98,7 @@ def _is_fine(group: Group) -> bool:
 
 
 def _of_rank(rank: Rank, now: datetime) -> _Row:
-    cells = (
-        str(rank.group),
-        str(rank.index),
-        rank.pod,
-        wording.state(rank),
-        "yes" if rank.is_ready else "no",
-        str(rank.restarts),
-        wording.age(rank.created, now),
-    )
-    return _Row(cells, wording.reason(rank), rank.is_ready, rank.pod, is_rank=True)
+    return _Row(output.rank_row(rank, now), wording.reason(rank), rank.is_ready, rank.pod, is_rank=True)
 
 
 def _of_group(group: Group, now: datetime) -> _Row:
@@ -132,7 +123,7 @@ def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[st
     told = [row.beside for row in rows if row.why]
     limit = size.columns - max(map(len, bare), default=0) - len("   ")
     if told and limit >= LEAST_REASON and all(len(escaped(why)) <= limit for why in told):
-        whole = output.table((*header, "WHY"), [(*row.cells, row.beside) for row in rows])
+        whole = output.table(header, [row.cells for row in rows], whys=[row.beside for row in rows])
         return _fitting(whole, rows, size.lines, 0)
     below = _below(_reasons(rows), size)
     narrow = _narrowed(header, rows, size.columns) if limit < 0 else bare

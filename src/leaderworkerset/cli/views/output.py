@@ -13,16 +13,30 @@ from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.wording import age
 
 SET_HEADER = ("NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE")
-GROUP_HEADER = ("GROUP", "RANK", "POD", "STATE", "READY", "RESTARTS", "AGE")
-WIDE_HEADER = ("NODE", "ADDRESS", "REVISION")
+GROUP_HEADER: tuple[str, ...] = ("GROUP", "RANK", "POD", "STATE", "READY", "RESTARTS", "AGE")
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
+def table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    indent: str = "",
+    *,
+    namespaces: Sequence[str] = (),
+    whys: Sequence[str] = (),
+) -> list[str]:
     """Align columns with three spaces between, as kubectl does; control characters are escaped.
+
+    Namespaces, if there are some, are the first column, and reasons the last one, if any row has one.
 
     >>> table(("NAME", "AGE"), [("a", "5s"), ("longer", "1m")])
     ['NAME     AGE', 'a        5s', 'longer   1m']
+    >>> table(("NAME",), [("a",), ("b",)], namespaces=("d", "e"), whys=("", "no node"))
+    ['NAMESPACE   NAME   WHY', 'd           a', 'e           b      no node']
     """
+    if namespaces:
+        header, rows = ("NAMESPACE", *header), [(place, *row) for place, row in zip(namespaces, rows, strict=True)]
+    if any(whys):
+        header, rows = (*header, "WHY"), [(*row, why) for row, why in zip(rows, whys, strict=True)]
     lines = [tuple(header), *(tuple(map(escaped, row)) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return [
@@ -35,9 +49,8 @@ def sets(
     views: Sequence[View], now: datetime, *, with_namespace: bool = False, reasons: Sequence[str] = ()
 ) -> list[str]:
     """Return one line per LeaderWorkerSet; the columns are those of the API (R-API-3), and WHY if there are reasons."""
-    header = [*(["NAMESPACE"] if with_namespace else []), *SET_HEADER, *(["WHY"] if reasons else [])]
-    rows = [[*([view.namespace] if with_namespace else []), *set_row(view, now)] for view in views]
-    return table(header, [[*row, why] for row, why in zip(rows, reasons, strict=True)] if reasons else rows)
+    places = [view.namespace for view in views] if with_namespace else ()
+    return table(SET_HEADER, [set_row(view, now) for view in views], namespaces=places, whys=reasons)
 
 
 def set_row(view: View, now: datetime) -> tuple[str, ...]:
@@ -48,13 +61,17 @@ def set_row(view: View, now: datetime) -> tuple[str, ...]:
 def groups(shown: Iterable[Group], now: datetime, *, wide: bool = False) -> list[str]:
     """Return one line per rank, with a column WHY if any rank has a reason."""
     ranks = [(group, rank) for group in shown for rank in group.ranks]
-    has_reasons = any(wording.reason(rank) for _, rank in ranks)
-    header = [*GROUP_HEADER, *(WIDE_HEADER if wide else ()), *(["WHY"] if has_reasons else [])]
-    return table(header, [_rank_row(group, rank, now, wide=wide, reasons=has_reasons) for group, rank in ranks])
+    header, rows = GROUP_HEADER, [rank_row(rank, now) for _, rank in ranks]
+    if wide:
+        header = (*header, "NODE", "ADDRESS", "REVISION")
+        places = [(rank.node or "-", rank.address or "-", group.revision or "-") for group, rank in ranks]
+        rows = [(*row, *place) for row, place in zip(rows, places, strict=True)]
+    return table(header, rows, whys=[wording.reason(rank) for _, rank in ranks])
 
 
-def _rank_row(group: Group, rank: Rank, now: datetime, *, wide: bool, reasons: bool) -> list[str]:
-    row = [
+def rank_row(rank: Rank, now: datetime) -> tuple[str, ...]:
+    """Return the cells of a rank below GROUP_HEADER."""
+    return (
         str(rank.group),
         str(rank.index),
         rank.pod,
@@ -62,10 +79,7 @@ def _rank_row(group: Group, rank: Rank, now: datetime, *, wide: bool, reasons: b
         "yes" if rank.is_ready else "no",
         str(rank.restarts),
         age(rank.created, now),
-    ]
-    if wide:
-        row += [rank.node or "-", rank.address or "-", group.revision or "-"]
-    return [*row, wording.reason(rank)] if reasons else row
+    )
 
 
 def notes(view: View, now: datetime) -> list[str]:

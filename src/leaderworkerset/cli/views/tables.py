@@ -56,8 +56,7 @@ def tables(views: Sequence[View], now: datetime, form: Form) -> list[str]:
 def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> list[str]:
     """Return a row for each LeaderWorkerSet, first those that are not ready, with the reason."""
     ordered = sorted(views, key=is_settled)
-    reasons = [_why(view) for view in ordered]
-    return output.sets(ordered, now, with_namespace=with_namespace, reasons=reasons if any(reasons) else ())
+    return output.sets(ordered, now, with_namespace=with_namespace, reasons=list(map(_why, ordered)))
 
 
 def _why(view: View) -> str:
@@ -78,14 +77,12 @@ def folded(view: View, now: datetime) -> list[str]:
     found = folds(view.groups, now)
     problems = [fold for fold in found if not fold.is_fine]
     shown = [*problems[:MOST_FOLDS], *(fold for fold in found if fold.is_fine)]
-    has_reasons = any(fold.why for fold in shown)
-    header = (*FOLD_HEADER, "WHY") if has_reasons else FOLD_HEADER
-    rows = [(*_cells(fold, now), fold.why) if has_reasons else _cells(fold, now) for fold in shown]
     hidden = sum(len(fold.groups) for fold in problems[MOST_FOLDS:])
     more = (
         [f"… and {counted(hidden, 'more group')} that are not ready: --not-ready shows their ranks"] if hidden else []
     )
-    return [*output.table(header, rows), *more]
+    table = output.table(FOLD_HEADER, [_cells(fold, now) for fold in shown], whys=[fold.why for fold in shown])
+    return [*table, *more]
 
 
 def _cells(fold: Fold, now: datetime) -> tuple[str, ...]:
@@ -104,13 +101,9 @@ def set_tables(
     if not sets:
         return []
     sets = sorted(sets, key=lambda one: one.is_ready) if is_brief else sets
-    header = ("NAMESPACE", *DISAGGREGATED_HEADER) if with_namespace else DISAGGREGATED_HEADER
-    rows = [
-        ((one.namespace,) if with_namespace else ())
-        + (one.name, ", ".join(map(str, one.roles)), one.rollout, age(one.created, now))
-        for one in sets
-    ]
-    shown = output.table(header, rows)
+    rows = [(one.name, ", ".join(map(str, one.roles)), one.rollout, age(one.created, now)) for one in sets]
+    places = [one.namespace for one in sets] if with_namespace else ()
+    shown = output.table(DISAGGREGATED_HEADER, rows, namespaces=places)
     for one in () if is_brief else sets:
         if one.parts:
             shown += ["", f"{one.namespace}/{one.name}:" if with_namespace else f"{one.name}:", *_parts_table(one)]

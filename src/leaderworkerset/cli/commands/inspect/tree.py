@@ -96,9 +96,7 @@ def tree_lines(
     rows = [row for root in roots for row in _rows(root, "", "")]
     if not rows:
         return []
-    has_reasons = any(why for _, why in rows)
-    header = (*HEADER, "WHY") if has_reasons else HEADER
-    return output.table(header, [(*cells, why) if has_reasons else cells for cells, why in rows])
+    return output.table(HEADER, [cells for cells, _ in rows], whys=[why for _, why in rows])
 
 
 def _prefix(one: View | SetView, with_namespace: bool) -> str:  # noqa: FBT001 - passed on
