@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import decimals, meta
+from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels
 
@@ -74,12 +74,9 @@ def leader_of(record: JSONObject) -> str:
 def read(record: JSONObject | None) -> Recreation | None:
     """Read a record; None for one that is unreadable or absent."""
     found = {} if record is None else meta.annotations(record)
-    try:
-        due = datetime.fromisoformat(found[labels.RECREATE_AFTER])
-    except (KeyError, ValueError):
-        return None
+    due = timestamps.read(found.get(labels.RECREATE_AFTER, ""))
     count = decimals.natural(found.get(labels.RECREATIONS, ""))
-    if due.tzinfo is None or count is None:
+    if due is None or count is None:
         return None
     return Recreation(
         leader=UID(found.get(labels.RECREATED_LEADER, "")),

@@ -174,10 +174,8 @@ class Recorder:
             self._logs.hurry([pod])  # its last lines
 
     def _is_past(self, end: JSONObject) -> bool:
-        try:
-            return timestamps.parse(end["finishedAt"]) < self._begin
-        except (KeyError, TypeError, ValueError):  # it is not known
-            return False
+        ended = timestamps.read(str(end.get("finishedAt") or ""))
+        return ended is not None and ended < self._begin
 
     def _depart(self, leader_uid: str, members: Incarnation) -> None:
         if members.record is not None or leader_uid in self._due or leader_uid in self._own:

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 
 SETTLED: Final = timedelta(minutes=1)
@@ -36,11 +36,9 @@ class Death(Struct, frozen=True):
     @property
     def seconds(self) -> float:
         """Return how long the run lasted."""
-        try:
-            started, finished = (datetime.fromisoformat(self.end[key]) for key in ("startedAt", "finishedAt"))
-            return (finished - started).total_seconds()
-        except (KeyError, TypeError, ValueError):  # Go writes an unknown time as null
-            return float("inf")
+        # Go writes an unknown time as null
+        started, finished = (timestamps.read(str(self.end.get(key) or "")) for key in ("startedAt", "finishedAt"))
+        return float("inf") if started is None or finished is None else (finished - started).total_seconds()
 
 
 def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
@@ -62,11 +60,8 @@ def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
 
 
 def _has_settled(state: JSONObject, now: datetime) -> bool:
-    try:
-        started = datetime.fromisoformat((state.get("running") or {}).get("startedAt") or "")
-    except ValueError:
-        return False
-    return started.tzinfo is not None and now - started >= SETTLED
+    started = timestamps.read(str((state.get("running") or {}).get("startedAt") or ""))
+    return started is not None and now - started >= SETTLED
 
 
 def in_order(found: Iterable[Death]) -> list[Death]:
