@@ -24,7 +24,7 @@ without it they are built once.
 
 ## What differs
 
-Each line is a pattern in `tests/conformance/refused.py`; any other difference fails the tests.
+Each line is a pattern in `tests/conformance/refused.py` or `refusedwords.py`; any other difference fails the tests.
 
 | here | why |
 |---|---|

@@ -1,0 +1,38 @@
+"""What one line of the tables of differences that stay is (`refused.py`, `refusedwords.py`)."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.conformance.difference import Difference
+
+from kuberuntime.objects.meta import JSON
+
+
+@dataclass(frozen=True)
+class RefusedError:
+    """One difference: at which paths of answers, what the embedded and the real server say there, and why it stays.
+
+    `rest`, where given, is what is left of each side without the difference: that must be equal.
+    """
+
+    what: str
+    why: str
+    path: str = ".*"
+    embedded: str = ".*"
+    real: str = ".*"
+    request: str = ".*"
+    rest: Callable[[Any], JSON] | None = None
+
+    def covers(self, found: Difference) -> bool:
+        """Return whether a difference is this one."""
+        pairs = (
+            (self.request, found.request),
+            (self.path, found.path),
+            (self.embedded, str(found.embedded)),
+            (self.real, str(found.real)),
+        )
+        if not all(re.fullmatch(pattern, text, re.DOTALL) for pattern, text in pairs):
+            return False
+        return self.rest is None or self.rest(found.embedded) == self.rest(found.real)
