@@ -52,11 +52,11 @@ def overlay(directory: Path, **fields: Any) -> Path:
     return directory
 
 
-def test_the_base_is_what_is_installed(administrator: Administrator) -> None:
-    assert rendered(administrator, KUSTOMIZE) == built(InstallSettings())
+def test_the_base_is_what_is_installed(settled: Administrator) -> None:
+    assert rendered(settled, KUSTOMIZE) == built(InstallSettings())
 
 
-def test_an_overlay_chooses_namespace_image_and_replicas(administrator: Administrator, tmp_path: Path) -> None:
+def test_an_overlay_chooses_namespace_image_and_replicas(settled: Administrator, tmp_path: Path) -> None:
     """R-OP-47: references move along, those of the webhooks too."""
     name, _, tag = installsettings.IMAGE.partition(":")
     folder = overlay(
@@ -66,17 +66,17 @@ def test_an_overlay_chooses_namespace_image_and_replicas(administrator: Administ
         replicas=[{"name": "lws-controller-manager", "count": 3}],
     )
     assert tag
-    assert rendered(administrator, folder) == built(
+    assert rendered(settled, folder) == built(
         InstallSettings(namespace="serving", image="example.com/lws:7", replicas=3)
     )
 
 
-def test_the_component_lets_the_manager_write_gangs(administrator: Administrator, tmp_path: Path) -> None:
+def test_the_component_lets_the_manager_write_gangs(settled: Administrator, tmp_path: Path) -> None:
     """R-OP-47: the rights are those of `lws install` with gang scheduling; the configuration is the user's."""
     folder = overlay(tmp_path, components=["components/gang"])
     ganged = by_name(obj for _, obj in build_all(managed("auto"), InstallSettings()))
     role = ("ClusterRole", "lws-manager-role")
-    found = rendered(administrator, folder)
+    found = rendered(settled, folder)
     assert found | {role: None} == built(InstallSettings()) | {role: None}
     assert granted(found[role]) == granted(ganged[role]) > granted(built(InstallSettings())[role])
 
@@ -94,7 +94,7 @@ def granted(role: JSONObject) -> set[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(("name", "prometheus"), [("cert-manager", ""), ("prometheus", "monitoring")])
 def test_an_overlay_of_an_overlay_lives_in_any_namespace(
-    administrator: Administrator, tmp_path: Path, name: str, prometheus: str
+    settled: Administrator, tmp_path: Path, name: str, prometheus: str
 ) -> None:
     """R-OP-47: names of certificates, and whom they are for, move along by the replacements of the page."""
     page = (ROOT / "docs/how-to/install.md").read_text()
@@ -108,35 +108,33 @@ def test_an_overlay_of_an_overlay_lives_in_any_namespace(
         configuration=installsettings.MOUNTED_CERTIFICATES,
         prometheus=prometheus,
     )
-    assert rendered(administrator, folder) == built(chosen)
+    assert rendered(settled, folder) == built(chosen)
 
 
-def test_the_component_monitors_without_cert_manager(administrator: Administrator, tmp_path: Path) -> None:
+def test_the_component_monitors_without_cert_manager(settled: Administrator, tmp_path: Path) -> None:
     folder = overlay(tmp_path, namespace="serving", components=["components/monitoring"])
-    assert rendered(administrator, folder) == built(InstallSettings(namespace="serving", prometheus="monitoring"))
+    assert rendered(settled, folder) == built(InstallSettings(namespace="serving", prometheus="monitoring"))
 
 
-def test_the_component_adds_the_roles_for_users(administrator: Administrator, tmp_path: Path) -> None:
+def test_the_component_adds_the_roles_for_users(settled: Administrator, tmp_path: Path) -> None:
     folder = overlay(tmp_path, components=["components/user-roles"])
     roles = by_name(obj for _, obj in userroles.build(MANAGED))
-    assert rendered(administrator, folder) == built(InstallSettings()) | roles
+    assert rendered(settled, folder) == built(InstallSettings()) | roles
 
 
-def test_the_operators_overlay_of_the_page_sets_both_images(administrator: Administrator, tmp_path: Path) -> None:
+def test_the_operators_overlay_of_the_page_sets_both_images(settled: Administrator, tmp_path: Path) -> None:
     """R-OP-34: the image of the operand is an environment variable, which `images` alone does not reach."""
     page = (ROOT / "docs/how-to/operator.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "kustomization.yaml").write_text(text)
     (tmp_path / "leaderworkerset").symlink_to(ROOT)
-    (container,) = rendered(administrator, tmp_path)["Deployment", OPERATOR]["spec"]["template"]["spec"]["containers"]
+    (container,) = rendered(settled, tmp_path)["Deployment", OPERATOR]["spec"]["template"]["spec"]["containers"]
     variables = {one["name"]: one.get("value") for one in container["env"]}
     assert container["image"].startswith("registry.example.com/")
     assert variables[IMAGE_VARIABLE] == container["image"]
 
 
-def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(
-    administrator: Administrator, tmp_path: Path
-) -> None:
+def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(settled: Administrator, tmp_path: Path) -> None:
     """The section of the page is its content; nothing else differs from the base."""
     page = (ROOT / "docs/how-to/restarts.md").read_text()
     blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
@@ -145,7 +143,7 @@ def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(
     (tmp_path / "kustomization.yaml").write_text(kustomization)
     (tmp_path / "controller_manager_config.yaml").write_text(installsettings.CONFIGURATION + section)
     (tmp_path / "leaderworkerset").symlink_to(ROOT)
-    found, plain = rendered(administrator, tmp_path), built(InstallSettings())
+    found, plain = rendered(settled, tmp_path), built(InstallSettings())
     key = ("ConfigMap", "lws-manager-config")
     read = configurationfile.parse(found[key]["data"]["controller_manager_config.yaml"].encode())
     assert read.group_restarts == GroupRestarts()
@@ -164,10 +162,10 @@ def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
     }
 
 
-def test_the_overlay_of_the_page_is_an_installation(administrator: Administrator, tmp_path: Path) -> None:
+def test_the_overlay_of_the_page_is_an_installation(settled: Administrator, tmp_path: Path) -> None:
     page = (ROOT / "docs/how-to/install.md").read_text()
     text, _ = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "kustomization.yaml").write_text(text)
     (tmp_path / "leaderworkerset").symlink_to(ROOT)
     image = "registry.example.com/lws/leaderworkerset:0.2.0"
-    assert rendered(administrator, tmp_path) == built(InstallSettings(namespace="serving", image=image))
+    assert rendered(settled, tmp_path) == built(InstallSettings(namespace="serving", image=image))

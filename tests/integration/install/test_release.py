@@ -69,10 +69,10 @@ def equipped(administrator: Administrator) -> Iterator[Administrator]:
     """Return the administrator of a cluster with an installation, and the kinds of cert-manager and Prometheus."""
     administrator.lws("install")
     administrator.kubectl("apply", "--server-side", "-f", "-", objects=[definition(kind) for kind in FOREIGN])
-    for kind in FOREIGN:
-        administrator.kubectl("wait", "--for=condition=established", f"crd/{kind.group_resource}", "--timeout=30s")
+    kinds = [f"crd/{kind.group_resource}" for kind in FOREIGN]
+    administrator.kubectl("wait", "--for=condition=established", *kinds, "--timeout=30s")
     yield administrator
-    administrator.kubectl("delete", "crd", *(kind.group_resource for kind in FOREIGN))
+    administrator.kubectl("delete", *kinds)
 
 
 def renders(administrator: Administrator) -> dict[str, list[dict[str, Any]]]:
@@ -93,20 +93,21 @@ OPERATED = tuple(
 )
 
 
-def test_every_render_passes_the_api_server(equipped: Administrator) -> None:
-    """R-OP-80: each is applied with a dry run by the server, which knows every kind in it."""
-    for name, objects in renders(equipped).items():
+def test_every_render_passes_the_api_server_and_its_pods_are_restricted(equipped: Administrator) -> None:
+    """R-OP-80: each is applied with a dry run by the server, which knows every kind in it.
+
+    R-OP-72: a namespace that enforces Pod Security `restricted` admits the pods of every package.
+    """
+    found = renders(equipped)
+    for name, objects in found.items():
         assert objects, name
         check(equipped, [obj | {"metadata": {**obj["metadata"], **_here(obj)}} for obj in objects])
 
-
-def test_every_pod_of_a_render_is_restricted(equipped: Administrator) -> None:
-    """R-OP-72: a namespace that enforces Pod Security `restricted` admits the pods of every package."""
     namespace = equipped.there("namespace/lws-system")
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
     pods = [
         pod_of(obj["spec"]["template"], f"{number}-{obj['metadata']['name']}")
-        for number, objects in enumerate(renders(equipped).values())
+        for number, objects in enumerate(found.values())
         for obj in objects
         if obj["kind"] == "Deployment"
     ]
