@@ -39,10 +39,14 @@ class Shell:
         """Run `lws` to its end; it must end with `code`."""
         return self.run([*LWS, *words], code=code, text=text)
 
+    def ended(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run `lws` to its end, with whatever code."""
+        return self.run([*LWS, *words], code=None)
+
     def run(
-        self, words: Sequence[str], *, code: int = 0, text: str | None = None, limit: float = SECONDS
+        self, words: Sequence[str], *, code: int | None = 0, text: str | None = None, limit: float = SECONDS
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a program to its end, within `limit` seconds; it must end with `code`."""
+        """Run a program to its end, within `limit` seconds; it must end with `code`, unless that is None."""
         result = subprocess.run(
             words,
             env=self.environment,
@@ -53,7 +57,9 @@ class Shell:
             input=text,
             check=False,
         )
-        assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}\n{result.stderr}"
+        assert code in (None, result.returncode), (
+            f"{words} ended with {result.returncode}:\n{result.stdout}\n{result.stderr}"
+        )
         return result
 
     def start(self, *words: str) -> Running:
@@ -133,6 +139,10 @@ class Cluster:
     def refused(self, command: str, *words: str, code: int = 1, text: str | None = None) -> str:
         """Run a command that must fail; return its message."""
         return self.shell.lws(command, f"--local={self.name}", *words, code=code, text=text).stderr
+
+    def ended(self, command: str, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command to its end, with whatever code."""
+        return self.shell.ended(command, f"--local={self.name}", *words)
 
     def apply(self, *objects: JSONObject) -> None:
         """Apply objects."""

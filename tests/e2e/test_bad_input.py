@@ -191,15 +191,7 @@ def test_a_database_that_another_program_holds_is_told(shell: Shell) -> None:
     ],
 )
 def test_wrong_words_are_told_before_anything_is_done(shell: Shell, words: list[str], told: str) -> None:
-    result = subprocess.run(
-        ["lws", *words],
-        env=shell.environment,
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-        cwd=shell.directory,
-    )
+    result = shell.ended(*words)
     assert result.returncode in {1, 2}
     assert told in result.stderr
     assert "Traceback" not in result.stderr

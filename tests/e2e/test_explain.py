@@ -24,17 +24,11 @@ SECONDS = 30.0
 FALSE: JSONObject = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 1}
 
 
-def explain(cluster: Cluster, target: str, *words: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command once, however it ends."""
-    command = [*LWS, "explain", f"--local={cluster.name}", target, *words]
-    return subprocess.run(command, env=cluster.shell.environment, capture_output=True, text=True, check=False)
-
-
 def named(cluster: Cluster, target: str, code: str) -> str:
     """Wait until the first line names the code; return all lines."""
     deadline = time.monotonic() + SECONDS
     while True:
-        result = explain(cluster, target)
+        result = cluster.ended("explain", target)
         first = result.stdout.partition("\n")[0]
         if f": {code}: " in first:
             assert result.returncode == ENDS.get(code, 4), result.stdout
@@ -121,13 +115,13 @@ def test_an_init_container_that_fails_is_named(cluster: Cluster) -> None:
 def test_a_document_for_programs_has_the_same(cluster: Cluster) -> None:
     cluster.start(lws("fine", SLEEP, size=2))
     cluster.until("fine", is_whole)
-    result = explain(cluster, "fine", "-o", "json")
+    result = cluster.ended("explain", "fine", "-o", "json")
     assert result.returncode == 0
     (item,) = json.loads(result.stdout)["items"]
     assert (item["target"], item["verdict"], item["code"]) == ("fine", "healthy", None)
-    assert explain(cluster, "fine/0/1").stdout == "fine/0/1 is healthy: fine/0/1 is ready\n"
-    assert "fine has 1 group of 2 ranks" in explain(cluster, "fine/3").stderr
-    assert "not found" in explain(cluster, "nobody").stderr
+    assert cluster.ended("explain", "fine/0/1").stdout == "fine/0/1 is healthy: fine/0/1 is ready\n"
+    assert "fine has 1 group of 2 ranks" in cluster.ended("explain", "fine/3").stderr
+    assert "not found" in cluster.ended("explain", "nobody").stderr
 
 
 def test_what_reads_only_the_first_line_ends_the_command_quietly(cluster: Cluster) -> None:

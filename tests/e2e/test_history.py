@@ -7,13 +7,12 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import LWS, SELDOM, Cluster, Shell, lws, python, shell_script, until
+from tests.e2e.harness import SELDOM, Cluster, Shell, lws, python, shell_script, until
 
 from kuberuntime.objects.meta import JSONObject
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
-_EXPLAIN = [*LWS, "explain"]
 CRASH = "echo rank $LWS_WORKER_INDEX; if test $LWS_WORKER_INDEX = 1; then echo out of luck >&2; exit 3; fi; sleep 1000"
 
 
@@ -72,7 +71,7 @@ def test_explain_tells_the_last_failure_when_the_pods_are_gone(cluster: Cluster)
     cluster.lws("scale", "told", "--replicas=0")
     cluster.lws("wait", "told", "--for=replicas=0", "--timeout=30")
     cluster.apply(lws("told", {"command": ["sleep", "1000"], "resources": {"requests": {"cpu": "9k"}}}, size=2))
-    shown = cluster.shell.run([*_EXPLAIN, f"--local={cluster.name}", "told"], code=4).stdout
+    shown = cluster.shell.lws("explain", f"--local={cluster.name}", "told", code=4).stdout
     assert "Last recorded failure: group 0 " in shown
     assert "  out of luck" in shown
     assert "history -n default told/0/" in shown

@@ -4,15 +4,13 @@ Pods on a control plane with kwok run no programs, so these are tried on the clu
 """
 
 import shlex
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pytest
-from tests.e2e.harness import LWS, ROOT, SELDOM, SLEEP, Cluster, facts, lines_with, lws, python, shell_script, until
+from tests.e2e.harness import ROOT, SELDOM, SLEEP, Cluster, facts, lines_with, lws, python, shell_script, until
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.rendezvous.obstacles import Obstacle
@@ -162,24 +160,13 @@ def groups(cluster: Cluster) -> Cluster:
     return cluster
 
 
-def tried(cluster: Cluster, place: str, words: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """Run a program in a rank."""
-    return subprocess.run(
-        [*LWS, "exec", f"--local={cluster.name}", place, "--", *words],
-        env=cluster.shell.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
 def test_a_rank_that_does_not_meet_says_why_and_ends_with_a_code_of_its_own(
     groups: Cluster, failure: Failure, form: str
 ) -> None:
     asked = [*failure.environment.split(), *FORMS[form], *failure.arguments.split(), "--timeout", "1"]
-    result = tried(groups, f"{failure.group}/0/1", ["env", *asked])
+    result = groups.ended("exec", f"{failure.group}/0/1", "--", "env", *asked)
     obstacle = (failure.shell or failure.obstacle) if form == "shell" else failure.obstacle
     words = failure.words.replace(failure.obstacle.words, obstacle.words)
     said = result.stderr.splitlines()
@@ -194,7 +181,7 @@ def test_a_rank_that_does_not_meet_says_why_and_ends_with_a_code_of_its_own(
     ids=["the leader", "all ranks", "the leader by itself"],
 )
 def test_ranks_that_are_there_meet_at_once(groups: Cluster, place: str, arguments: str, form: str) -> None:
-    result = tried(groups, place, [*FORMS[form], *arguments.split(), "--timeout", "60"])
+    result = groups.ended("exec", place, "--", *FORMS[form], *arguments.split(), "--timeout", "60")
     assert result.returncode == 0, result.stderr
     assert f"rendezvous: rank {place[-1]} met {arguments.split(maxsplit=1)[0]} after " in result.stderr
 

@@ -2,11 +2,10 @@
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, lws, shell_script
+from tests.e2e.harness import SLEEP, Cluster, Shell, lws, shell_script
 from tests.e2e.terminals import terminal
 from tests.explanations.ways import ASKS_LEADER, WAYS, Way
 
@@ -47,13 +46,7 @@ def test_a_crash_loop_has_one_verdict_at_any_moment_by_every_command(cluster: Cl
     )
     for sample in range(SAMPLES):
         told = ["explain", "loop"] if sample % 5 else ["wait", "loop", "--timeout=0.2"]
-        result = subprocess.run(
-            [*LWS, *told, f"--local={cluster.name}"],
-            env=cluster.shell.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        result = cluster.ended(*told)
         assert verdict in (result.stdout + result.stderr).splitlines(), (
             f"sample {sample}: {result.stdout}{result.stderr}"
         )

@@ -1,10 +1,9 @@
 """The script of verbs on a cluster of this machine, with real processes."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import LWS, SECONDS, Cluster, lws
+from tests.e2e.harness import Cluster, lws
 from tests.verbs import script
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
@@ -12,14 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 def test_the_verbs_do_what_they_say(cluster: Cluster, tmp_path: Path) -> None:
     for step in script(tmp_path):
-        result = subprocess.run(
-            [*LWS, f"--local={cluster.name}", *step.words],
-            env=cluster.shell.environment,
-            capture_output=True,
-            text=True,
-            timeout=2 * SECONDS,
-            check=False,
-        )
+        result = cluster.shell.ended(f"--local={cluster.name}", *step.words)
         step.check(result.returncode, result.stdout + result.stderr)
     assert (tmp_path / "back.txt").read_text() == "sent\n"
 
