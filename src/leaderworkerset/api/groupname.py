@@ -83,7 +83,7 @@ def is_leader(pod: JSONObject) -> bool:
 
 
 def rank(pod: JSONObject) -> int | None:
-    """Return the rank of a pod in its group by its label, None where that is no number."""
+    """Return the rank of a pod in its group by its label, None where that is not a number."""
     return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
 
 

@@ -56,7 +56,7 @@ def step(at: float, name: str, targets: Sequence[str], seconds: float, written: 
     """
     fault = FAULTS.get(name)
     if fault is None:
-        raise UsageError(f"{name!r} is no fault: use {', '.join(FAULTS)}{hint(name, FAULTS)}")
+        raise UsageError(f"{name!r} is not a fault: use {', '.join(FAULTS)}{hint(name, FAULTS)}")
     if len(targets) not in fault.of.numbers:
         raise UsageError(f"{name} takes {fault.of.words}, and {len(targets)} were named")
     if written and not fault.usual:

@@ -86,7 +86,7 @@ class Witness(Struct):
 
 
 def rank_of(pod: JSONObject) -> str:
-    """Return LWS/GROUP/RANK of a pod; empty where it is no rank."""
+    """Return LWS/GROUP/RANK of a pod; empty where it is not a rank."""
     place = place_of(pod)
     return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
 

@@ -51,7 +51,7 @@ def test_a_document_gives_steps_in_the_order_of_time() -> None:
         ({"steps": ["kill"]}, "s.yaml: steps[0]: 'kill': the fields of a step are amount, at, fault"),
         ({"steps": [{"fault": "kill", "rank": "web/0/1"}]}, "s.yaml: steps[0]: 'rank': the fields"),
         ({"steps": [{"fault": "kill", "targets": "web/0/1"}]}, "s.yaml: steps[0]: targets: 'web/0/1': write a list"),
-        ({"steps": [{"fault": "kil"}]}, "is no fault: use kill, stop, starve"),
+        ({"steps": [{"fault": "kil"}]}, "is not a fault: use kill, stop, starve"),
         ({"steps": [{"fault": "kill"}]}, "s.yaml: steps[0]: kill takes one rank (web/0/1), and 0 were named"),
         ({"steps": [{"fault": "partition"}]}, "partition takes one rank or two"),
         ({"steps": [{"fault": "drain"}]}, "drain takes one node (node-0), and 0"),
