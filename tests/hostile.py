@@ -222,7 +222,7 @@ def _pod_group(chance: Random, namespace: str, number: int) -> Made:
     """Return what kube-scheduler takes a group from, of a quorum that nobody has."""
     metadata = disguise(chance, namespace) | {"name": chance.choice([f"s{number}-0", f"group-{number}"])}
     policy = {"gang": {"minCount": chance.choice([1, 2**31 - 1])}}
-    resource = chance.choice((POD_GROUPS, ALPHA_POD_GROUPS))
+    resource = (POD_GROUPS, ALPHA_POD_GROUPS)[number // len(MAKERS) % 2]  # by turns: a server has one of them
     return resource, _object(resource, metadata, spec={"schedulingPolicy": policy})
 
 

@@ -31,7 +31,12 @@ RULES: Final = (
         "str(fnv1(data)).translate(HASH_ALPHABET)",
         "str(fnv1(data))",
     ),
-    Broken("R-REV-14", "leaderworkerset/revisions.py", "if key_of(revision) != key]", "if key_of(revision) == key]"),
+    Broken(
+        "R-REV-14",
+        "leaderworkerset/revisions.py",
+        "if groupname.revision(revision) != key]",
+        "if key_of(revision) == key]",
+    ),
     Broken("R-STAT-12", "leaderworkerset/status.py", "condition.type in outcome.excludes and", "False and"),
     Broken(
         "R-WSTS-4",

@@ -229,6 +229,11 @@ REPLACED: Final = (
     ),
     Replaced(
         PATCHED,
+        "integration/lws/test_client.py",
+        ("unit/leaderworkerset/client/test_client.py",),
+    ),
+    Replaced(
+        PATCHED,
         "integration/lws/test_steering.py",
         ("unit/leaderworkerset/cli/sets/test_causes.py",),
     ),

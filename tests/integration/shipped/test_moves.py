@@ -113,6 +113,8 @@ async def one_is_never_moved(space: Space) -> None:
         assert f"on closed node {node} is never moved" in told.sentence
     finally:
         await space.cordon(node, unschedulable=False)
+    await space.delete("keys")
+    await space.until(lambda state: _are_gone(state, "keys-"))  # no node has it beside what comes next
 
 
 async def one_waits(space: Space) -> None:
@@ -140,6 +142,10 @@ async def one_waits(space: Space) -> None:
         await space.until(lambda state: _is_another(state, before))
     finally:
         await space.cordon(node, unschedulable=False)
+
+
+def _are_gone(state: State, prefix: str) -> None:
+    assert not [name for name in state.pods if name.startswith(prefix)]
 
 
 def _run(state: State, *pods: str) -> None:

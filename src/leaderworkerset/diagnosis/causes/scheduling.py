@@ -84,7 +84,9 @@ def simulating(observed: Observed, name: str) -> tuple[str, ...]:
         return ()
     if any(name in (meta.status(node).get("allocatable") or {}) for node in nodes):
         return ()
-    return (f"simulate nodes with {name}: `lws run --nodes auto --gpus auto`, or `lws up --node-capacity {name}=8`",)
+    return (
+        f"simulate nodes with {name}: start the cluster with --node-capacity {name}=8, or run the manifest with --nodes auto --gpus auto",
+    )
 
 
 def shortfall(observed: Observed, rank: Rank, name: str) -> str:
