@@ -38,7 +38,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
 from leaderworkerset.api import groupname, recreationrecord
 from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS, MOVE_IN_PROGRESS
-from leaderworkerset.api.recreationrecord import SUFFIX, Recreation, RecreationState
+from leaderworkerset.api.recreationrecord import Recreation, RecreationState
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import Meter
@@ -194,7 +194,7 @@ class RecreationCollector(Collector):
     def _current(self, record: JSONObject) -> Recreation | None:
         """Read the record of an existing group of its current revision; a wait must be that of its current leader."""
         found = recreationrecord.read(record)
-        leader = self._pods.get(ObjectKey(meta.namespace(record), meta.name(record).removesuffix(SUFFIX)))
+        leader = self._pods.get(ObjectKey(meta.namespace(record), recreationrecord.leader_of(record)))
         if found is None or leader is None:
             return None
         if groupname.revision(leader) != found.revision:

@@ -7,12 +7,11 @@ always be evicted: its group is away already.
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kuberuntime.objects import meta, names
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
-from kuberuntime.plan import Create, Patch, identified_patch
+from kuberuntime.plan import Create, Event, Patch, identified_patch
 from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents
 
@@ -91,10 +90,8 @@ def close(group: ProtectedGroup, budget: JSONObject) -> Patch:
 
 def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObject) -> Patch:
     """Return the write after which evictions of the group are granted; an event where somebody waits for that."""
-    patch = _change(budget, OPEN)
-    if not group.is_wanted:
-        return patch
-    return replace(patch, on_success=(decisionevents.may_be_evicted(lws, group.label),))
+    told = (decisionevents.may_be_evicted(lws, group.label),) if group.is_wanted else ()
+    return _change(budget, OPEN, told)
 
 
 def is_opening(patch: Patch) -> bool:
@@ -118,8 +115,9 @@ def _least(budget: JSONObject) -> int:
     return found if isinstance(found, int) else OPEN
 
 
-def _change(budget: JSONObject, least: int) -> Patch:
-    return identified_patch(POD_DISRUPTION_BUDGETS, budget, {"spec": {"minAvailable": least}}, if_present=True)
+def _change(budget: JSONObject, least: int, told: tuple[Event, ...] = ()) -> Patch:
+    change = {"spec": {"minAvailable": least}}
+    return identified_patch(POD_DISRUPTION_BUDGETS, budget, change, if_present=True, on_success=told)
 
 
 def _build(lws: JSONObject, label: str, least: int) -> JSONObject:

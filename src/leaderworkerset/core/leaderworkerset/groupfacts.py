@@ -144,9 +144,8 @@ def is_of_one_revision(statefulset: JSONObject) -> bool:
 
 def describe_workers(statefulset: JSONObject) -> Workers:
     """Extract the facts from the StatefulSet of a group's workers."""
-    own = meta.labels(statefulset)
     return Workers(
         is_ready=is_statefulset_ready(statefulset) and not is_held(statefulset),
-        revision=own.get(labels.TEMPLATE_REVISION_HASH, ""),
-        group_index=own.get(labels.GROUP_INDEX, ""),
+        revision=groupname.revision(statefulset),
+        group_index=groupname.label(statefulset),
     )

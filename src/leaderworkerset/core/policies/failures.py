@@ -115,9 +115,8 @@ class _Group:
         leader = self._leader
         if meta.uid(pod) == meta.uid(leader):
             return True
-        if groupname.revision(pod) != groupname.revision(leader) and labels.IN_PLACE_REVISION not in meta.annotations(
-            leader
-        ):
+        is_same = groupname.revision(pod) == groupname.revision(leader)
+        if not is_same and labels.IN_PLACE_REVISION not in meta.annotations(leader):
             return False
         owner = meta.controller_of(pod)
         if owner is None or owner["kind"] != "StatefulSet":

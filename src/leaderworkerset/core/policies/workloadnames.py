@@ -71,9 +71,8 @@ def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str
 
 def users(pod_group: JSONObject) -> tuple[str, ...]:
     """Return the names of PodGroups whose pods need this one: the leader's, too, before its workers exist."""
-    name, own = meta.name(pod_group), meta.labels(pod_group)
-    revision = own.get(labels.TEMPLATE_REVISION_HASH, "")
-    if own.get(labels.ROLE) != labels.WORKER:
+    name, revision = meta.name(pod_group), groupname.revision(pod_group)
+    if meta.labels(pod_group).get(labels.ROLE) != labels.WORKER:
         return (name,)
     return (name, f"{name.removesuffix(f'{labels.WORKER}-{revision}')}{labels.LEADER}-{revision}")
 

@@ -19,16 +19,12 @@ DELETE_VALUES = "$deleteFromPrimitiveList/"
 ORDER = "$setElementOrder/"
 
 
-def apply(obj: JSONObject, patch: JSONObject, schema: Schema) -> JSONObject:
-    """Return the object with the patch merged in.
+def apply(target: JSONObject, patch: JSONObject, schema: Schema) -> JSONObject:
+    """Return the object, or an object in it, with its patch merged in.
 
     >>> apply({"a": 1}, {"a": None, "b": {"$patch": "replace", "c": 1}}, Schema("object"))
     {'b': {'c': 1}}
     """
-    return _merge_object(obj, patch, schema)
-
-
-def _merge_object(target: JSONObject, patch: JSONObject, schema: Schema) -> JSONObject:
     match patch.get(DIRECTIVE, "merge"):
         case "replace":
             return {name: _plain(value) for name, value in patch.items() if name != DIRECTIVE and value is not None}
@@ -63,7 +59,7 @@ def _merge_fields(target: JSONObject, patch: JSONObject, schema: Schema) -> JSON
 
 def _merge(target: JSON, change: JSON, schema: Schema) -> JSON:
     if isinstance(change, dict):
-        return _merge_object(target if isinstance(target, dict) else {}, change, schema)
+        return apply(target if isinstance(target, dict) else {}, change, schema)
     if isinstance(change, list) and schema.patch_merge and isinstance(target, list | None):
         items = target or []
         return _merge_items(items, change, schema) if schema.patch_key else _merge_values(items, change)
@@ -90,9 +86,9 @@ def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list
         if _is_deletion(item):
             merged = [old for old in merged if _key_of(old, key) != item[key]]
         elif position is None:
-            merged.append(_merge_object({}, item, schema.items or OPEN))
+            merged.append(apply({}, item, schema.items or OPEN))
         else:
-            merged[position] = _merge_object(merged[position], item, schema.items or OPEN)
+            merged[position] = apply(merged[position], item, schema.items or OPEN)
     return _ordered(merged, change, target, key)
 
 

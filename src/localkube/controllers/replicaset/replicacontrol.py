@@ -20,7 +20,7 @@ from msgspec import Struct
 from kuberuntime.objects import decimals, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, REPLICA_SETS
-from kuberuntime.plan import Action, Create, Delete, Finally, Plan, Together, changed_status, guarded_patch
+from kuberuntime.plan import Action, Create, Delete, Finally, Plan, changed_status, guarded_patch, together
 from localkube.controllers import eventobjects, podhealth
 
 AT_ONCE: Final = 500
@@ -56,8 +56,7 @@ def plan(observed: ObservedReplicaSet) -> Plan:
     if changes:
         reason = "FailedCreate" if isinstance(changes[0], Create) else "FailedDelete"
         failed = guarded_patch(REPLICA_SETS, replicaset, _with_failure(observed, status, reason), subresource="status")
-        together = Together(sequences=tuple((change,) for change in changes))
-        actions = (Finally(actions=(together,), after=(), on_failure=(failed,)),)
+        actions = (Finally(actions=together(changes), on_failure=(failed,)),)
     actions += changed_status(REPLICA_SETS, replicaset, status)
     active = filter(is_active, observed.pods)
     return Plan(actions, podhealth.next_available(active, _min_ready_seconds(replicaset), observed.now))
