@@ -7,7 +7,8 @@ DOCS := $(VENV)/.docs
 RUNS := $(VENV)/.runs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 VERSION := import platform; print(platform.python_version())
-SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
+# A worker that ends in the middle of a test is not replaced: by groups, pytest-xdist 3.8 then waits for ever.
+SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder --max-worker-restart=0
 
 # Where the environment forbids it, tests and every `lws` they start are compiled anew each time.
 unexport PYTHONDONTWRITEBYTECODE

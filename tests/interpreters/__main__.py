@@ -17,7 +17,10 @@ from tests.interpreters import environments
 from tests.interpreters.discovery import Interpreter, Version, find
 from tests.interpreters.environments import ROOT
 
-OPTIONS: Final = ("-q", "-n", "logical", "--dist", "loadgroup", "--no-loadscope-reorder", "--assert=plain")
+HANGING: Final = ("-o", "faulthandler_timeout=100")
+"""A test that takes so many seconds fails by its name, and shows where it hangs."""
+
+OPTIONS: Final = ("-q", "-n", "logical", "--dist", "worksteal", "--max-worker-restart=0", *HANGING, "--assert=plain")
 """One process for each core. Asserts are not rewritten, which takes longer than all imports: the second try shows values."""
 
 PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset")

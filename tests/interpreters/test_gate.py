@@ -111,6 +111,22 @@ def test_what_passes_only_the_second_time_is_listed_by_name_above_the_last_line(
     assert "1 failed, 1 passed" in lines[-1]
 
 
+def test_what_hangs_fails_by_its_name_and_is_tried_again(tmp_path: Path) -> None:
+    """Side by side, as the other Pythons run the tests: the process ends with the test, and pytest with the rest."""
+    (tmp_path / "test_it.py").write_text(
+        "import time\nfrom pathlib import Path\n"
+        "def test_hanging():\n"
+        f"    marker = Path({str(tmp_path / 'marker')!r})\n"
+        "    if not marker.exists():\n"
+        "        marker.touch(), time.sleep(1000)\n"
+        "def test_broken(): assert False\n"
+    )
+    side_by_side = (*gate.OPTIONS, "-o", "faulthandler_timeout=2", "-o", "faulthandler_exit_on_timeout=true")
+    assert "crashed while running 'test_it.py::test_hanging'" in tried(tmp_path, *side_by_side)
+    again = tried(tmp_path, "--second-try", "--last-failed", "--last-failed-no-failures=none")
+    assert "unstable: test_it.py::test_hanging" in again
+
+
 def tried(folder: Path, *options: str) -> str:
     """Return what pytest prints of the tests in a folder, with this repository's plugin."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}

@@ -27,6 +27,9 @@ HUNG = "tests.example.com/hung"
 RESTARTS = "tests.example.com/restarts"
 """The annotation of a pod with the restarts that kwok reports."""
 
+RESTARTED_AFTER = "tests.example.com/restarted-after"
+"""The annotation of a pod with the exit code before the last of them."""
+
 ENDED = "tests.example.com/ended"
 """The annotation of a pod with the exit code that its containers ended with."""
 
@@ -58,8 +61,7 @@ class KubernetesCluster:
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
         """Have kwok report one restart more."""
-        restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
-        await client.patch(PODS, meta.key(pod), annotated(RESTARTS, str(restarts), meta.uid(pod)), kind="merge")
+        await client.patch(PODS, meta.key(pod), restarted(pod, 1), kind="merge")
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
         """Report what a kubelet does then: one restart more of all containers, and a pod that is not ready for a moment."""
@@ -79,12 +81,8 @@ class KubernetesCluster:
             await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
-        """Report one restart more, after an end with 0: kwok says nothing of ends."""
-        (known,) = meta.status(pod)["containerStatuses"]
-        ended = {"terminated": {"exitCode": 0, "reason": "Completed"}}
-        again = {"name": known["name"], "restartCount": known["restartCount"] + 1, "lastState": ended}
-        patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"containerStatuses": [again]}}
-        await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
+        """Have kwok report one restart more, after an end with 0: it may report a pod's start twice, and so lose what others wrote."""
+        await client.patch(PODS, meta.key(pod), restarted(pod, 0), kind="merge")
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
         """Report it as a kubelet does: kwok says nothing more of a pod that it has deleted."""
@@ -113,6 +111,13 @@ class KubernetesCluster:
         """Create the volumes that an administrator would create."""
         for number in range(count):
             await client.create(PERSISTENT_VOLUMES, build_volume(f"{prefix}-{number}", storage_class))
+
+
+def restarted(pod: JSONObject, code: int) -> JSONObject:
+    """Return the patch after which kwok reports one restart more of this pod's first container, which ended with this code."""
+    restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
+    annotations = {RESTARTS: str(restarts), RESTARTED_AFTER: str(code)}
+    return {"metadata": {"annotations": annotations, "uid": meta.uid(pod)}}
 
 
 def annotated(name: str, value: str | None, uid: str | None = None) -> JSONObject:
