@@ -55,14 +55,14 @@ def test_a_cluster_that_was_stopped_is_named_at_once(
     if by_variable:
         monkeypatch.setenv("KUBECONFIG", str(place.kubeconfig))
     with place.held(), subprocess.Popen(["sleep", "600"]) as cluster:
-        place.lock.write_text(f"{cluster.pid}\n")
-        place.kubeconfig.write_bytes(KUBECONFIG)
-        target = Target() if by_variable else Target(local="gpus")
-        assert "lws" in spoken(target)[0]
-        cluster.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, cluster.pid, os.WSTOPPED)
-        told = f"cluster gpus stands still: process {cluster.pid} is stopped; `kill -CONT {cluster.pid}` continues it"
         try:
+            place.lock.write_text(f"{cluster.pid}\n")
+            place.kubeconfig.write_bytes(KUBECONFIG)
+            target = Target() if by_variable else Target(local="gpus")
+            assert "lws" in spoken(target)[0]
+            cluster.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, cluster.pid, os.WSTOPPED)
+            told = f"cluster gpus stands still: process {cluster.pid} is stopped; `kill -CONT {cluster.pid}` continues it"
             with pytest.raises(CommandError, match=told):
                 spoken(target)
         finally:
