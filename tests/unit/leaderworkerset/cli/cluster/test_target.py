@@ -62,7 +62,9 @@ def test_a_cluster_that_was_stopped_is_named_at_once(
             assert "lws" in spoken(target)[0]
             cluster.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, cluster.pid, os.WSTOPPED)
-            told = f"cluster gpus stands still: process {cluster.pid} is stopped; `kill -CONT {cluster.pid}` continues it"
+            told = (
+                f"cluster gpus stands still: process {cluster.pid} is stopped; `kill -CONT {cluster.pid}` continues it"
+            )
             with pytest.raises(CommandError, match=told):
                 spoken(target)
         finally:
