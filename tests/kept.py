@@ -20,13 +20,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 KEEP: Final[dict[str, Keep]] = {
-    "ControllerRevision": kept.revision,
-    "Deployment": kept.deployment,
-    "Pod": kept.pod,
-    "PodGroup": kept.gang_object,
-    "Service": kept.service,
+    "ControllerRevision": kept.always(kept.REVISION),
+    "Deployment": kept.always(kept.DEPLOYMENT),
+    "Pod": kept.always(kept.POD),
+    "PodGroup": kept.always(kept.GANG_OBJECT),
+    "Service": kept.always(kept.SERVICE),
     "StatefulSet": kept.statefulset,
-    "Workload": kept.gang_object,
+    "Workload": kept.always(kept.GANG_OBJECT),
 }
 
 DECIDING: Final = ContextVar("deciding", default=False)

@@ -1,7 +1,6 @@
 """A namespace with much to do beside one that rolls a set: what stands before it, counted, as no machine is as fast as another."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Final
 
 from tests import builders
@@ -16,7 +15,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NAMESPACES
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers.instruments import NoInstruments
+from leaderworkerset.controllers.instruments import Instruments
 
 BUSY: Final = "busy"
 SETS: Final = 400
@@ -26,13 +25,12 @@ RATE: Final = 10.0
 """Requests a second, one after the other, so that the quota is what everybody waits for."""
 
 
-@dataclass
-class Counted(NoInstruments):
+class Counted(Instruments):
     """Observes all queues: `own` decisions of the one namespace, and those of others while its keys waited."""
 
-    own: int = 0
-    before: int = 0
-    _waiting: int = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = self.before = self._waiting = 0
 
     def controller(self, name: str) -> Observer:
         """Return itself."""

@@ -47,7 +47,7 @@ def marked_values(pod: JSONObject) -> Iterable[str]:
 
 
 BUDGET_CACHE: Final = Cache(
-    indexes.ours(POD_DISRUPTION_BUDGETS), {indexes.BY_LWS: indexes.lws_values}, keep=kept.disruption_budget
+    indexes.ours(POD_DISRUPTION_BUDGETS), {indexes.BY_LWS: indexes.lws_values}, keep=kept.always(kept.DISRUPTION_BUDGET)
 )
 POD_CACHE: Final = Cache(
     indexes.POD_CACHE.what,
@@ -57,7 +57,7 @@ POD_CACHE: Final = Cache(
         BY_LWS: indexes.lws_values,
         MARKED: marked_values,
     },
-    keep=kept.evictable_pod,
+    keep=kept.always(kept.EVICTABLE_POD),
 )
 
 

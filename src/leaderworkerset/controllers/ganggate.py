@@ -51,11 +51,11 @@ def gang_values(pod: JSONObject) -> Iterable[str]:
     return (f"{meta.namespace(pod)}/{name}",) if name else ()
 
 
-NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.node)
+NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.always(kept.NODE))
 POD_CACHE: Final = Cache(
     Selection(PODS, field_selector="status.phase!=Succeeded,status.phase!=Failed"),
     {BY_STATE: states, BY_GANG: gang_values},
-    keep=kept.placed_pod,
+    keep=kept.always(kept.PLACED_POD),
 )
 
 

@@ -51,7 +51,7 @@ def gang_caches(gang: Gang) -> tuple[Cache, ...]:
         Cache(
             indexes.ours(resource),
             {OWNER: owner_values, POD_GROUPS: pod_group_values},
-            keep=kept.gang_object,
+            keep=kept.always(kept.GANG_OBJECT),
             optional=True,
         )
         for resource in gang.resources

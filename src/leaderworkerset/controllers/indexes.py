@@ -114,19 +114,19 @@ def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
 
 LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS))
 STATEFULSET_CACHE: Final = Cache(ours(resources.STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
-CLOSABLE_NODE_CACHE: Final = Cache(Selection(resources.NODES), keep=kept.closable_node)
+CLOSABLE_NODE_CACHE: Final = Cache(Selection(resources.NODES), keep=kept.always(kept.CLOSABLE_NODE))
 POD_CACHE: Final = Cache(
     ours(resources.PODS),
     {BY_GROUP: group_values, LEADERS: leader_values, KEPT: kept_values, POD_GROUP: pod_group_values},
-    keep=kept.pod,
+    keep=kept.always(kept.POD),
 )
-SERVICE_CACHE: Final = Cache(ours(resources.SERVICES), keep=kept.service)
+SERVICE_CACHE: Final = Cache(ours(resources.SERVICES), keep=kept.always(kept.SERVICE))
 REVISION_CACHE: Final = Cache(
     ours(resources.CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
     {BY_LWS: revision_values, RECORDS: record_values},
-    keep=kept.revision,
+    keep=kept.always(kept.REVISION),
 )
-DEPLOYMENT_CACHE: Final = Cache(ours(resources.DEPLOYMENTS), keep=kept.deployment)
+DEPLOYMENT_CACHE: Final = Cache(ours(resources.DEPLOYMENTS), keep=kept.always(kept.DEPLOYMENT))
 
 CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
 """The caches that the controllers of LeaderWorkerSets and of their pods read; both read all of them."""

@@ -5,7 +5,7 @@ that they import no metrics library.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final, Protocol
 
 from kuberuntime.controller.workqueue import SILENCE, Observer
@@ -36,23 +36,16 @@ class KindMetrics(Protocol):
         """Show the content of these caches, and count their changes, until the context is left."""
 
 
-class Instruments(KindMetrics, Protocol):
-    """Counts the work of the controllers of one process."""
+class Instruments:
+    """The instruments of a process: those of every controller, and the metrics of its kinds; without a meter it counts nothing."""
 
-    def controller(self, name: str) -> Observer:
-        """Return the observer of one controller."""
-
-
-class KindInstruments:
-    """The instruments of a process: those of every controller, and the metrics of its kinds."""
-
-    def __init__(self, meter: Meter, kinds: Iterable[KindMetrics]) -> None:
+    def __init__(self, meter: Meter | None = None, kinds: Iterable[KindMetrics] = ()) -> None:
         self._meter = meter
         self._kinds = tuple(kinds)
 
     def controller(self, name: str) -> Observer:
         """Return the observer of one controller."""
-        return self._meter.controller(name)
+        return SILENCE if self._meter is None else self._meter.controller(name)
 
     def recorded(self, event: Event) -> None:
         """Pass an event to the metrics of every kind."""
@@ -68,19 +61,4 @@ class KindInstruments:
             yield
 
 
-class NoInstruments:
-    """Counts nothing."""
-
-    def controller(self, name: str) -> Observer:  # noqa: ARG002 - the seam passes it
-        """Return an observer that counts nothing."""
-        return SILENCE
-
-    def recorded(self, event: Event) -> None:
-        """Ignore it."""
-
-    def following(self, caches: Caches) -> AbstractContextManager[None]:  # noqa: ARG002 - the seam passes it
-        """Follow nothing."""
-        return nullcontext()
-
-
-NO_INSTRUMENTS: Final = NoInstruments()
+NO_INSTRUMENTS: Final = Instruments()

@@ -124,7 +124,6 @@ DEPLOYMENT: Final = Projection(
 
 PLACED_POD: Final = Projection(
     "metadata.creationTimestamp",
-    "metadata.creationTimestamp",
     f"metadata.labels['{labels.WORKER_INDEX}']",
     f"metadata.annotations['{labels.SIZE}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
@@ -193,20 +192,6 @@ GANG_OBJECT: Final = Projection("metadata.labels", "spec")
 def always(projection: Projection) -> Keep:
     """Return the same kept fields for every object of a kind."""
     return lambda _obj: projection
-
-
-pod: Final = always(POD)
-placed_pod: Final = always(PLACED_POD)
-node: Final = always(NODE)
-movable_pod: Final = always(MOVABLE_POD)
-deployment: Final = always(DEPLOYMENT)
-service: Final = always(SERVICE)
-role_service: Final = always(ROLE_SERVICE)
-revision: Final = always(REVISION)
-gang_object: Final = always(GANG_OBJECT)
-evictable_pod: Final = always(EVICTABLE_POD)
-closable_node: Final = always(CLOSABLE_NODE)
-disruption_budget: Final = always(DISRUPTION_BUDGET)
 
 
 def statefulset(obj: JSONObject) -> Projection:

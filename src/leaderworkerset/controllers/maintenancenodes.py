@@ -26,7 +26,9 @@ def marked_values(pod: JSONObject) -> Iterable[str]:
 
 
 POD_CACHE: Final = Cache(
-    indexes.POD_CACHE.what, {indexes.BY_NODE: indexes.node_values, MARKED: marked_values}, keep=kept.movable_pod
+    indexes.POD_CACHE.what,
+    {indexes.BY_NODE: indexes.node_values, MARKED: marked_values},
+    keep=kept.always(kept.MOVABLE_POD),
 )
 
 CACHES: Final = (indexes.CLOSABLE_NODE_CACHE, POD_CACHE)

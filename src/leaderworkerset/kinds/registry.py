@@ -14,7 +14,7 @@ from kuberuntime.policyrules import Permission
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import permissions
 from leaderworkerset.controllers.caches import Cache
-from leaderworkerset.controllers.instruments import Instruments, KindInstruments, Meter
+from leaderworkerset.controllers.instruments import Instruments, Meter
 from leaderworkerset.controllers.spec import Beside, ControllerSpec
 from leaderworkerset.kinds.kind import Kind
 from leaderworkerset.webhooks.review import Decide
@@ -81,7 +81,7 @@ class Registry(Struct, frozen=True):
 
     def instruments(self, meter: Meter) -> Instruments:
         """Return the object that counts the work of the controllers in the metrics of a process."""
-        return KindInstruments(meter, [build(meter) for kind in self.kinds for build in kind.metrics])
+        return Instruments(meter, [build(meter) for kind in self.kinds for build in kind.metrics])
 
 
 def _check_unique(what: str, names: Sequence[str]) -> None:
