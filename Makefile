@@ -9,6 +9,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 VERSION := import platform; print(platform.python_version())
 # A worker that ends in the middle of a test is not replaced: by groups, pytest-xdist 3.8 then waits for ever.
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder --max-worker-restart=0
+# A test that hangs shows where, and fails by its name: its process ends. The longest tests take some minutes.
+NO_HANGING := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 
 # Where the environment forbids it, tests and every `lws` they start are compiled anew each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -70,7 +72,7 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 	$(BIN)/python -m docs.generate_compatibility
 
 test: dev controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
-	$(BIN)/pytest $(SIDE_BY_SIDE) $(RECORD) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
+	$(BIN)/pytest $(SIDE_BY_SIDE) $(NO_HANGING) $(RECORD) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest $(NO_HANGING) --second-try --last-failed --last-failed-no-failures=none; }
 
 nightly: export THOROUGH := 1
 nightly: RECORD := --record docs/reference/compatibility.jsonl

@@ -17,7 +17,7 @@ from tests.interpreters import environments
 from tests.interpreters.discovery import Interpreter, Version, find
 from tests.interpreters.environments import ROOT
 
-HANGING: Final = ("-o", "faulthandler_timeout=100")
+HANGING: Final = ("-o", "faulthandler_timeout=100", "-o", "faulthandler_exit_on_timeout=true")
 """A test that takes so many seconds fails by its name, and shows where it hangs."""
 
 OPTIONS: Final = ("-q", "-n", "logical", "--dist", "worksteal", "--max-worker-restart=0", *HANGING, "--assert=plain")
