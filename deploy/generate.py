@@ -39,7 +39,7 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from kuberuntime.policyrules import policy_rules
-from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, MAINTENANCE
+from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, MAINTENANCE, RESIZE
 from leaderworkerset.install import rbac, rendering
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, NAMESPACE, InstallSettings
 from leaderworkerset.install.objects import build_all
@@ -113,9 +113,9 @@ def everything() -> dict[str, str]:
         user_roles(),
         monitored(),
         gang(),
-        recorder(),
-        disruption_budgets(),
-        maintenance(),
+        opted_in("recorder", RECORDING_RULES, "recorder"),
+        opted_in("disruption-budgets", DISRUPTION_RULES, "disruption"),
+        opted_in("maintenance", MAINTENANCE_RULES, "maintenance"),
         in_place(),
         overlays(),
         release(),
@@ -182,37 +182,23 @@ def gang() -> dict[str, str]:
     return _with_rules("gang", [rule for rule in own if rule not in plain])
 
 
-def recorder() -> dict[str, str]:
-    """Return the component that lets the manager record failures, and the role for the manager of an operator.
+def opted_in(name: str, rules: Sequence[JSONObject], role: str) -> dict[str, str]:
+    """Return the component that lets the manager do more, and the role for the manager of an operator.
 
     The operator does not have these permissions, so it cannot hand them on.
     """
-    return _with_rules("recorder", RECORDING_RULES) | {
-        "recorder/operator.yaml": render(obj for _, obj in rbac.recorder_role(OPERATOR))
-    }
-
-
-def disruption_budgets() -> dict[str, str]:
-    """Return the component that lets the manager keep disruption budgets, and the role for the manager of an operator."""
-    return _with_rules("disruption-budgets", DISRUPTION_RULES) | {
-        "disruption-budgets/operator.yaml": render(obj for _, obj in rbac.disruption_role(OPERATOR))
-    }
-
-
-def maintenance() -> dict[str, str]:
-    """Return the component that lets the manager watch nodes, to move groups, and the role for the manager of an operator."""
-    return _with_rules("maintenance", MAINTENANCE_RULES) | {
-        "maintenance/operator.yaml": render(obj for _, obj in rbac.maintenance_role(OPERATOR))
-    }
+    return _with_rules(name, rules) | {f"{name}/operator.yaml": _role(role, rules, OPERATOR)}
 
 
 def in_place() -> dict[str, str]:
     """Return the role that lets the manager resize pods, and the same for the manager of an operator."""
     namespaces = {"manager": NAMESPACE, "operator": OPERATOR}
-    return {
-        f"in-place/{whose}.yaml": render(obj for _, obj in rbac.resize_role(namespace))
-        for whose, namespace in namespaces.items()
-    }
+    rules = policy_rules(RESIZE)
+    return {f"in-place/{whose}.yaml": _role("resize", rules, namespace) for whose, namespace in namespaces.items()}
+
+
+def _role(name: str, rules: Sequence[JSONObject], namespace: str) -> str:
+    return render(obj for _, obj in rbac.cluster_role(f"lws-{name}-role", rules, namespace))
 
 
 def _with_rules(name: str, rules: Sequence[JSONObject]) -> dict[str, str]:

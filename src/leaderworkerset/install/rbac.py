@@ -13,8 +13,6 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE, MANAGER, build
-from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, MAINTENANCE, RESIZE
-from leaderworkerset.recording.permissions import RECORDING
 from leaderworkerset.webhooks import configurations as webhooks
 
 METRICS_READER: Final = "lws-metrics-reader"
@@ -36,35 +34,16 @@ def roles(
     """
     keeping = webhooks.CLUSTER if certificates else ()
     return [
-        *_cluster_role("lws-manager-role", policy_rules((*controllers, *keeping)), namespace),
-        *_cluster_role("lws-proxy-role", policy_rules(kube.METRICS), namespace),
+        *cluster_role("lws-manager-role", policy_rules((*controllers, *keeping)), namespace),
+        *cluster_role("lws-proxy-role", policy_rules(kube.METRICS), namespace),
         (resources.CLUSTER_ROLES, build(resources.CLUSTER_ROLES, METRICS_READER, rules=[READ_METRICS])),
         *_role("lws-leader-election-role", policy_rules(kube.leader_election(LEASE)), namespace),
         *(_role("lws-certificates-role", policy_rules(webhooks.NAMESPACE), namespace) if certificates else []),
     ]
 
 
-def recorder_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
-    """Build the role of a manager that records failures, apart, where the manager's own is kept by an operator."""
-    return _cluster_role("lws-recorder-role", policy_rules(RECORDING), namespace)
-
-
-def disruption_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
-    """Build the role of a manager that keeps disruption budgets, apart, as that of one that records failures."""
-    return _cluster_role("lws-disruption-role", policy_rules(ALL_OF_DISRUPTION), namespace)
-
-
-def maintenance_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
-    """Build the role of a manager that moves groups off closed nodes, apart, as that of one that records failures."""
-    return _cluster_role("lws-maintenance-role", policy_rules(MAINTENANCE), namespace)
-
-
-def resize_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
-    """Build the role of a manager that resizes pods, apart: who asks for no such updates grants nothing more."""
-    return _cluster_role("lws-resize-role", policy_rules(RESIZE), namespace)
-
-
-def _cluster_role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:
+def cluster_role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:
+    """Build a role for the whole cluster, and its binding to the manager."""
     return [
         (resources.CLUSTER_ROLES, build(resources.CLUSTER_ROLES, name, rules=list(rules))),
         (

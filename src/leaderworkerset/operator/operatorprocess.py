@@ -13,7 +13,7 @@ import hashlib
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -35,7 +35,6 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.controller.workqueue import BACKOFF
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Event
 from kuberuntime.serving import reviews
 from kuberuntime.serving.bindaddresses import parse_address
 from kuberuntime.serving.certfiles import CertificateFiles
@@ -44,8 +43,7 @@ from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener
 from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.controllers.caches import Caches
-from leaderworkerset.controllers.instruments import KindMetrics, Meter
+from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, KindMetrics, Meter
 from leaderworkerset.install.objects import Declared
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.kinds.managed import MANAGED
@@ -92,18 +90,7 @@ def build_metrics(meter: Meter) -> KindMetrics:
     major, minor = version.removeprefix("v").split(".")[:2]
     gauge.labels(major, minor, buildinfo.commit(), version).set(1)
     meter.register(gauge)
-    return _NothingCounted()
-
-
-class _NothingCounted:
-    """The metrics of a kind that counts neither events nor objects."""
-
-    def recorded(self, event: Event) -> None:
-        """Ignore the event."""
-
-    def following(self, caches: Caches) -> AbstractContextManager[None]:  # noqa: ARG002 - the seam passes it
-        """Follow nothing."""
-        return nullcontext()
+    return NO_INSTRUMENTS
 
 
 CERTIFICATES: Final = Path("/var/run/secrets/serving-cert")
