@@ -12,6 +12,8 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial, wraps
+from inspect import signature
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -160,6 +162,11 @@ class World:
         filled = {"uid", "resourceVersion", "generation"}
         metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
         return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
+
+    async def bring_up(self, lws: JSONObject) -> JSONObject:
+        """Create a LeaderWorkerSet, and wait until it is at rest and available; return it."""
+        await self.create(lws)
+        return await self.ready(meta.name(lws))
 
     async def edit(self, name: str = "web", **spec: Any) -> None:
         """Merge fields into the spec of a LeaderWorkerSet."""
@@ -324,6 +331,25 @@ def simulate(
         except Exception as error:
             error.add_note(str(trace))
             raise
+
+
+def simulated(
+    chosen: Settings | Callable[..., Settings] | None = None,
+) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., None]]:
+    """Let a coroutine be a test in a cluster with these settings, which may follow from parameters of the test."""
+
+    def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+        @wraps(test)
+        def run(**given: Any) -> None:
+            wanted = signature(chosen).parameters if callable(chosen) else ()
+            asked = {name: value for name, value in given.items() if name in wanted}
+            simulate(partial(test, **given), chosen(**asked) if callable(chosen) else chosen)
+
+        own = signature(test)
+        vars(run)["__signature__"] = own.replace(parameters=list(own.parameters.values())[1:])
+        return run
+
+    return decorate
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """Scenarios of one LeaderWorkerSet `web`: how they are played, and what of its leaders is counted."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, World, simulated
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, template
 
@@ -20,7 +21,6 @@ from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.model import Script, run_forever
 
 SEEDS: Final = seeds(1)
-Scenario = Callable[[World], Awaitable[None]]
 
 
 @dataclass
@@ -43,17 +43,17 @@ class Leaders:
         self.fewest = count if self.fewest is None else min(self.fewest, count)
 
 
-def play(
-    scenario: Scenario,
-    *,
-    seed: int = 1,
-    manager: Schedule = SLOW,
-    script: Script = run_forever,
-    restarts: RestartSettings = DEFAULTS,
-) -> None:
-    """Play a scenario."""
+def settings(
+    seed: int = 1, manager: Schedule = SLOW, script: Script = run_forever, restarts: RestartSettings = DEFAULTS
+) -> Settings:
+    """Return a cluster with a network that has delays, and one manager."""
     kinds = managed(restarts=restarts)
-    simulate(scenario, Settings(seed=seed, managers=(manager,), others=SLOW, script=script, kinds=kinds))
+    return Settings(seed=seed, managers=(manager,), others=SLOW, script=script, kinds=kinds)
+
+
+def played(**chosen: Any) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., None]]:
+    """Let a coroutine be a test with these settings, and with those that are parameters of the test."""
+    return simulated(partial(settings, **chosen))
 
 
 def watch(world: World, *, ready: int = 0) -> Leaders:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulated
 from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta, quantity
@@ -94,156 +94,138 @@ def millicores(usage: JSONObject) -> int:
     return round(quantity.parse(usage["cpu"]).fraction() * 1000)
 
 
-def test_groups_follow_the_load_of_their_leaders() -> None:
+@simulated()
+async def test_groups_follow_the_load_of_their_leaders(world: World) -> None:
     """R-STAT-4: workers are idle and do not count. Up at once, down after the five minutes of the window."""
     load = {"cores": 1.5}
-
-    async def scenario(world: World) -> None:
-        world.runner.busy = lambda spec: load["cores"] if is_leader(spec) else 0.0
-        await world.create(served())
-        await world.ready()
-        await autoscale(world, autoscaler(LEADERWORKERSETS))
-        assert await follow(world, 3) < PERIODS
-        load["cores"] = 0.5
-        await asyncio.sleep(PERIODS)
-        found = await status(world)
-        assert found["currentMetrics"][0]["resource"]["current"]["averageUtilization"] == 50
-        assert (found["currentReplicas"], found["desiredReplicas"]) == (3, 3)
-        assert await reasons(world) == {
-            "AbleToScale": "ReadyForNewScale",
-            "ScalingActive": "ValidMetricFound",
-            "ScalingLimited": "DesiredWithinRange",
-        }
-        load["cores"] = 0.1
-        assert 250 < await follow(world, 1) < 400
-        await asyncio.sleep(1)
-        up, down = (await notes(world, "SuccessfulRescale"))[:2]
-        assert up == "New size: 3; reason: cpu resource utilization (percentage of request) above target"
-        assert down == "New size: 1; reason: All metrics below target"
-
-    simulate(scenario, Settings())
+    world.runner.busy = lambda spec: load["cores"] if is_leader(spec) else 0.0
+    await world.bring_up(served())
+    await autoscale(world, autoscaler(LEADERWORKERSETS))
+    assert await follow(world, 3) < PERIODS
+    load["cores"] = 0.5
+    await asyncio.sleep(PERIODS)
+    found = await status(world)
+    assert found["currentMetrics"][0]["resource"]["current"]["averageUtilization"] == 50
+    assert (found["currentReplicas"], found["desiredReplicas"]) == (3, 3)
+    assert await reasons(world) == {
+        "AbleToScale": "ReadyForNewScale",
+        "ScalingActive": "ValidMetricFound",
+        "ScalingLimited": "DesiredWithinRange",
+    }
+    load["cores"] = 0.1
+    assert 250 < await follow(world, 1) < 400
+    await asyncio.sleep(1)
+    up, down = (await notes(world, "SuccessfulRescale"))[:2]
+    assert up == "New size: 3; reason: cpu resource utilization (percentage of request) above target"
+    assert down == "New size: 1; reason: All metrics below target"
 
 
 @pytest.mark.parametrize("resource", [DEPLOYMENTS, STATEFULSETS])
-def test_workloads_follow_an_average(resource: Resource) -> None:
-    async def scenario(world: World) -> None:
-        world.runner.busy = lambda _: 0.9
-        await world.client.create(resource, workload(resource))
-        await world.at_rest()
-        await autoscale(world, autoscaler(resource, {"type": "AverageValue", "averageValue": "300m"}))
-        await follow(world, 6, resource)
-        await asyncio.sleep(PERIODS)
-        assert (await reasons(world))["ScalingLimited"] == "TooManyReplicas"
-
-    simulate(scenario, Settings(managers=()))
+@simulated(Settings(managers=()))
+async def test_workloads_follow_an_average(world: World, resource: Resource) -> None:
+    world.runner.busy = lambda _: 0.9
+    await world.client.create(resource, workload(resource))
+    await world.at_rest()
+    await autoscale(world, autoscaler(resource, {"type": "AverageValue", "averageValue": "300m"}))
+    await follow(world, 6, resource)
+    await asyncio.sleep(PERIODS)
+    assert (await reasons(world))["ScalingLimited"] == "TooManyReplicas"
 
 
-def test_the_rate_of_growth_is_that_of_the_policy() -> None:
+@simulated(Settings(managers=()))
+async def test_the_rate_of_growth_is_that_of_the_policy(world: World) -> None:
     """One pod in a minute, and none is taken away: `selectPolicy: Disabled`."""
     one = {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}
     load = {"cores": 3.0}
-
-    async def scenario(world: World) -> None:
-        world.runner.busy = lambda _: load["cores"]
-        await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
-        await world.at_rest()
-        await autoscale(
-            world, autoscaler(DEPLOYMENTS, behavior={"scaleUp": one, "scaleDown": {"selectPolicy": "Disabled"}})
-        )
-        await follow(world, 3, DEPLOYMENTS)
-        await asyncio.sleep(1)
-        assert await reasons(world) == {
-            "AbleToScale": "SucceededRescale",
-            "ScalingActive": "ValidMetricFound",
-            "ScalingLimited": "ScaleUpLimit",
-        }
-        assert 50 < await follow(world, 4, DEPLOYMENTS) < 80
-        load["cores"] = 0.0
-        await asyncio.sleep(600)
-        assert meta.spec(await world.get(DEPLOYMENTS, "web"))["replicas"] == 4
-
-    simulate(scenario, Settings(managers=()))
+    world.runner.busy = lambda _: load["cores"]
+    await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
+    await world.at_rest()
+    await autoscale(
+        world, autoscaler(DEPLOYMENTS, behavior={"scaleUp": one, "scaleDown": {"selectPolicy": "Disabled"}})
+    )
+    await follow(world, 3, DEPLOYMENTS)
+    await asyncio.sleep(1)
+    assert await reasons(world) == {
+        "AbleToScale": "SucceededRescale",
+        "ScalingActive": "ValidMetricFound",
+        "ScalingLimited": "ScaleUpLimit",
+    }
+    assert 50 < await follow(world, 4, DEPLOYMENTS) < 80
+    load["cores"] = 0.0
+    await asyncio.sleep(600)
+    assert meta.spec(await world.get(DEPLOYMENTS, "web"))["replicas"] == 4
 
 
-def test_what_cannot_be_read_is_said() -> None:
-    async def scenario(world: World) -> None:
-        await autoscale(world, autoscaler(DEPLOYMENTS))
-        await asyncio.sleep(1)
-        assert await reasons(world) == {"AbleToScale": "FailedGetScale"}
-        assert 'deployments.apps "web" not found' in (await notes(world, "FailedGetScale"))[0]
-        made = workload(DEPLOYMENTS)
-        del made["spec"]["template"]["spec"]["containers"][0]["resources"]
-        await world.client.create(DEPLOYMENTS, made)
-        await asyncio.sleep(PERIODS)
-        assert (await reasons(world))["ScalingActive"] == "FailedGetResourceMetric"
-        (text,) = await notes(world, "FailedGetResourceMetric")
-        assert text.startswith("failed to get cpu utilization: missing request for cpu in container main of Pod web-")
-        queue = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "1"}}
-        await world.client.patch(
-            HORIZONTAL_POD_AUTOSCALERS,
-            meta.key(await world.get(HORIZONTAL_POD_AUTOSCALERS, "web")),
-            {"spec": {"metrics": [{"type": "External", "external": queue}]}},
-            kind="merge",
-        )
-        await asyncio.sleep(1)
-        assert (await reasons(world))["ScalingActive"] == "FailedGetExternalMetric"
-        await world.client.patch(
-            DEPLOYMENTS, meta.key(await world.get(DEPLOYMENTS, "web")), {"spec": {"replicas": 0}}, kind="merge"
-        )
-        await asyncio.sleep(PERIODS)
-        assert (await reasons(world))["ScalingActive"] == "ScalingDisabled"
-        assert (await status(world))["desiredReplicas"] == 0
-
-    simulate(scenario, Settings(managers=()))
+@simulated(Settings(managers=()))
+async def test_what_cannot_be_read_is_said(world: World) -> None:
+    await autoscale(world, autoscaler(DEPLOYMENTS))
+    await asyncio.sleep(1)
+    assert await reasons(world) == {"AbleToScale": "FailedGetScale"}
+    assert 'deployments.apps "web" not found' in (await notes(world, "FailedGetScale"))[0]
+    made = workload(DEPLOYMENTS)
+    del made["spec"]["template"]["spec"]["containers"][0]["resources"]
+    await world.client.create(DEPLOYMENTS, made)
+    await asyncio.sleep(PERIODS)
+    assert (await reasons(world))["ScalingActive"] == "FailedGetResourceMetric"
+    (text,) = await notes(world, "FailedGetResourceMetric")
+    assert text.startswith("failed to get cpu utilization: missing request for cpu in container main of Pod web-")
+    queue = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "1"}}
+    await world.client.patch(
+        HORIZONTAL_POD_AUTOSCALERS,
+        meta.key(await world.get(HORIZONTAL_POD_AUTOSCALERS, "web")),
+        {"spec": {"metrics": [{"type": "External", "external": queue}]}},
+        kind="merge",
+    )
+    await asyncio.sleep(1)
+    assert (await reasons(world))["ScalingActive"] == "FailedGetExternalMetric"
+    await world.client.patch(
+        DEPLOYMENTS, meta.key(await world.get(DEPLOYMENTS, "web")), {"spec": {"replicas": 0}}, kind="merge"
+    )
+    await asyncio.sleep(PERIODS)
+    assert (await reasons(world))["ScalingActive"] == "ScalingDisabled"
+    assert (await status(world))["desiredReplicas"] == 0
 
 
-def test_bounds_count_whatever_the_load() -> None:
-    async def scenario(world: World) -> None:
-        await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
-        await autoscale(world, autoscaler(DEPLOYMENTS, minReplicas=3, maxReplicas=4))
-        assert await follow(world, 3, DEPLOYMENTS) < 5
-        await world.client.patch(
-            DEPLOYMENTS, meta.key(await world.get(DEPLOYMENTS, "web")), {"spec": {"replicas": 9}}, kind="merge"
-        )
-        assert await follow(world, 4, DEPLOYMENTS) <= 16
-
-    simulate(scenario, Settings(managers=()))
+@simulated(Settings(managers=()))
+async def test_bounds_count_whatever_the_load(world: World) -> None:
+    await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
+    await autoscale(world, autoscaler(DEPLOYMENTS, minReplicas=3, maxReplicas=4))
+    assert await follow(world, 3, DEPLOYMENTS) < 5
+    await world.client.patch(
+        DEPLOYMENTS, meta.key(await world.get(DEPLOYMENTS, "web")), {"spec": {"replicas": 9}}, kind="merge"
+    )
+    assert await follow(world, 4, DEPLOYMENTS) <= 16
 
 
-def test_metrics_are_those_of_pods_and_of_the_nodes_that_run_them() -> None:
-    async def scenario(world: World) -> None:
-        world.runner.busy = lambda _: 0.25
-        await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
-        await world.at_rest()
-        pods = (await world.client.list(POD_METRICS, namespace=NAMESPACE, label_selector="app=router")).items
-        assert [millicores(one["containers"][0]["usage"]) for one in pods] == [250, 250]
-        assert [one["containers"][0]["usage"]["memory"] for one in pods] == ["16Mi", "16Mi"]
-        assert all(0.9 < float(one["window"].removesuffix("s")) < 1.1 for one in pods)
-        assert (await world.client.list(POD_METRICS, namespace=NAMESPACE, label_selector="app=no")).items == []
-        (node,) = (await world.client.list(NODE_METRICS)).items
-        assert (millicores(node["usage"]), node["usage"]["memory"]) == (500, "32Mi")
-
-    simulate(scenario, Settings(managers=()))
+@simulated(Settings(managers=()))
+async def test_metrics_are_those_of_pods_and_of_the_nodes_that_run_them(world: World) -> None:
+    world.runner.busy = lambda _: 0.25
+    await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
+    await world.at_rest()
+    pods = (await world.client.list(POD_METRICS, namespace=NAMESPACE, label_selector="app=router")).items
+    assert [millicores(one["containers"][0]["usage"]) for one in pods] == [250, 250]
+    assert [one["containers"][0]["usage"]["memory"] for one in pods] == ["16Mi", "16Mi"]
+    assert all(0.9 < float(one["window"].removesuffix("s")) < 1.1 for one in pods)
+    assert (await world.client.list(POD_METRICS, namespace=NAMESPACE, label_selector="app=no")).items == []
+    (node,) = (await world.client.list(NODE_METRICS)).items
+    assert (millicores(node["usage"]), node["usage"]["memory"]) == (500, "32Mi")
 
 
-def test_a_selector_that_nobody_can_read_keeps_others_from_nothing() -> None:
+@simulated(Settings(managers=()))
+async def test_a_selector_that_nobody_can_read_keeps_others_from_nothing(world: World) -> None:
     """Whoever writes a status writes its selector, too; an autoscaler says so, and another one goes on."""
-
-    async def scenario(world: World) -> None:
-        world.runner.busy = lambda _: 3.0
-        await world.create(served())
-        key = meta.key(await world.get(LEADERWORKERSETS, "web"))
-        await world.client.patch(
-            LEADERWORKERSETS, key, {"status": {"hpaPodSelector": "a in ("}}, kind="merge", subresource="status"
-        )
-        broken = autoscaler(LEADERWORKERSETS)
-        broken["metadata"]["name"] = "broken"
-        await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
-        await world.at_rest()
-        await autoscale(world, broken)
-        await autoscale(world, autoscaler(DEPLOYMENTS))
-        await follow(world, 6, DEPLOYMENTS)
-        condition = meta.find_condition(await world.get(HORIZONTAL_POD_AUTOSCALERS, "broken"), "ScalingActive")
-        assert "unable to parse label selector" in str(condition)
-
-    simulate(scenario, Settings(managers=()))
+    world.runner.busy = lambda _: 3.0
+    await world.create(served())
+    key = meta.key(await world.get(LEADERWORKERSETS, "web"))
+    await world.client.patch(
+        LEADERWORKERSETS, key, {"status": {"hpaPodSelector": "a in ("}}, kind="merge", subresource="status"
+    )
+    broken = autoscaler(LEADERWORKERSETS)
+    broken["metadata"]["name"] = "broken"
+    await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
+    await world.at_rest()
+    await autoscale(world, broken)
+    await autoscale(world, autoscaler(DEPLOYMENTS))
+    await follow(world, 6, DEPLOYMENTS)
+    condition = meta.find_condition(await world.get(HORIZONTAL_POD_AUTOSCALERS, "broken"), "ScalingActive")
+    assert "unable to parse label selector" in str(condition)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulate, simulated
 from tests.simulation.faults import STRIDE, Schedule
 from tests.simulation.workloads import SLOW, groups, template
 
@@ -76,8 +76,7 @@ async def schedule(world: World, random: Random, limit: int, identity: dict[str,
     lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = limit
     lws["metadata"]["annotations"] = {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "2s"}
     replicas = 3
-    await world.create(lws)
-    await world.ready()
+    await world.bring_up(lws)
     for step in range(STEPS):
         if random.random() < 0.5:
             await world.at_rest()
@@ -122,24 +121,19 @@ def test_restarts_are_bounded_and_evidence_is_kept_until_it_is_let_go(seed: int,
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.3, 2.0])
-def test_no_evidence_outlives_its_leaderworkerset(delay: float, identity: str) -> None:
+@simulated(Settings(managers=(SLOW,), others=SLOW))
+async def test_no_evidence_outlives_its_leaderworkerset(world: World, delay: float, identity: str) -> None:
     """N-RB-5: at whatever moment it is deleted while a group is exhausted; nor when it is created again at once."""
-
-    async def scenario(world: World) -> None:
-        lws = groups(replicas=2, size=2, groupIdentity=identity)
-        lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
-        await world.create(lws)
-        await world.ready()
-        await end_a_process(world, Random(0))
-        await asyncio.sleep(delay)
-        await world.delete(LEADERWORKERSETS, "web")
-        await world.create(lws)
-        await world.ready()
-        assert len(await world.objects(PODS)) == 4
-        await world.delete(LEADERWORKERSETS, "web")
-        await world.until(PODS, lambda pods: not pods)
-
-    simulate(scenario, Settings(managers=(SLOW,), others=SLOW))
+    lws = groups(replicas=2, size=2, groupIdentity=identity)
+    lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
+    await world.bring_up(lws)
+    await end_a_process(world, Random(0))
+    await asyncio.sleep(delay)
+    await world.delete(LEADERWORKERSETS, "web")
+    await world.bring_up(lws)
+    assert len(await world.objects(PODS)) == 4
+    await world.delete(LEADERWORKERSETS, "web")
+    await world.until(PODS, lambda pods: not pods)
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
@@ -149,8 +143,7 @@ def test_a_manager_that_dies_after_any_write_exhausts_and_recovers_all_the_same(
     async def life(world: World) -> None:
         lws = groups(replicas=1, size=2, groupIdentity=identity)
         lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
-        await world.create(lws)
-        await world.ready()
+        await world.bring_up(lws)
         await end_a_process(world, Random(0))
         await world.ready()
         (counted,) = await world.objects(LEADERWORKERSETS)

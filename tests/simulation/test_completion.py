@@ -63,8 +63,7 @@ async def schedule(world: World, random: Random) -> None:
         labels.RESTART_FIRST_DELAY: "1s",
         labels.RESTART_LONGEST_DELAY: "2s",
     }
-    await world.create(lws)
-    await world.ready()
+    await world.bring_up(lws)
     for _ in range(6):
         if random.random() < 0.5:
             await world.at_rest()

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.simulation import product
-from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate, simulated
 from tests.simulation.faults import STRIDE, Schedule
 from tests.simulation.states import differences, with_conditions_that_hold
 from tests.simulation.workloads import groups
@@ -90,26 +90,23 @@ def test_one_request_in_five_may_fail(undisturbed: Outcome) -> None:
     assert [one for one in found if not (one.startswith("ControllerRevision ") and labels.REPLICAS in one)] == []
 
 
-def test_a_role_is_scaled_while_the_set_rolls() -> None:
+@simulated(with_manager(Schedule()))
+async def test_a_role_is_scaled_while_the_set_rolls(world: World) -> None:
     """R-DS-98, R-DS-41: through the scaler of a role, and the roles stay in their ratio."""
-
-    async def scenario(world: World) -> None:
-        obj = disaggregatedset_object([role("prefill", external=True), role("decode", 3)])
-        await create(world, obj)
-        await world.until(ROLE_SCALERS, bool)
-        await scale(world, 3)
-        await available(world)
-        counts: list[dict[str, int]] = []
-        world.observe(LEADERWORKERSETS, lambda change: note(change, counts))
-        await edit(world, with_image(obj, "app:2"))
-        await world.until(LEADERWORKERSETS, lambda found: len(found) == 4)
-        await scale(world, 5)
-        await available(world)
-        sizes = {meta.labels(one)[ROLE]: meta.spec(one)["replicas"] for one in await world.objects(LEADERWORKERSETS)}
-        assert sizes == {"prefill": 5, "decode": 3}
-        assert all(total >= 3 for total in totals(counts, "decode")), "decode was below its target"
-
-    simulate(scenario, with_manager(Schedule()))
+    obj = disaggregatedset_object([role("prefill", external=True), role("decode", 3)])
+    await create(world, obj)
+    await world.until(ROLE_SCALERS, bool)
+    await scale(world, 3)
+    await available(world)
+    counts: list[dict[str, int]] = []
+    world.observe(LEADERWORKERSETS, lambda change: note(change, counts))
+    await edit(world, with_image(obj, "app:2"))
+    await world.until(LEADERWORKERSETS, lambda found: len(found) == 4)
+    await scale(world, 5)
+    await available(world)
+    sizes = {meta.labels(one)[ROLE]: meta.spec(one)["replicas"] for one in await world.objects(LEADERWORKERSETS)}
+    assert sizes == {"prefill": 5, "decode": 3}
+    assert all(total >= 3 for total in totals(counts, "decode")), "decode was below its target"
 
 
 async def scale(world: World, replicas: int) -> None:
@@ -139,18 +136,15 @@ def totals(counts: list[dict[str, int]], role_name: str) -> list[int]:
     ]
 
 
-def test_deleting_a_set_removes_everything_that_it_owns() -> None:
+@simulated(with_manager(Schedule()))
+async def test_deleting_a_set_removes_everything_that_it_owns(world: World) -> None:
     """R-DS-103."""
-
-    async def scenario(world: World) -> None:
-        await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)], slices=1))
-        await available(world)
-        await world.delete(DISAGGREGATED_SETS, "split")
-        await world.at_rest()
-        for resource in (LEADERWORKERSETS, SERVICES, ROLE_SCALERS):
-            assert await world.objects(resource) == []
-
-    simulate(scenario, with_manager(Schedule()))
+    await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)], slices=1))
+    await available(world)
+    await world.delete(DISAGGREGATED_SETS, "split")
+    await world.at_rest()
+    for resource in (LEADERWORKERSETS, SERVICES, ROLE_SCALERS):
+        assert await world.objects(resource) == []
 
 
 def test_leaderworkersets_are_reconciled_where_no_other_kind_is_defined_yet() -> None:
@@ -164,8 +158,7 @@ def test_leaderworkersets_are_reconciled_where_no_other_kind_is_defined_yet() ->
         async with AsyncExitStack() as stack:
             async with timeouts.within(60):
                 await stack.enter_async_context(product.controllers(world.client, world.clock))
-            await world.create(groups(replicas=1, size=2))
-            await world.ready()
+            await world.bring_up(groups(replicas=1, size=2))
             await product.install(world.client)
             await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)]))
             await available(world)

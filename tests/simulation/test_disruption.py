@@ -69,8 +69,7 @@ async def disturb(world: World, random: Random) -> int:
 async def live(world: World, random: Random, found: Evictions, spec: JSONObject) -> None:
     """Let users evict and drain while other things happen; in the end all is as it was, with all drains done."""
     follow(world, found)
-    await world.create(spec)
-    await world.ready()
+    await world.bring_up(spec)
     nodes = random.sample(range(4), random.choice((0, 1, 2, 4)))
     async with timeouts.within(LONG), asyncio.TaskGroup() as users:
         disturbed = users.create_task(disturb(world, random))

@@ -44,8 +44,7 @@ def seconds_of_end(act: Act, *, policy: str = "") -> float:
         lws = groups(replicas=2, size=4)
         if policy:
             lws["metadata"]["annotations"] = {labels.POD_TERMINATION_POLICY: policy}
-        await world.create(lws)
-        await world.ready()
+        await world.bring_up(lws)
         begin, group = world.clock.monotonic(), {f"web-1{worker}" for worker in ("", "-1", "-2", "-3")}
         before = {uid for name, uid in (await world.uids()).items() if name in group}
 

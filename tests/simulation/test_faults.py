@@ -2,7 +2,7 @@
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate, simulated
 from tests.simulation.faults import Fault, Schedule
 from tests.simulation.states import differences, with_conditions_that_hold
 from tests.simulation.workloads import SLOW, groups
@@ -15,8 +15,7 @@ from localkube.apiserver.storage.store import StoreKey
 
 
 async def creation(world: World) -> None:
-    await world.create(groups(replicas=2, size=2))
-    await world.ready()
+    await world.bring_up(groups(replicas=2, size=2))
 
 
 def with_managers(*managers: Schedule, seed: int = 1, remembered: int = 10_000) -> Settings:
@@ -64,36 +63,31 @@ def test_watches_that_are_cut_again_and_again_are_opened_anew(undisturbed: Outco
     assert differences(undisturbed.state, outcome.state) == []
 
 
-def test_the_second_manager_takes_over_when_the_first_dies() -> None:
-    async def scenario(world: World) -> None:
-        await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
-        first = await holder(world)
-        await world.create(groups(replicas=1, size=2))
-        await world.ready()
-        await world.kill_manager(first)
-        killed = world.clock.monotonic()
-        await world.edit(replicas=2)
-        await world.until(PODS, lambda pods: len(pods) == 4)
-        assert world.clock.monotonic() - killed >= 10, "the lease of the dead was not waited for"
-        assert await holder(world) != first
-        await world.ready()
-        later = {entry.actor for entry in world.trace if entry.at > killed and entry.actor.startswith("manager")}
-        assert first not in later
-
-    simulate(scenario, with_managers(SLOW, SLOW))
+@simulated(with_managers(SLOW, SLOW))
+async def test_the_second_manager_takes_over_when_the_first_dies(world: World) -> None:
+    await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
+    first = await holder(world)
+    await world.bring_up(groups(replicas=1, size=2))
+    await world.kill_manager(first)
+    killed = world.clock.monotonic()
+    await world.edit(replicas=2)
+    await world.until(PODS, lambda pods: len(pods) == 4)
+    assert world.clock.monotonic() - killed >= 10, "the lease of the dead was not waited for"
+    assert await holder(world) != first
+    await world.ready()
+    later = {entry.actor for entry in world.trace if entry.at > killed and entry.actor.startswith("manager")}
+    assert first not in later
 
 
-def test_a_manager_that_ends_in_order_hands_over_at_once() -> None:
-    async def scenario(world: World) -> None:
-        await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
-        first = await holder(world)
-        await world.stop_manager(first)
-        stopped = world.clock.monotonic()
-        await world.create(groups(replicas=1, size=2))
-        await world.until(PODS, lambda pods: len(pods) == 2)
-        assert world.clock.monotonic() - stopped < 5
-
-    simulate(scenario, with_managers(SLOW, SLOW))
+@simulated(with_managers(SLOW, SLOW))
+async def test_a_manager_that_ends_in_order_hands_over_at_once(world: World) -> None:
+    await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
+    first = await holder(world)
+    await world.stop_manager(first)
+    stopped = world.clock.monotonic()
+    await world.create(groups(replicas=1, size=2))
+    await world.until(PODS, lambda pods: len(pods) == 2)
+    assert world.clock.monotonic() - stopped < 5
 
 
 async def holder(world: World) -> str:
@@ -101,20 +95,17 @@ async def holder(world: World) -> str:
     return str(meta.spec(lease)["holderIdentity"])
 
 
-def test_a_watch_that_missed_more_than_the_server_remembers_lists_again() -> None:
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=1, size=2))
-        await world.ready()
-        manager = world.managers["manager-0"]
-        manager.blind()
-        await world.edit(replicas=2)
-        await forget(world)
-        manager.see()
-        await world.ready()
-        assert len(await world.uids()) == 4
-        assert meta.status(await world.get(LEADERWORKERSETS, "web"))["readyReplicas"] == 2
-
-    simulate(scenario, with_managers(Schedule(), remembered=10))
+@simulated(with_managers(Schedule(), remembered=10))
+async def test_a_watch_that_missed_more_than_the_server_remembers_lists_again(world: World) -> None:
+    await world.bring_up(groups(replicas=1, size=2))
+    manager = world.managers["manager-0"]
+    manager.blind()
+    await world.edit(replicas=2)
+    await forget(world)
+    manager.see()
+    await world.ready()
+    assert len(await world.uids()) == 4
+    assert meta.status(await world.get(LEADERWORKERSETS, "web"))["readyReplicas"] == 2
 
 
 async def forget(world: World) -> None:
@@ -129,18 +120,16 @@ async def forget(world: World) -> None:
         await store.settle()
 
 
-def test_a_webhook_that_is_down_delays_pods_and_lets_none_through_unchanged() -> None:
-    async def scenario(world: World) -> None:
-        world.webhooks.is_down = True
-        with pytest.raises(Exception, match=r"failed calling webhook .* connection refused"):
-            await world.create(groups(replicas=1, size=2))
-        world.webhooks.is_down = False
+@simulated(with_managers(Schedule()))
+async def test_a_webhook_that_is_down_delays_pods_and_lets_none_through_unchanged(world: World) -> None:
+    world.webhooks.is_down = True
+    with pytest.raises(Exception, match=r"failed calling webhook .* connection refused"):
         await world.create(groups(replicas=1, size=2))
-        world.webhooks.delay = 11.0
-        await world.at_rest()
-        assert await world.uids() == {}, "a pod came without its webhook"
-        world.webhooks.delay = 0.0
-        await world.until(PODS, lambda pods: len(pods) == 2)
-        await world.ready()
-
-    simulate(scenario, with_managers(Schedule()))
+    world.webhooks.is_down = False
+    await world.create(groups(replicas=1, size=2))
+    world.webhooks.delay = 11.0
+    await world.at_rest()
+    assert await world.uids() == {}, "a pod came without its webhook"
+    world.webhooks.delay = 0.0
+    await world.until(PODS, lambda pods: len(pods) == 2)
+    await world.ready()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 from tests.permissions import missing, needs_of
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, World, simulate, simulated
 from tests.simulation.faults import Schedule
 from tests.simulation.test_kueue import kueue, queued
 from tests.simulation.test_life import fail
@@ -99,67 +99,56 @@ def test_three_groups_on_nodes_for_two_and_the_third_starts_when_there_is_room()
     assert missing(chosen.kinds.permissions, (need for request in written for need in needs_of(request))) == []
 
 
-def test_a_group_that_is_scaled_away_makes_room_for_one_that_waits() -> None:
-    async def scenario(world: World) -> None:
-        await world.create(asking(replicas=1, size=4))
-        await world.until(PODS, lambda pods: bound(pods) == {"0": 4})
-        other = asking(replicas=1, size=3)
-        await world.create(other | {"metadata": other["metadata"] | {"name": "other"}})
-        await world.until(PODS, lambda pods: gated(pods) == {"0": 3} and len(pods) == 7)
-        await world.edit(replicas=0)
-        await world.ready("other")
-
-    simulate(scenario, settings(nodes=2))
+@simulated(settings(nodes=2))
+async def test_a_group_that_is_scaled_away_makes_room_for_one_that_waits(world: World) -> None:
+    await world.create(asking(replicas=1, size=4))
+    await world.until(PODS, lambda pods: bound(pods) == {"0": 4})
+    other = asking(replicas=1, size=3)
+    await world.create(other | {"metadata": other["metadata"] | {"name": "other"}})
+    await world.until(PODS, lambda pods: gated(pods) == {"0": 3} and len(pods) == 7)
+    await world.edit(replicas=0)
+    await world.ready("other")
 
 
 @pytest.mark.parametrize("restart", ["RecreateGroupOnPodRestart", "None"])
-def test_a_group_lives_through_failures_rollouts_and_scaling(restart: str) -> None:
+@simulated(settings(nodes=5))
+async def test_a_group_lives_through_failures_rollouts_and_scaling(world: World, restart: str) -> None:
     """A pod that is made anew waits for space like all others; its group is the first that gets it."""
-
-    async def scenario(world: World) -> None:
-        watched = Watched(world)
-        lws = asking(replicas=2, size=3)
-        lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = restart
-        await world.create(lws)
-        await world.ready()
-        await fail(world, "web-1-2")
-        await world.ready()
-        await world.delete(PODS, "web-0-1")
-        await world.ready()
-        template = asking(1, 1)["spec"]["leaderWorkerTemplate"]["workerTemplate"]
-        template["spec"]["containers"][0]["image"] = "app:2"
-        await world.edit(leaderWorkerTemplate={"workerTemplate": template})
-        await world.ready()
-        await world.edit(replicas=3)
-        await world.ready()
-        pods = await world.objects(PODS)
-        assert bound(pods) == {"0": 3, "1": 3, "2": 3}
-        assert not gated(pods)
-        assert restart == "None" or watched.early == []
-
-    simulate(scenario, settings(nodes=5))
+    watched = Watched(world)
+    lws = asking(replicas=2, size=3)
+    lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = restart
+    await world.bring_up(lws)
+    await fail(world, "web-1-2")
+    await world.ready()
+    await world.delete(PODS, "web-0-1")
+    await world.ready()
+    template = asking(1, 1)["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+    template["spec"]["containers"][0]["image"] = "app:2"
+    await world.edit(leaderWorkerTemplate={"workerTemplate": template})
+    await world.ready()
+    await world.edit(replicas=3)
+    await world.ready()
+    pods = await world.objects(PODS)
+    assert bound(pods) == {"0": 3, "1": 3, "2": 3}
+    assert not gated(pods)
+    assert restart == "None" or watched.early == []
 
 
-def test_a_group_of_one_pod_waits_for_nobody() -> None:
-    async def scenario(world: World) -> None:
-        await world.create(asking(replicas=3, size=1))
-        await world.until(PODS, lambda pods: len(pods) == 3 and len(bound(pods)) == 2)
-        assert not gated(await world.objects(PODS))
-
-    simulate(scenario, settings(nodes=1))
+@simulated(settings(nodes=1))
+async def test_a_group_of_one_pod_waits_for_nobody(world: World) -> None:
+    await world.create(asking(replicas=3, size=1))
+    await world.until(PODS, lambda pods: len(pods) == 3 and len(bound(pods)) == 2)
+    assert not gated(await world.objects(PODS))
 
 
-def test_quota_comes_first_and_room_second() -> None:
+@simulated(settings(nodes=3))
+async def test_quota_comes_first_and_room_second(world: World) -> None:
     """R-KQ-161: a pod that Kueue holds back too is not counted as starting: no space is kept for it."""
-
-    async def scenario(world: World) -> None:
-        async with kueue(world, quota=1) as one:
-            await world.create(queued_asking(replicas=2, size=3))
-            await world.until(PODS, lambda pods: bound(pods) == {"0": 3} and gated(pods) == {"1": 3})
-            one.quota = 2
-            await world.until(PODS, lambda pods: bound(pods) == {"0": 3, "1": 3} and not gated(pods))
-
-    simulate(scenario, settings(nodes=3))
+    async with kueue(world, quota=1) as one:
+        await world.create(queued_asking(replicas=2, size=3))
+        await world.until(PODS, lambda pods: bound(pods) == {"0": 3} and gated(pods) == {"1": 3})
+        one.quota = 2
+        await world.until(PODS, lambda pods: bound(pods) == {"0": 3, "1": 3} and not gated(pods))
 
 
 def queued_asking(replicas: int, size: int) -> JSONObject:
@@ -168,24 +157,18 @@ def queued_asking(replicas: int, size: int) -> JSONObject:
 
 
 @pytest.mark.parametrize("crash", [4, 6, 8, 10, 12])
-def test_a_manager_may_die_after_any_write(crash: int) -> None:
+@simulated(lambda crash: settings(nodes=4, schedule=Schedule(latency=SLOW.latency, crash_after=crash)))
+async def test_a_manager_may_die_after_any_write(world: World, crash: int) -> None:
     """Also between the gates of one group: the next manager opens the rest."""
-
-    async def scenario(world: World) -> None:
-        await world.create(asking(replicas=2, size=4))
-        await world.ready()
-        assert bound(await world.objects(PODS)) == {"0": 4, "1": 4}
-
-    simulate(scenario, settings(nodes=4, schedule=Schedule(latency=SLOW.latency, crash_after=crash)))
+    await world.bring_up(asking(replicas=2, size=4))
+    assert bound(await world.objects(PODS)) == {"0": 4, "1": 4}
 
 
-def test_a_leaderworkerset_may_decline() -> None:
-    async def scenario(world: World) -> None:
-        lws = asking(replicas=1, size=3)
-        annotations: Mapping[str, str] = {labels.GANG_SCHEDULER: "none"}
-        await world.create(lws | {"metadata": lws["metadata"] | {"annotations": dict(annotations)}})
-        await world.until(PODS, lambda pods: bound(pods) == {"0": 2} and len(pods) == 3)
-        status = meta.status(await world.client.get(LEADERWORKERSETS, ObjectKey("default", "web")))
-        assert status.get("readyReplicas", 0) == 0
-
-    simulate(scenario, settings(nodes=1))
+@simulated(settings(nodes=1))
+async def test_a_leaderworkerset_may_decline(world: World) -> None:
+    lws = asking(replicas=1, size=3)
+    annotations: Mapping[str, str] = {labels.GANG_SCHEDULER: "none"}
+    await world.create(lws | {"metadata": lws["metadata"] | {"annotations": dict(annotations)}})
+    await world.until(PODS, lambda pods: bound(pods) == {"0": 2} and len(pods) == 3)
+    status = meta.status(await world.client.get(LEADERWORKERSETS, ObjectKey("default", "web")))
+    assert status.get("readyReplicas", 0) == 0

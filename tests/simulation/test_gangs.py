@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION, kind_of
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulate, simulated
 from tests.simulation.faults import Fault, Schedule
 from tests.simulation.test_life import fail
 from tests.simulation.workloads import SLOW, groups, template
@@ -28,6 +28,7 @@ from localkube.kubelet.processes.runner import ContainerSpec
 
 DEFINITIONS = {"volcano": VOLCANO_DEFINITION, "coscheduling": COSCHEDULING_DEFINITION}
 SCHEDULERS = [PROVIDERS[name] for name in DEFINITIONS]
+VOLCANO = PROVIDERS["volcano"]
 
 
 def settings(provider: Provider, seed: int = 1) -> Settings:
@@ -82,43 +83,39 @@ async def assert_groups(world: World, provider: Provider, *, replicas: int, mini
 
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
 @pytest.mark.parametrize(("startup", "minimum"), [("LeaderCreated", 3), ("LeaderReady", 1)])
-def test_groups_keep_their_objects_through_rollouts_recreations_and_scaling(
-    startup: str, minimum: int, provider: Provider
+@simulated(settings)
+async def test_groups_keep_their_objects_through_rollouts_recreations_and_scaling(
+    world: World, startup: str, minimum: int, provider: Provider
 ) -> None:
     """R-GANG-2 to R-GANG-7, R-KQ-110 to R-KQ-113, R-KQ-120, R-KQ-121."""
+    watched = Watched(world, provider)
+    expected = {"minimum": minimum, "size": 3}
 
-    async def scenario(world: World) -> None:
-        watched = Watched(world, provider)
-        expected = {"minimum": minimum, "size": 3}
+    await world.bring_up(groups(replicas=2, size=3, startupPolicy=startup))
+    await assert_groups(world, provider, replicas=2, **expected)
+    first = await world.uids(kind_of(provider))
 
-        await world.create(groups(replicas=2, size=3, startupPolicy=startup))
+    await fail(world, "web-1-2")
+    await world.ready()
+    await assert_groups(world, provider, replicas=2, **expected)
+    assert len(first.items() - (await world.uids(kind_of(provider))).items()) == 1
+
+    await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+    await world.ready()
+    await assert_groups(world, provider, replicas=2, **expected)
+    rolled = await world.uids(kind_of(provider))
+    assert not rolled.keys() & first.keys()
+
+    for replicas in (3, 1):
+        await world.edit(replicas=replicas)
         await world.ready()
-        await assert_groups(world, provider, replicas=2, **expected)
-        first = await world.uids(kind_of(provider))
+        await assert_groups(world, provider, replicas=replicas, **expected)
+    assert (await world.uids(kind_of(provider))).items() <= rolled.items()
 
-        await fail(world, "web-1-2")
-        await world.ready()
-        await assert_groups(world, provider, replicas=2, **expected)
-        assert len(first.items() - (await world.uids(kind_of(provider))).items()) == 1
-
-        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
-        await world.ready()
-        await assert_groups(world, provider, replicas=2, **expected)
-        rolled = await world.uids(kind_of(provider))
-        assert not rolled.keys() & first.keys()
-
-        for replicas in (3, 1):
-            await world.edit(replicas=replicas)
-            await world.ready()
-            await assert_groups(world, provider, replicas=replicas, **expected)
-        assert (await world.uids(kind_of(provider))).items() <= rolled.items()
-
-        await world.delete(LEADERWORKERSETS, "web")
-        await world.at_rest()
-        assert await world.objects(kind_of(provider)) == []
-        assert watched.early == []
-
-    simulate(scenario, settings(provider))
+    await world.delete(LEADERWORKERSETS, "web")
+    await world.at_rest()
+    assert await world.objects(kind_of(provider)) == []
+    assert watched.early == []
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
@@ -137,8 +134,7 @@ def test_as_many_objects_as_groups_are_left_whatever_happened(provider: Provider
 
     async def scenario(world: World) -> None:
         world.observe(PODS, note_leader)
-        await world.create(groups(replicas=4, size=3, groupIdentity=identity))
-        await world.ready()
+        await world.bring_up(groups(replicas=4, size=3, groupIdentity=identity))
         for count in (4, 4, 2):
             for leader in [pod for pod in await world.objects(PODS) if is_leader(pod)][:count]:
                 await world.delete(PODS, meta.name(leader))
@@ -161,93 +157,74 @@ def test_as_many_objects_as_groups_are_left_whatever_happened(provider: Provider
     simulate(scenario, replace(settings(provider), script=slow))
 
 
-def test_a_group_of_one_pod_has_an_object_too() -> None:
+@simulated(settings(VOLCANO))
+async def test_a_group_of_one_pod_has_an_object_too(world: World) -> None:
     """R-GANG-3."""
-    provider = PROVIDERS["volcano"]
-
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=2, size=1))
-        await world.ready()
-        await assert_groups(world, provider, replicas=2, minimum=1, size=1)
-
-    simulate(scenario, settings(provider))
+    await world.bring_up(groups(replicas=2, size=1))
+    await assert_groups(world, VOLCANO, replicas=2, minimum=1, size=1)
 
 
-def test_a_new_size_comes_with_new_objects() -> None:
+@simulated(settings(PROVIDERS["coscheduling"]))
+async def test_a_new_size_comes_with_new_objects(world: World) -> None:
     provider = PROVIDERS["coscheduling"]
-
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=2, size=2))
-        await world.ready()
-        await world.edit(leaderWorkerTemplate={"size": 4})
-        await world.ready()
-        await assert_groups(world, provider, replicas=2, minimum=4, size=4)
-
-    simulate(scenario, settings(provider))
+    await world.bring_up(groups(replicas=2, size=2))
+    await world.edit(leaderWorkerTemplate={"size": 4})
+    await world.ready()
+    await assert_groups(world, provider, replicas=2, minimum=4, size=4)
 
 
-def test_groups_under_exclusive_placement_start_though_workers_await_the_node_of_their_leader() -> None:
+@simulated(settings(VOLCANO))
+async def test_groups_under_exclusive_placement_start_though_workers_await_the_node_of_their_leader(
+    world: World,
+) -> None:
     """A minimum of all pods would be a deadlock: the scheduler would wait for workers that wait for the scheduler."""
-    volcano = PROVIDERS["volcano"]
-
-    async def scenario(world: World) -> None:
-        lws = groups(replicas=1, size=3)
-        annotations = {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}
-        await world.create(lws | {"metadata": lws["metadata"] | {"annotations": annotations}})
-        await world.ready()
-        await assert_groups(world, volcano, replicas=1, minimum=1, size=3)
-
-    simulate(scenario, settings(volcano))
+    lws = groups(replicas=1, size=3)
+    annotations = {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}
+    await world.bring_up(lws | {"metadata": lws["metadata"] | {"annotations": annotations}})
+    await assert_groups(world, VOLCANO, replicas=1, minimum=1, size=3)
 
 
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
-def test_an_object_that_somebody_deleted_is_made_again(provider: Provider) -> None:
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=1, size=2))
-        await world.ready()
-        before = await world.uids(kind_of(provider))
-        await world.delete(kind_of(provider), next(iter(before)))
-        await world.ready()
-        after = await world.uids(kind_of(provider))
-        assert after.keys() == before.keys()
-        assert after != before
-        await assert_groups(world, provider, replicas=1, minimum=2, size=2)
-
-    simulate(scenario, settings(provider))
+@simulated(settings)
+async def test_an_object_that_somebody_deleted_is_made_again(world: World, provider: Provider) -> None:
+    await world.bring_up(groups(replicas=1, size=2))
+    before = await world.uids(kind_of(provider))
+    await world.delete(kind_of(provider), next(iter(before)))
+    await world.ready()
+    after = await world.uids(kind_of(provider))
+    assert after.keys() == before.keys()
+    assert after != before
+    await assert_groups(world, provider, replicas=1, minimum=2, size=2)
 
 
-def test_a_definition_that_comes_later_is_noticed_and_nothing_waits_for_other_groups() -> None:
+@simulated(replace(settings(VOLCANO), definitions=()))
+async def test_a_definition_that_comes_later_is_noticed_and_nothing_waits_for_other_groups(world: World) -> None:
     """A manager that was configured before Volcano was installed goes on with what it can do."""
-    volcano = PROVIDERS["volcano"]
+    lws = groups(replicas=1, size=2)
+    metadata = lws["metadata"] | {"name": "alone", "annotations": {labels.GANG_SCHEDULER: "none"}}
+    await world.create(lws | {"metadata": metadata})
+    await world.until(PODS, lambda pods: len(pods) == 2 and all(meta.is_condition_true(p, "Ready") for p in pods))
+    await world.create(lws)
+    await world.until(PODS, lambda pods: len(pods) == 3)
+    await world.define(VOLCANO_DEFINITION)
+    await world.until(PODS, lambda pods: len(pods) == 4)
+    await world.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "alone"))
+    await world.ready()
+    await assert_groups(world, VOLCANO, replicas=1, minimum=2, size=2)
 
-    async def scenario(world: World) -> None:
-        lws = groups(replicas=1, size=2)
-        metadata = lws["metadata"] | {"name": "alone", "annotations": {labels.GANG_SCHEDULER: "none"}}
-        await world.create(lws | {"metadata": metadata})
-        await world.until(PODS, lambda pods: len(pods) == 2 and all(meta.is_condition_true(p, "Ready") for p in pods))
-        await world.create(lws)
-        await world.until(PODS, lambda pods: len(pods) == 3)
-        await world.define(VOLCANO_DEFINITION)
-        await world.until(PODS, lambda pods: len(pods) == 4)
-        await world.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "alone"))
-        await world.ready()
-        await assert_groups(world, volcano, replicas=1, minimum=2, size=2)
 
-    simulate(scenario, replace(settings(volcano), definitions=()))
+def crashing(crash: int) -> Settings:
+    """Return a cluster whose manager dies after a write, the answer to the next one being lost."""
+    faulty: Mapping[int, Fault] = {crash + 1: Fault.LOST}
+    schedule = Schedule(latency=SLOW.latency, faults=faulty, crash_after=crash)
+    return replace(settings(VOLCANO, seed=crash), managers=(schedule,))
 
 
 @pytest.mark.parametrize("crash", [3, 5, 7, 9])
-def test_a_manager_may_die_after_any_write(crash: int) -> None:
+@simulated(crashing)
+async def test_a_manager_may_die_after_any_write(world: World, crash: int) -> None:
     """No object is missing, doubled or left."""
-    provider = PROVIDERS["volcano"]
-    faulty: Mapping[int, Fault] = {crash + 1: Fault.LOST}
-
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=2, size=2))
-        await world.ready()
-        await fail(world, "web-0-1")
-        await world.ready()
-        await assert_groups(world, provider, replicas=2, minimum=2, size=2)
-
-    schedule = Schedule(latency=SLOW.latency, faults=faulty, crash_after=crash)
-    simulate(scenario, replace(settings(provider, seed=crash), managers=(schedule,)))
+    await world.bring_up(groups(replicas=2, size=2))
+    await fail(world, "web-0-1")
+    await world.ready()
+    await assert_groups(world, VOLCANO, replicas=2, minimum=2, size=2)

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, World, simulate, simulated
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups, template
 
@@ -113,8 +113,7 @@ def test_no_more_groups_hold_capacity_than_may_and_none_waits_for_ever(seed: int
 
 def test_a_manager_that_dies_after_any_write_comes_to_the_same_end() -> None:
     async def creation(world: World) -> None:
-        await world.create(groups(2, 2, groupIdentity="Hash"))
-        await world.ready()
+        await world.bring_up(groups(2, 2, groupIdentity="Hash"))
         assert len(await world.objects(PODS)) == 4
 
     writes = len(simulate(creation, Settings(managers=(Schedule(),))).trace.of("manager-0"))
@@ -122,13 +121,10 @@ def test_a_manager_that_dies_after_any_write_comes_to_the_same_end() -> None:
         simulate(creation, Settings(managers=(Schedule(crash_after=last),)))
 
 
-def test_a_deletion_leaves_nothing() -> None:
-    async def scenario(world: World) -> None:
-        await world.create(groups(2, 2, groupIdentity="Hash"))
-        await world.ready()
-        await world.delete(LEADERWORKERSETS, "web")
-        await world.at_rest()
-        for resource in (DEPLOYMENTS, STATEFULSETS, PODS):
-            assert await world.objects(resource) == []
-
-    simulate(scenario, Settings(managers=(SLOW,), others=SLOW))
+@simulated(Settings(managers=(SLOW,), others=SLOW))
+async def test_a_deletion_leaves_nothing(world: World) -> None:
+    await world.bring_up(groups(2, 2, groupIdentity="Hash"))
+    await world.delete(LEADERWORKERSETS, "web")
+    await world.at_rest()
+    for resource in (DEPLOYMENTS, STATEFULSETS, PODS):
+        assert await world.objects(resource) == []

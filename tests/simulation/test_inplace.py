@@ -23,8 +23,7 @@ def test_new_images_come_to_the_same_pods_group_by_group() -> None:
     counts: list[int] = []
 
     async def scenario(world: World) -> None:
-        await world.create(in_place(replicas=3, size=4))
-        await world.ready()
+        await world.bring_up(in_place(replicas=3, size=4))
         before = await world.uids()
         count_ready(world, ("web-0", "web-1", "web-2"), counts)
         await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})

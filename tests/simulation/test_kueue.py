@@ -107,8 +107,7 @@ def test_everything_that_kueue_reads_is_there() -> None:
     """R-KQ-41 to R-KQ-48: owners and their labels, indexes, the role of a pod, templates as they were stamped."""
 
     async def scenario(world: World, _: Kueue) -> None:
-        await world.create(queued(replicas=1))
-        await world.ready()
+        await world.bring_up(queued(replicas=1))
         sets = {meta.name(one): one for one in await world.objects(STATEFULSETS)}
         for pod in await world.objects(PODS):
             owner = meta.controller_of(pod) or {}
@@ -131,8 +130,7 @@ def test_an_evicted_group_waits_with_all_its_pods_and_the_status_says_so() -> No
     """R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71: no endless recreation; the pair of conditions that Kueue's own tests read."""
 
     async def scenario(world: World, one: Kueue) -> None:
-        await world.create(queued(replicas=2))
-        await world.ready()
+        await world.bring_up(queued(replicas=2))
         one.evicted.add(1)
         await world.until(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
         await asyncio.sleep(60)
@@ -155,8 +153,7 @@ def test_a_failed_worker_recreates_its_group_within_its_admission() -> None:
     """R-KQ-67: never more pods than members (R-KQ-44)."""
 
     async def scenario(world: World, _: Kueue) -> None:
-        await world.create(queued(replicas=2))
-        await world.ready()
+        await world.bring_up(queued(replicas=2))
         before = await world.uids()
         await fail(world, "web-1-2")
         await world.until(PODS, lambda pods: run(pods, 0, 1) and {meta.uid(pod) for pod in pods} != {*before.values()})
@@ -194,8 +191,7 @@ def test_surge_groups_are_admitted_while_an_update_needs_them() -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}
 
     async def scenario(world: World, one: Kueue) -> None:
-        await world.create(queued(replicas=2, size=2, rolloutStrategy=strategy))
-        await world.ready()
+        await world.bring_up(queued(replicas=2, size=2, rolloutStrategy=strategy))
         await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
         await world.until(PODS, lambda pods: len(pods_of(pods, 2)) == 2 and run(pods_of(pods, 2), 2, size=2))
         await world.ready()
@@ -211,8 +207,7 @@ def test_leaders_and_workers_are_told_apart_where_they_have_templates_of_their_o
     async def scenario(world: World, _: Kueue) -> None:
         own = {"size": 3, "leaderTemplate": template(), "workerTemplate": template()}
         lws = queued(replicas=1)
-        await world.create(lws | {"spec": lws["spec"] | {"leaderWorkerTemplate": own}})
-        await world.ready()
+        await world.bring_up(lws | {"spec": lws["spec"] | {"leaderWorkerTemplate": own}})
         roles = {meta.name(pod): meta.annotations(pod).get(ROLE) for pod in await world.objects(PODS)}
         assert roles == {"web-0": "leader", "web-0-1": "worker", "web-0-2": "worker"}
 
@@ -223,8 +218,7 @@ def test_while_kueue_is_down_everything_waits_and_nothing_is_recreated() -> None
     """R-KQ-72: its webhooks refuse what they cannot see."""
 
     async def scenario(world: World, _: Kueue) -> None:
-        await world.create(queued(replicas=1))
-        await world.ready()
+        await world.bring_up(queued(replicas=1))
         before = await world.uids()
         world.webhooks.refuse(KUEUE_PATHS)
         await fail(world, "web-0-1")
@@ -259,8 +253,7 @@ def test_an_admitted_group_is_placed_by_the_ranks_of_its_pods() -> None:
         lws = queued(replicas=2, size=4)
         worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
         worker["metadata"] = {"annotations": {TOPOLOGY: "rack"}}
-        await world.create(lws)
-        await world.ready()
+        await world.bring_up(lws)
         found = {meta.name(pod): meta.spec(pod)["nodeName"] for pod in await world.objects(PODS)}
         for group, hosts in enumerate(one.domains):
             ranked = [f"web-{group}", *(f"web-{group}-{rank}" for rank in range(1, 4))]
@@ -290,8 +283,7 @@ def test_exclusive_placement_and_an_admission_go_together() -> None:
     async def scenario(world: World, _: Kueue) -> None:
         lws = queued(replicas=2, size=2)
         lws["metadata"]["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: HOSTNAME}
-        await world.create(lws)
-        await world.ready()
+        await world.bring_up(lws)
         found = {meta.name(pod): meta.spec(pod)["nodeName"] for pod in await world.objects(PODS)}
         assert found["web-0"] == found["web-0-1"] != found["web-1"] == found["web-1-1"]
 
@@ -302,8 +294,7 @@ def test_a_change_that_kueue_refuses_reaches_the_user_and_changes_nothing() -> N
     """R-KQ-5, R-KQ-16 to R-KQ-18: it is an answer to a user; no controller of ours writes what is refused."""
 
     async def scenario(world: World, _: Kueue) -> None:
-        await world.create(queued(replicas=1))
-        await world.ready()
+        await world.bring_up(queued(replicas=1))
         key = ObjectKey(NAMESPACE, "web")
         before = await world.uids()
         changes: list[JSONObject] = [

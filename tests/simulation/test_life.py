@@ -1,6 +1,6 @@
 """The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is restored, scales and ends."""
 
-from tests.simulation.cluster import Settings, World, count_ready, simulate
+from tests.simulation.cluster import Settings, World, count_ready, simulate, simulated
 from tests.simulation.states import differences
 from tests.simulation.workloads import SLOW, groups, template
 
@@ -18,8 +18,7 @@ def settings(seed: int = 1) -> Settings:
 
 async def life(world: World) -> None:
     """Live through everything but the end."""
-    await world.create(groups(replicas=2, size=2))
-    await world.ready()
+    await world.bring_up(groups(replicas=2, size=2))
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
     await world.ready()
     await fail(world, "web-1-1")
@@ -35,23 +34,19 @@ async def fail(world: World, pod: str) -> None:
     world.runner.end(container, Exit(1))
 
 
-def test_groups_become_ready_and_then_nothing_is_written() -> None:
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=3, size=4))
-        status = meta.status(await world.ready())
-        assert set(await world.uids()) == NAMES
-        assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (3, 3, 3)
-        assert len(world.trace.of("manager-0")) <= 14
-
-    simulate(scenario, settings())
+@simulated(settings())
+async def test_groups_become_ready_and_then_nothing_is_written(world: World) -> None:
+    status = meta.status(await world.bring_up(groups(replicas=3, size=4)))
+    assert set(await world.uids()) == NAMES
+    assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (3, 3, 3)
+    assert len(world.trace.of("manager-0")) <= 14
 
 
 def test_a_new_image_rolls_group_by_group_and_never_takes_more_than_one_down() -> None:
     counts: list[int] = []
 
     async def scenario(world: World) -> None:
-        await world.create(groups(replicas=3, size=4))
-        await world.ready()
+        await world.bring_up(groups(replicas=3, size=4))
         before = await world.uids()
         count_ready(world, ("web-0", "web-1", "web-2"), counts)
         await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
@@ -65,42 +60,35 @@ def test_a_new_image_rolls_group_by_group_and_never_takes_more_than_one_down() -
     assert min(counts) == 2
 
 
-def test_a_failed_worker_recreates_its_group_once_and_no_other() -> None:
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=3, size=4))
-        await world.ready()
-        before = await world.uids()
-        await fail(world, "web-1-2")
-        await world.ready()
-        after = await world.uids()
-        replaced = {name for name in NAMES if before[name] != after[name]}
-        assert set(after) == NAMES
-        assert replaced == {"web-1", "web-1-1", "web-1-2", "web-1-3"}
-        leaders = [entry for entry in world.trace if entry.verb == "DELETE" and entry.object.endswith("/pods/web-1")]
-        assert len([entry for entry in leaders if entry.actor == "manager-0"]) == 1
-
-    simulate(scenario, settings())
+@simulated(settings())
+async def test_a_failed_worker_recreates_its_group_once_and_no_other(world: World) -> None:
+    await world.bring_up(groups(replicas=3, size=4))
+    before = await world.uids()
+    await fail(world, "web-1-2")
+    await world.ready()
+    after = await world.uids()
+    replaced = {name for name in NAMES if before[name] != after[name]}
+    assert set(after) == NAMES
+    assert replaced == {"web-1", "web-1-1", "web-1-2", "web-1-3"}
+    leaders = [entry for entry in world.trace if entry.verb == "DELETE" and entry.object.endswith("/pods/web-1")]
+    assert len([entry for entry in leaders if entry.actor == "manager-0"]) == 1
 
 
-def test_it_scales_up_and_down_and_the_other_groups_stay() -> None:
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=1, size=2))
-        await world.ready()
-        first = await world.uids()
-        await world.edit(replicas=3)
-        await world.ready()
-        assert set(await world.uids()) == {"web-0", "web-0-1", "web-1", "web-1-1", "web-2", "web-2-1"}
-        await world.edit(replicas=1)
-        await world.ready()
-        assert await world.uids() == first
-
-    simulate(scenario, settings())
+@simulated(settings())
+async def test_it_scales_up_and_down_and_the_other_groups_stay(world: World) -> None:
+    await world.bring_up(groups(replicas=1, size=2))
+    first = await world.uids()
+    await world.edit(replicas=3)
+    await world.ready()
+    assert set(await world.uids()) == {"web-0", "web-0-1", "web-1", "web-1-1", "web-2", "web-2-1"}
+    await world.edit(replicas=1)
+    await world.ready()
+    assert await world.uids() == first
 
 
 def test_a_deletion_leaves_nothing() -> None:
     async def scenario(world: World) -> None:
-        await world.create(groups(replicas=2, size=2))
-        await world.ready()
+        await world.bring_up(groups(replicas=2, size=2))
         await world.delete(LEADERWORKERSETS, "web")
         await world.at_rest()
         assert not world.runner.processes

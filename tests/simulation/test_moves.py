@@ -50,8 +50,7 @@ async def begin(world: LeanWorld, spec: JSONObject) -> None:
     if meta.spec(spec)["groupIdentity"] == "Hash":
         await world.start_deployments()
     world.start_manager("manager-0", world.settings.managers[0])
-    await world.create(spec)
-    await world.ready()
+    await world.bring_up(spec)
 
 
 async def close_in_passing(world: LeanWorld, node: str, random: Random) -> None:

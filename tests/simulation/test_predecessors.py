@@ -1,20 +1,19 @@
 """What an earlier incarnation left: a slow garbage collector, updates that are taken back, and names that come again."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
-from tests.simulation.leaders import has_updated, images, roll, watch
-from tests.simulation.workloads import SLOW, groups, template
+from tests.simulation.cluster import NAMESPACE, World
+from tests.simulation.leaders import has_updated, images, played, roll, watch
+from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from localkube.kubelet.processes.model import Program, Script, run_forever
+from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec
 
 OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
@@ -26,103 +25,80 @@ SURGING = {
 }
 
 
-def play(
-    scenario: Callable[[World], Awaitable[None]],
-    *,
-    seed: int = 1,
-    script: Script = run_forever,
-) -> None:
-    """Play a scenario."""
-    simulate(scenario, Settings(seed=seed, managers=(SLOW,), others=SLOW, script=script))
+async def hold(world: World, finalizers: list[str]) -> None:
+    patch = {"metadata": {"finalizers": finalizers}}
+    await world.client.patch(SERVICES, ObjectKey(NAMESPACE, "web-0"), patch, kind="merge")
 
 
-def test_a_leader_that_is_replaced_gets_a_service_of_its_own() -> None:
+@played()
+async def test_a_leader_that_is_replaced_gets_a_service_of_its_own(world: World) -> None:
     """R-SVC-2: the service of the leader before, which ends late, is still there when its successor is ready."""
-
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=1, size=2, **OWN_SERVICES))
-        await world.ready()
-        await hold(world, ["tests/late"])
-        await world.delete(PODS, "web-0")
-        await world.ready()
-        await hold(world, [])
-        await world.ready()
-        leaders, services = await world.uids(), await world.objects(SERVICES)
-        owners = [meta.controller_of(service) for service in services]
-        assert [owner and owner["uid"] for owner in owners] == [leaders["web-0"]]
-
-    async def hold(world: World, finalizers: list[str]) -> None:
-        patch = {"metadata": {"finalizers": finalizers}}
-        await world.client.patch(SERVICES, ObjectKey(NAMESPACE, "web-0"), patch, kind="merge")
-
-    play(scenario)
+    await world.bring_up(groups(replicas=1, size=2, **OWN_SERVICES))
+    await hold(world, ["tests/late"])
+    await world.delete(PODS, "web-0")
+    await world.ready()
+    await hold(world, [])
+    await world.ready()
+    leaders, services = await world.uids(), await world.objects(SERVICES)
+    owners = [meta.controller_of(service) for service in services]
+    assert [owner and owner["uid"] for owner in owners] == [leaders["web-0"]]
 
 
-def test_the_service_of_a_group_that_is_deleted_comes_back() -> None:
+@played()
+async def test_the_service_of_a_group_that_is_deleted_comes_back(world: World) -> None:
     """R-SVC-5, better than the Go controller, which waits for the next change of the group."""
+    await world.bring_up(groups(replicas=2, size=2, **OWN_SERVICES))
+    before = await world.uids(SERVICES)
+    await world.delete(SERVICES, "web-1")
+    await world.ready()
+    after = await world.uids(SERVICES)
+    assert after.keys() == before.keys() == {"web-0", "web-1"}
+    assert after["web-0"] == before["web-0"]
+    assert after["web-1"] != before["web-1"]
 
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=2, size=2, **OWN_SERVICES))
-        await world.ready()
-        before = await world.uids(SERVICES)
-        await world.delete(SERVICES, "web-1")
-        await world.ready()
-        after = await world.uids(SERVICES)
-        assert after.keys() == before.keys() == {"web-0", "web-1"}
-        assert after["web-0"] == before["web-0"]
-        assert after["web-1"] != before["web-1"]
 
-    play(scenario)
+def slow_to_start(spec: ContainerSpec) -> Program:
+    return Program(start_delay=5.0)
 
 
 @pytest.mark.parametrize("seed", seeds(2))
-def test_an_update_that_is_taken_back_keeps_the_surge_group_that_stands_in(seed: int) -> None:
+@played(script=slow_to_start)
+async def test_an_update_that_is_taken_back_keeps_the_surge_group_that_stands_in(world: World, seed: int) -> None:
     """R-ROLL-10: with the new template at once, the surge group went while the one it stood in for was starting."""
-
-    def slow_to_start(spec: ContainerSpec) -> Program:
-        return Program(start_delay=5.0)
-
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=2, size=1, **SURGING))
-        await world.ready()
-        leaders = watch(world, ready=2)
-        await roll(world, "app:2")
-        await world.until(PODS, lambda pods: leaders.births["web-1"] == 1)
-        await asyncio.sleep(0.5)
-        await roll(world, "app:1")
-        await world.ready()
-        assert await images(world) == {"app:1"}
-        assert leaders.fewest is not None
-        assert leaders.fewest >= 2
-
-    play(scenario, seed=seed, script=slow_to_start)
+    await world.bring_up(groups(replicas=2, size=1, **SURGING))
+    leaders = watch(world, ready=2)
+    await roll(world, "app:2")
+    await world.until(PODS, lambda pods: leaders.births["web-1"] == 1)
+    await asyncio.sleep(0.5)
+    await roll(world, "app:1")
+    await world.ready()
+    assert await images(world) == {"app:1"}
+    assert leaders.fewest is not None
+    assert leaders.fewest >= 2
 
 
-def test_an_update_that_is_taken_back_waits_for_no_group_that_it_broke() -> None:
+def half_broken(spec: ContainerSpec) -> Program:
+    is_broken = spec.argv[-1] == "broken" and spec.env[labels.ENV_LEADER_ADDRESS].startswith("web-1.")
+    return Program(refused="no such model" if is_broken else "")
+
+
+@played(script=half_broken)
+async def test_an_update_that_is_taken_back_waits_for_no_group_that_it_broke(world: World) -> None:
     """R-ROLL-7 counts it as unavailable for ever: with the Go controller, taking the update back ends there."""
-
-    def half_broken(spec: ContainerSpec) -> Program:
-        is_broken = spec.argv[-1] == "broken" and spec.env[labels.ENV_LEADER_ADDRESS].startswith("web-1.")
-        return Program(refused="no such model" if is_broken else "")
-
-    async def scenario(world: World) -> None:
-        lws = groups(replicas=3, size=1)
-        lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = "None"
-        await world.create(lws)
-        await world.ready()
-        leaders = watch(world, ready=3)
-        breaking = template("app:2")
-        breaking["spec"]["containers"][0]["command"] = ["sleep", "broken"]
-        await world.edit(leaderWorkerTemplate={"workerTemplate": breaking})
-        await world.until(PODS, has_updated("app:2"))
-        await world.until(PODS, lambda pods: leaders.births["web-1"] == 1)
-        await asyncio.sleep(5.0)
-        await roll(world, "app:1")
-        await world.at_rest()
-        assert await images(world) == {"app:1"}
-        (lws,) = await world.objects(LEADERWORKERSETS)
-        assert meta.is_condition_true(lws, "Available")
-        assert leaders.births == {"web-2": 2, "web-1": 2}
-        assert leaders.fewest == 2
-
-    play(scenario, script=half_broken)
+    lws = groups(replicas=3, size=1)
+    lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = "None"
+    await world.bring_up(lws)
+    leaders = watch(world, ready=3)
+    breaking = template("app:2")
+    breaking["spec"]["containers"][0]["command"] = ["sleep", "broken"]
+    await world.edit(leaderWorkerTemplate={"workerTemplate": breaking})
+    await world.until(PODS, has_updated("app:2"))
+    await world.until(PODS, lambda pods: leaders.births["web-1"] == 1)
+    await asyncio.sleep(5.0)
+    await roll(world, "app:1")
+    await world.at_rest()
+    assert await images(world) == {"app:1"}
+    (lws,) = await world.objects(LEADERWORKERSETS)
+    assert meta.is_condition_true(lws, "Available")
+    assert leaders.births == {"web-2": 2, "web-1": 2}
+    assert leaders.fewest == 2

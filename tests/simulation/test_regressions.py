@@ -10,9 +10,10 @@ from contextlib import suppress
 from typing import Final
 
 import pytest
-from tests.simulation.cluster import NAMESPACE, World
+from tests.simulation.cluster import NAMESPACE, World, simulate
 from tests.simulation.faults import Schedule
-from tests.simulation.leaders import SEEDS, images, play, roll, watch
+from tests.simulation.leaders import SEEDS, images, played, roll, settings, watch
+from tests.simulation.test_life import fail
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.errors import ConflictError, NotFoundError
@@ -29,145 +30,113 @@ LAGGING: Final = Schedule(latency=(0.5, 1.5))
 """A manager that sees and writes everything late."""
 
 
-async def fail(world: World, pod: str) -> None:
-    """End the process of a pod with an error."""
-    uid = (await world.uids())[pod]
-    for key, process in list(world.runner.processes.items()):
-        if process.spec.sandbox_id == uid:
-            world.runner.end(key, Exit(1))
+def is_successor(pod: JSONObject, before: dict[str, str]) -> bool:
+    return meta.name(pod) == "web-0-1" and meta.uid(pod) != before["web-0-1"]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_group_is_recreated_also_where_its_worker_was_replaced_first(seed: int) -> None:
+@played(manager=LAGGING)
+async def test_a_group_is_recreated_also_where_its_worker_was_replaced_first(world: World, seed: int) -> None:
     """The manager sees the deletion when the new worker is there already (R-POD-11)."""
-
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=1, size=3))
-        await world.ready()
-        before = await world.uids()
-        leaders = watch(world)
-        await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0-1"), grace_period=0)
-        await world.until(PODS, lambda pods: any(is_successor(pod, before) for pod in pods))
-        await world.ready()
-        assert leaders.births == {"web-0": 1}
-        assert not before.items() & (await world.uids()).items()
-
-    def is_successor(pod: JSONObject, before: dict[str, str]) -> bool:
-        return meta.name(pod) == "web-0-1" and meta.uid(pod) != before["web-0-1"]
-
-    play(scenario, seed=seed, manager=LAGGING)
+    await world.bring_up(groups(replicas=1, size=3))
+    before = await world.uids()
+    leaders = watch(world)
+    await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0-1"), grace_period=0)
+    await world.until(PODS, lambda pods: any(is_successor(pod, before) for pod in pods))
+    await world.ready()
+    assert leaders.births == {"web-0": 1}
+    assert not before.items() & (await world.uids()).items()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_same_name_deleted_and_created_at_once_is_another_set(seed: int) -> None:
+@played()
+async def test_the_same_name_deleted_and_created_at_once_is_another_set(world: World, seed: int) -> None:
     """Nothing of the old one is taken over, and nothing of it is left."""
-
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=2, size=2))
-        old = await world.ready()
-        before = set((await world.uids()).values())
-        await world.delete(LEADERWORKERSETS, "web")
-        new = groups(replicas=2, size=2)
-        new["spec"]["leaderWorkerTemplate"]["workerTemplate"] = template("app:2")
-        try:
-            await world.create(new)
-        except ConflictError:
-            await world.until(LEADERWORKERSETS, lambda found: not found)
-            await world.create(new)
-        created = await world.ready()
-        assert meta.uid(created) != meta.uid(old)
-        assert not before & set((await world.uids()).values())
-        assert await images(world) == {"app:2"}
-        owners = {owner["uid"] for one in await world.objects(STATEFULSETS) if (owner := meta.controller_of(one))}
-        assert meta.uid(old) not in owners
-        revisions = await world.objects(CONTROLLER_REVISIONS)
-        assert all((meta.controller_of(one) or {}).get("uid") != meta.uid(old) for one in revisions)
-
-    play(scenario, seed=seed)
+    old = await world.bring_up(groups(replicas=2, size=2))
+    before = set((await world.uids()).values())
+    await world.delete(LEADERWORKERSETS, "web")
+    new = groups(replicas=2, size=2)
+    new["spec"]["leaderWorkerTemplate"]["workerTemplate"] = template("app:2")
+    try:
+        await world.create(new)
+    except ConflictError:
+        await world.until(LEADERWORKERSETS, lambda found: not found)
+        await world.create(new)
+    created = await world.ready()
+    assert meta.uid(created) != meta.uid(old)
+    assert not before & set((await world.uids()).values())
+    assert await images(world) == {"app:2"}
+    owners = {owner["uid"] for one in await world.objects(STATEFULSETS) if (owner := meta.controller_of(one))}
+    assert meta.uid(old) not in owners
+    revisions = await world.objects(CONTROLLER_REVISIONS)
+    assert all((meta.controller_of(one) or {}).get("uid") != meta.uid(old) for one in revisions)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_scaling_down_a_set_whose_groups_fail_leaves_no_worker(seed: int) -> None:
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=3, size=3))
-        await world.ready()
-        await fail(world, "web-2-1")
-        await fail(world, "web-1-2")
-        await world.edit(replicas=1)
-        await world.ready()
-        assert set(await world.uids()) == {"web-0", "web-0-1", "web-0-2"}
-        assert set(await world.uids(STATEFULSETS)) == {"web", "web-0"}
-        left = [name for name in await world.uids(CONTROLLER_REVISIONS) if name.endswith("-recreations")]
-        assert left == []
-
-    play(scenario, seed=seed)
+@played()
+async def test_scaling_down_a_set_whose_groups_fail_leaves_no_worker(world: World, seed: int) -> None:
+    await world.bring_up(groups(replicas=3, size=3))
+    await fail(world, "web-2-1")
+    await fail(world, "web-1-2")
+    await world.edit(replicas=1)
+    await world.ready()
+    assert set(await world.uids()) == {"web-0", "web-0-1", "web-0-2"}
+    assert set(await world.uids(STATEFULSETS)) == {"web", "web-0"}
+    left = [name for name in await world.uids(CONTROLLER_REVISIONS) if name.endswith("-recreations")]
+    assert left == []
 
 
-def test_workers_without_start_ordinals_do_not_lead_groups_of_their_own() -> None:
+@played()
+async def test_workers_without_start_ordinals_do_not_lead_groups_of_their_own(world: World) -> None:
     """An API server that knows no start ordinals numbers workers from 0 (R-POD-6)."""
+    await world.bring_up(groups(replicas=1, size=3))
+    unnumbered = {"spec": {"ordinals": {"start": 0}}}
+    await world.client.patch(STATEFULSETS, ObjectKey(NAMESPACE, "web-0"), unnumbered, kind="merge")
+    await world.until(PODS, lambda pods: any(meta.name(pod) == "web-0-0" for pod in pods))
+    await world.at_rest()
+    assert set(await world.uids(STATEFULSETS)) == {"web", "web-0"}
 
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=1, size=3))
-        await world.ready()
-        unnumbered = {"spec": {"ordinals": {"start": 0}}}
-        await world.client.patch(STATEFULSETS, ObjectKey(NAMESPACE, "web-0"), unnumbered, kind="merge")
-        await world.until(PODS, lambda pods: any(meta.name(pod) == "web-0-0" for pod in pods))
-        await world.at_rest()
-        assert set(await world.uids(STATEFULSETS)) == {"web", "web-0"}
 
-    play(scenario)
+def slow_workers(spec: ContainerSpec) -> Program:
+    return Program(term=0.0 if spec.env[labels.ENV_WORKER_INDEX] == "0" else 20.0)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_old_workers_that_end_late_do_not_cost_the_new_leader(seed: int) -> None:
+@played(script=slow_workers)
+async def test_old_workers_that_end_late_do_not_cost_the_new_leader(world: World, seed: int) -> None:
     """R-POD-8, R-POD-10: they belong to the leader before it."""
-
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=1, size=3))
-        await world.ready()
-        leaders = watch(world)
-        await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0"), propagation="Background")
-        await world.ready()
-        assert leaders.births == {"web-0": 1}
-        assert set(await world.uids()) == {"web-0", "web-0-1", "web-0-2"}
-
-    def slow_workers(spec: ContainerSpec) -> Program:
-        return Program(term=0.0 if spec.env[labels.ENV_WORKER_INDEX] == "0" else 20.0)
-
-    play(scenario, seed=seed, script=slow_workers)
+    await world.bring_up(groups(replicas=1, size=3))
+    leaders = watch(world)
+    await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0"), propagation="Background")
+    await world.ready()
+    assert leaders.births == {"web-0": 1}
+    assert set(await world.uids()) == {"web-0", "web-0-1", "web-0-2"}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_new_size_and_a_failure_at_once_end_with_whole_groups(seed: int) -> None:
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=2, size=2))
-        await world.ready()
-        leaders = watch(world)
-        await fail(world, "web-0-1")
-        await world.edit(leaderWorkerTemplate={"size": 3})
-        await fail(world, "web-1-1")
-        await world.ready()
-        assert set(await world.uids()) == {f"web-{group}{rank}" for group in (0, 1) for rank in ("", "-1", "-2")}
-        assert all(count <= 2 for count in leaders.births.values())
-
-    play(scenario, seed=seed)
+@played()
+async def test_a_new_size_and_a_failure_at_once_end_with_whole_groups(world: World, seed: int) -> None:
+    await world.bring_up(groups(replicas=2, size=2))
+    leaders = watch(world)
+    await fail(world, "web-0-1")
+    await world.edit(leaderWorkerTemplate={"size": 3})
+    await fail(world, "web-1-1")
+    await world.ready()
+    assert set(await world.uids()) == {f"web-{group}{rank}" for group in (0, 1) for rank in ("", "-1", "-2")}
+    assert all(count <= 2 for count in leaders.births.values())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_leaders_without_workers_that_are_ready_at_once_are_counted(seed: int) -> None:
+@played(manager=LAGGING)
+async def test_leaders_without_workers_that_are_ready_at_once_are_counted(world: World, seed: int) -> None:
     """R-STAT-6: a group of one is ready when its leader is, however late the caches are."""
-
-    async def scenario(world: World) -> None:
-        leaders = watch(world)
-        await world.create(groups(replicas=3, size=1))
-        status = meta.status(await world.ready())
-        assert (status["readyReplicas"], status["updatedReplicas"]) == (3, 3)
-        await roll(world, "app:2")
-        status = meta.status(await world.ready())
-        assert (status["readyReplicas"], status["updatedReplicas"]) == (3, 3)
-        assert leaders.births == {"web-0": 2, "web-1": 2, "web-2": 2}
-
-    play(scenario, seed=seed, manager=LAGGING)
+    leaders = watch(world)
+    status = meta.status(await world.bring_up(groups(replicas=3, size=1)))
+    assert (status["readyReplicas"], status["updatedReplicas"]) == (3, 3)
+    await roll(world, "app:2")
+    status = meta.status(await world.ready())
+    assert (status["readyReplicas"], status["updatedReplicas"]) == (3, 3)
+    assert leaders.births == {"web-0": 2, "web-1": 2, "web-2": 2}
 
 
 def crash_at_once(spec: ContainerSpec) -> Program:
@@ -187,72 +156,63 @@ def crash_at_once(spec: ContainerSpec) -> Program:
     ],
     ids=["default", "budget", "budget of the manager", "off", "on by annotation"],
 )
-def test_a_program_that_always_crashes_is_no_storm(
-    annotations: dict[str, str], restarts: RestartSettings, least: int, most: int
+@played(script=crash_at_once)
+async def test_a_program_that_always_crashes_is_no_storm(
+    world: World, annotations: dict[str, str], restarts: RestartSettings, least: int, most: int
 ) -> None:
     """In 90 seconds; switched off, it is one, as with the Go controller."""
+    lws = groups(replicas=1, size=2)
+    lws["metadata"]["annotations"] = annotations
+    leaders = watch(world)
+    await world.create(lws)
+    await world.until(PODS, lambda pods: len(pods) == 2)
+    await asyncio.sleep(90)
+    assert least <= leaders.births["web-0"] - 1 <= most
 
-    async def scenario(world: World) -> None:
-        lws = groups(replicas=1, size=2)
-        lws["metadata"]["annotations"] = annotations
-        leaders = watch(world)
-        await world.create(lws)
-        await world.until(PODS, lambda pods: len(pods) == 2)
-        await asyncio.sleep(90)
-        assert least <= leaders.births["web-0"] - 1 <= most
 
-    play(scenario, script=crash_at_once, restarts=restarts)
+def given_up(lws: JSONObject) -> bool:
+    return meta.is_condition_true(lws, "Degraded")
 
 
 @pytest.mark.parametrize("kills", [(), (3.0, 15.0, 40.0)], ids=["one manager", "killed again and again"])
-def test_a_group_with_a_budget_is_given_up_once_and_for_all(kills: tuple[float, ...]) -> None:
+@played(script=crash_at_once)
+async def test_a_group_with_a_budget_is_given_up_once_and_for_all(world: World, kills: tuple[float, ...]) -> None:
     """The budget is kept whoever counts; then nothing is written any more, and a new text resumes the group."""
-
-    async def scenario(world: World) -> None:
-        lws = groups(replicas=1, size=2)
-        lws["metadata"]["annotations"] = {labels.MAX_GROUP_RESTARTS: "3"}
-        leaders = watch(world)
-        await world.create(lws)
-        await world.until(PODS, lambda pods: len(pods) == 2)
-        for pause in kills:
-            await asyncio.sleep(pause)
-            await world.kill_manager("manager-0")
-            world.start_manager("manager-0", SLOW)
-        await world.until(LEADERWORKERSETS, lambda found: given_up(found[0]))
-        assert leaders.births["web-0"] == 4
-        await asyncio.sleep(600)
-        assert leaders.births["web-0"] == 4
-        resume = {"metadata": {"annotations": {labels.RESUME_GROUP_RESTARTS: "1"}}}
-        await world.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), resume, kind="merge")
-        await world.until(LEADERWORKERSETS, lambda found: not given_up(found[0]))
-        await world.until(LEADERWORKERSETS, lambda found: given_up(found[0]))
-        assert leaders.births["web-0"] == 8
-
-    def given_up(lws: JSONObject) -> bool:
-        return meta.is_condition_true(lws, "Degraded")
-
-    play(scenario, script=crash_at_once)
+    lws = groups(replicas=1, size=2)
+    lws["metadata"]["annotations"] = {labels.MAX_GROUP_RESTARTS: "3"}
+    leaders = watch(world)
+    await world.create(lws)
+    await world.until(PODS, lambda pods: len(pods) == 2)
+    for pause in kills:
+        await asyncio.sleep(pause)
+        await world.kill_manager("manager-0")
+        world.start_manager("manager-0", SLOW)
+    await world.until(LEADERWORKERSETS, lambda found: given_up(found[0]))
+    assert leaders.births["web-0"] == 4
+    await asyncio.sleep(600)
+    assert leaders.births["web-0"] == 4
+    resume = {"metadata": {"annotations": {labels.RESUME_GROUP_RESTARTS: "1"}}}
+    await world.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), resume, kind="merge")
+    await world.until(LEADERWORKERSETS, lambda found: not given_up(found[0]))
+    await world.until(LEADERWORKERSETS, lambda found: given_up(found[0]))
+    assert leaders.births["web-0"] == 8
 
 
-def test_pods_deleted_from_outside_do_not_climb_the_ladder() -> None:
+@played()
+async def test_pods_deleted_from_outside_do_not_climb_the_ladder(world: World) -> None:
     """Somebody deletes all pods 22 times in a minute: the group was hardly recreated by us, and waits no minutes."""
-
-    async def scenario(world: World) -> None:
-        await world.create(groups(replicas=1, size=2))
-        await world.ready()
-        for _ in range(22):
-            for pod in sorted(await world.uids(), reverse=True):
-                with suppress(NotFoundError):  # it may have gone with its leader, or be about to come back
-                    await world.client.delete(PODS, ObjectKey(NAMESPACE, pod), grace_period=0)
-                await asyncio.sleep(0.2)
-            await asyncio.sleep(2.3)
-        await world.ready()
-        records = [one for one in await world.objects(CONTROLLER_REVISIONS) if meta.name(one) == "web-0-recreations"]
-        deleted = [one for one in world.trace.of("manager-0") if one.verb == "DELETE" and one.object.endswith("web-0")]
-        count = int(meta.annotations(records[0])[labels.RECREATIONS]) if records else 0
-        assert count <= len(deleted) + 1 <= 5
-
-    play(scenario)
+    await world.bring_up(groups(replicas=1, size=2))
+    for _ in range(22):
+        for pod in sorted(await world.uids(), reverse=True):
+            with suppress(NotFoundError):  # it may have gone with its leader, or be about to come back
+                await world.client.delete(PODS, ObjectKey(NAMESPACE, pod), grace_period=0)
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(2.3)
+    await world.ready()
+    records = [one for one in await world.objects(CONTROLLER_REVISIONS) if meta.name(one) == "web-0-recreations"]
+    deleted = [one for one in world.trace.of("manager-0") if one.verb == "DELETE" and one.object.endswith("web-0")]
+    count = int(meta.annotations(records[0])[labels.RECREATIONS]) if records else 0
+    assert count <= len(deleted) + 1 <= 5
 
 
 def test_a_download_of_ten_minutes_survives_a_leader_that_keeps_restarting() -> None:
@@ -278,4 +238,4 @@ def test_a_download_of_ten_minutes_survives_a_leader_that_keeps_restarting() -> 
         assert await world.uids() == first
         assert leaders.births == {"web-0": 1}
 
-    play(scenario, script=downloading)
+    simulate(scenario, settings(script=downloading))

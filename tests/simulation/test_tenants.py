@@ -5,7 +5,7 @@ from typing import Final
 
 from tests import builders
 from tests.simulation import product
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulated
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.client.client import Client
@@ -82,23 +82,19 @@ async def make_busy(world: World) -> None:
         await world.client.create(LEADERWORKERSETS, made | {"metadata": {"name": f"b{number}", "namespace": BUSY}})
 
 
-def test_a_rollout_beside_a_busy_namespace_takes_at_most_twice_its_own_work() -> None:
+@simulated(Settings(managers=()))
+async def test_a_rollout_beside_a_busy_namespace_takes_at_most_twice_its_own_work(world: World) -> None:
     """Twice as many requests go out until its last one, and twice as many decisions are made."""
-
-    async def scenario(world: World) -> None:
-        wire = LimitedTransport(world._transport("manager", SLOW), TokenBucket(RATE, 1), world.clock)
-        counted = Counted()
-        async with product.controllers(Client(wire), world.clock, counted):
-            await world.create(groups(replicas=2, size=2))
-            await world.ready()
-            alone = await roll(world, "app:2")
-            await world.at_rest()
-            await make_busy(world)
-            counted.own = counted.before = 0
-            beside = await roll(world, "app:3")
-            busy = (await world.client.list(LEADERWORKERSETS, namespace=BUSY)).items
-            assert sum("observedGeneration" in meta.status(one) for one in busy) < SETS / 2
-            assert 0 < counted.before <= counted.own
-            assert beside <= 2 * alone
-
-    simulate(scenario, Settings(managers=()))
+    wire = LimitedTransport(world._transport("manager", SLOW), TokenBucket(RATE, 1), world.clock)
+    counted = Counted()
+    async with product.controllers(Client(wire), world.clock, counted):
+        await world.bring_up(groups(replicas=2, size=2))
+        alone = await roll(world, "app:2")
+        await world.at_rest()
+        await make_busy(world)
+        counted.own = counted.before = 0
+        beside = await roll(world, "app:3")
+        busy = (await world.client.list(LEADERWORKERSETS, namespace=BUSY)).items
+        assert sum("observedGeneration" in meta.status(one) for one in busy) < SETS / 2
+        assert 0 < counted.before <= counted.own
+        assert beside <= 2 * alone

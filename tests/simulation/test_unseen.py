@@ -33,8 +33,7 @@ def play(
     async def scenario(world: World) -> None:
         lws = groups(replicas=3, size=SIZE)
         lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = policy
-        await world.create(lws)
-        await world.ready()
+        await world.bring_up(lws)
         if edit:
             await world.edit(**edit)
             await world.ready()

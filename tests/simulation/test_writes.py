@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 from bench import writes
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, World, simulated
 from tests.simulation.workloads import SLOW, groups
 
 from kuberuntime.objects import meta
@@ -20,34 +20,29 @@ TRAVEL: Final = 0.3
 """Seconds that a change takes to the manager, and a write from it, with what is written in between."""
 
 
-def test_many_groups_take_few_statuses_and_events_and_the_last_status_is_not_late() -> None:
-    async def scenario(world: World) -> None:
-        moved: dict[str, float] = {}
+@simulated(Settings(managers=(SLOW,), others=SLOW))
+async def test_many_groups_take_few_statuses_and_events_and_the_last_status_is_not_late(world: World) -> None:
+    moved: dict[str, float] = {}
 
-        def leader_changed(change: Change) -> None:
-            if meta.name(change.object).count("-") == 1:
-                moved["pods"] = world.clock.monotonic()
+    def leader_changed(change: Change) -> None:
+        if meta.name(change.object).count("-") == 1:
+            moved["pods"] = world.clock.monotonic()
 
-        def set_changed(_: Change) -> None:
-            moved["status"] = world.clock.monotonic()
+    def set_changed(_: Change) -> None:
+        moved["status"] = world.clock.monotonic()
 
-        world.observe(PODS, leader_changed)
-        world.observe(LEADERWORKERSETS, set_changed)
-        await world.create(groups(replicas=GROUPS, size=2))
-        assert meta.status(await world.ready())["readyReplicas"] == GROUPS
-        created = [one for one in world.trace.of("manager-0") if one.object.endswith("/status")]
-        assert len(created) <= 4
-        notes = [
-            event["note"] for event in await world.objects(EVENTS) if "worker statefulset" in event.get("note", "")
-        ]
-        assert len(notes) <= 3
-        await world.edit(replicas=1)
-        status = meta.status(await world.ready())
-        assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (1, 1, 1)
-        assert moved["status"] <= moved["pods"] + QUIET + TRAVEL
-        assert len([one for one in world.trace.of("manager-0") if one.object.endswith("/status")]) <= len(created) + 4
-
-    simulate(scenario, Settings(managers=(SLOW,), others=SLOW))
+    world.observe(PODS, leader_changed)
+    world.observe(LEADERWORKERSETS, set_changed)
+    assert meta.status(await world.bring_up(groups(replicas=GROUPS, size=2)))["readyReplicas"] == GROUPS
+    created = [one for one in world.trace.of("manager-0") if one.object.endswith("/status")]
+    assert len(created) <= 4
+    notes = [event["note"] for event in await world.objects(EVENTS) if "worker statefulset" in event.get("note", "")]
+    assert len(notes) <= 3
+    await world.edit(replicas=1)
+    status = meta.status(await world.ready())
+    assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (1, 1, 1)
+    assert moved["status"] <= moved["pods"] + QUIET + TRAVEL
+    assert len([one for one in world.trace.of("manager-0") if one.object.endswith("/status")]) <= len(created) + 4
 
 
 SETS: Final = 10

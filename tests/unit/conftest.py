@@ -1,12 +1,11 @@
 """What holds for all unit tests."""
 
 import asyncio
-import inspect
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 import pytest
 import structlog
 from structlog.dev import ConsoleRenderer, plain_traceback
+from tests import coroutines
 from tests.simulation import virtualtime
 
 
@@ -25,21 +24,7 @@ def pytest_runtest_setup() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine: in virtual time where it, or its module, is marked so.
-
-    A fixture that is an asynchronous context manager is entered there, and the test gets what it yields.
-    """
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-
-    async def entered() -> None:
-        async with AsyncExitStack() as stack:
-            given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-            for name, value in given.items():
-                if isinstance(value, AbstractAsyncContextManager):
-                    given[name] = await stack.enter_async_context(value)
-            await pyfuncitem.obj(**given)
-
-    run = virtualtime.run if pyfuncitem.get_closest_marker("virtual_time") else asyncio.run
-    run(entered())
-    return True
+    """Run a test that is a coroutine: in virtual time where it, or its module, is marked so."""
+    return coroutines.run_test(
+        pyfuncitem, virtualtime.run if pyfuncitem.get_closest_marker("virtual_time") else asyncio.run
+    )

@@ -1,6 +1,5 @@
 """The store survives the death of its process: what was acknowledged is there, and revisions go on."""
 
-import asyncio
 import itertools
 import signal
 import subprocess
@@ -68,7 +67,7 @@ def test_all_acknowledged_writes_survive_every_kill(tmp_path: Path) -> None:
         store.close()
 
 
-def test_a_running_process_keeps_others_out_and_a_dead_one_does_not(tmp_path: Path) -> None:
+async def test_a_running_process_keeps_others_out_and_a_dead_one_does_not(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
     writer = start(path, "first")
     assert writer.stdout is not None
@@ -76,11 +75,7 @@ def test_a_running_process_keeps_others_out_and_a_dead_one_does_not(tmp_path: Pa
     with pytest.raises(StoreError, match=f"in use by process {writer.pid}: stop it, or use another file"):
         Store(path)
     kill_after(writer, 1)
-
-    async def write() -> None:
-        store = Store(path)
-        store.create(StoreKey("pods", "default", "after"), {"metadata": {"name": "after"}})
-        await store.settle()
-        store.close()
-
-    asyncio.run(write())
+    store = Store(path)
+    store.create(StoreKey("pods", "default", "after"), {"metadata": {"name": "after"}})
+    await store.settle()
+    store.close()

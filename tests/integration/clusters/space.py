@@ -164,6 +164,11 @@ class Space:
         placed = obj | {"metadata": obj["metadata"] | {"namespace": self.namespace}}
         return await self.client.create(resource, placed, dry_run=dry_run)
 
+    async def bring_up(self, lws: JSONObject) -> State:
+        """Create a LeaderWorkerSet, and wait until it is at rest."""
+        await self.create(lws)
+        return await self.settled(meta.name(lws))
+
     async def patch(self, patch: Any, name: str = "web", *, resource: Resource = LEADERWORKERSETS) -> JSONObject:
         """Change an object by a merge patch, or by a JSON patch where a list is given."""
         kind: PatchKind = "json" if isinstance(patch, list) else "merge"

@@ -4,7 +4,7 @@ Expectations are plain assertions, so that one and the same function is waited f
 what is missing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kuberuntime.objects import meta
@@ -48,6 +48,16 @@ class State:
             and (event["regarding"]["kind"], event["regarding"]["name"]) == ("LeaderWorkerSet", name)
         ]
         return [event["note"] for event in found for _ in range((event.get("series") or {}).get("count", 1))]
+
+
+def shows(read: Callable[[State], object], expected: object) -> Callable[[State], None]:
+    """Return the expectation that this is read from the state."""
+
+    def expectation(state: State) -> None:
+        found = read(state)
+        assert found == expected, f"{found} instead of {expected}"
+
+    return expectation
 
 
 def pod_names(name: str, replicas: int, size: int) -> set[str]:

@@ -45,46 +45,34 @@ async def delete(world: ControlledServer, resource: Resource, name: str, propaga
     await world.client.delete(resource, ObjectKey(NAMESPACE, name), propagation=propagation)
 
 
-def test_background_deletion_takes_the_whole_tree(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            top = await create(world, CONFIG_MAPS, "a")
-            middle = await create(world, CONFIG_MAPS, "b", top)
-            await create(world, CONFIG_MAPS, "c", middle)
-            await create(world, CONFIG_MAPS, "unrelated")
-            await delete(world, CONFIG_MAPS, "a", "Background")
-            await world.until_named(CONFIG_MAPS, "unrelated")
-
-    asyncio.run(scenario())
+async def test_background_deletion_takes_the_whole_tree(world: ControlledServer) -> None:
+    top = await create(world, CONFIG_MAPS, "a")
+    middle = await create(world, CONFIG_MAPS, "b", top)
+    await create(world, CONFIG_MAPS, "c", middle)
+    await create(world, CONFIG_MAPS, "unrelated")
+    await delete(world, CONFIG_MAPS, "a", "Background")
+    await world.until_named(CONFIG_MAPS, "unrelated")
 
 
-def test_foreground_deletion_takes_dependents_first(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            top = await create(world, CONFIG_MAPS, "a")
-            middle = await create(world, CONFIG_MAPS, "b", top)
-            held = await create(world, CONFIG_MAPS, "c", middle)
-            await world.patch(CONFIG_MAPS, "c", {"metadata": {"finalizers": ["example.com/hold"]}})
-            await delete(world, CONFIG_MAPS, "a", "Foreground")
-            left = await world.until(CONFIG_MAPS, lambda found: all(map(meta.is_deleting, found)))
-            assert [meta.name(one) for one in left] == ["a", "b", "c"]
-            assert meta.uid(left[2]) == meta.uid(held)
-            await world.patch(CONFIG_MAPS, "c", {"metadata": {"finalizers": []}})
-            await world.until_named(CONFIG_MAPS)
-
-    asyncio.run(scenario())
+async def test_foreground_deletion_takes_dependents_first(world: ControlledServer) -> None:
+    top = await create(world, CONFIG_MAPS, "a")
+    middle = await create(world, CONFIG_MAPS, "b", top)
+    held = await create(world, CONFIG_MAPS, "c", middle)
+    await world.patch(CONFIG_MAPS, "c", {"metadata": {"finalizers": ["example.com/hold"]}})
+    await delete(world, CONFIG_MAPS, "a", "Foreground")
+    left = await world.until(CONFIG_MAPS, lambda found: all(map(meta.is_deleting, found)))
+    assert [meta.name(one) for one in left] == ["a", "b", "c"]
+    assert meta.uid(left[2]) == meta.uid(held)
+    await world.patch(CONFIG_MAPS, "c", {"metadata": {"finalizers": []}})
+    await world.until_named(CONFIG_MAPS)
 
 
-def test_orphaning_leaves_dependents_without_owner(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            top = await create(world, CONFIG_MAPS, "a")
-            await create(world, CONFIG_MAPS, "b", top)
-            await delete(world, CONFIG_MAPS, "a", "Orphan")
-            [left] = await world.until_named(CONFIG_MAPS, "b")
-            assert not meta.metadata(left).get("ownerReferences")
-
-    asyncio.run(scenario())
+async def test_orphaning_leaves_dependents_without_owner(world: ControlledServer) -> None:
+    top = await create(world, CONFIG_MAPS, "a")
+    await create(world, CONFIG_MAPS, "b", top)
+    await delete(world, CONFIG_MAPS, "a", "Orphan")
+    [left] = await world.until_named(CONFIG_MAPS, "b")
+    assert not meta.metadata(left).get("ownerReferences")
 
 
 @dataclass
@@ -106,36 +94,28 @@ class Gathering:
         await self.inner.close()
 
 
-def test_dependents_are_orphaned_at_the_same_time(tmp_path: Path) -> None:
+async def test_dependents_are_orphaned_at_the_same_time(tmp_path: Path) -> None:
     """Else a StatefulSet on its way out tells for long of fewer and fewer pods."""
-
-    async def scenario() -> None:
-        async with cluster(tmp_path, through=Gathering) as world:
-            top = await create(world, CONFIG_MAPS, "top")
-            await create(world, CONFIG_MAPS, "leaf-0", top)
-            await create(world, CONFIG_MAPS, "leaf-1", top)
-            await delete(world, CONFIG_MAPS, "top", "Orphan")
-            left = await world.until_named(CONFIG_MAPS, "leaf-0", "leaf-1")
-            assert not any(meta.metadata(one).get("ownerReferences") for one in left)
-
-    asyncio.run(scenario())
+    async with cluster(tmp_path, through=Gathering) as world:
+        top = await create(world, CONFIG_MAPS, "top")
+        await create(world, CONFIG_MAPS, "leaf-0", top)
+        await create(world, CONFIG_MAPS, "leaf-1", top)
+        await delete(world, CONFIG_MAPS, "top", "Orphan")
+        left = await world.until_named(CONFIG_MAPS, "leaf-0", "leaf-1")
+        assert not any(meta.metadata(one).get("ownerReferences") for one in left)
 
 
-def test_an_object_stays_while_one_owner_is_left(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            one = await create(world, CONFIG_MAPS, "a")
-            two = await create(world, CONFIG_MAPS, "b")
-            await create(world, CONFIG_MAPS, "c", one, two)
-            await delete(world, CONFIG_MAPS, "a", "Background")
-            found = await world.until(
-                CONFIG_MAPS, lambda found: len(found[-1]["metadata"]["ownerReferences"]) == 1 and len(found) == 2
-            )
-            assert found[-1]["metadata"]["ownerReferences"][0]["uid"] == meta.uid(two)
-            await delete(world, CONFIG_MAPS, "b", "Foreground")
-            await world.until_named(CONFIG_MAPS)
-
-    asyncio.run(scenario())
+async def test_an_object_stays_while_one_owner_is_left(world: ControlledServer) -> None:
+    one = await create(world, CONFIG_MAPS, "a")
+    two = await create(world, CONFIG_MAPS, "b")
+    await create(world, CONFIG_MAPS, "c", one, two)
+    await delete(world, CONFIG_MAPS, "a", "Background")
+    found = await world.until(
+        CONFIG_MAPS, lambda found: len(found[-1]["metadata"]["ownerReferences"]) == 1 and len(found) == 2
+    )
+    assert found[-1]["metadata"]["ownerReferences"][0]["uid"] == meta.uid(two)
+    await delete(world, CONFIG_MAPS, "b", "Foreground")
+    await world.until_named(CONFIG_MAPS)
 
 
 @pytest.mark.parametrize(
@@ -146,86 +126,66 @@ def test_an_object_stays_while_one_owner_is_left(tmp_path: Path) -> None:
         pytest.param({"kind": "Unheard", "uid": "never-was"}, False, id="a kind that is not served: doubtful"),
     ],
 )
-def test_objects_born_with_a_wrong_owner(tmp_path: Path, *, change: JSONObject, goes: bool) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            owner = await create(world, CONFIG_MAPS, "a")
-            reference = meta.controller_reference(owner) | change
-            head = {"name": "b", "namespace": NAMESPACE, "ownerReferences": [reference]}
-            await world.client.create(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": head})
-            witness = await create(world, CONFIG_MAPS, "w", owner)
-            await delete(world, CONFIG_MAPS, "a", "Background")
-            await world.until(CONFIG_MAPS, lambda found: meta.uid(witness) not in map(meta.uid, found))
-            await world.until_named(CONFIG_MAPS, *([] if goes else ["b"]))
-
-    asyncio.run(scenario())
+async def test_objects_born_with_a_wrong_owner(world: ControlledServer, *, change: JSONObject, goes: bool) -> None:
+    owner = await create(world, CONFIG_MAPS, "a")
+    reference = meta.controller_reference(owner) | change
+    head = {"name": "b", "namespace": NAMESPACE, "ownerReferences": [reference]}
+    await world.client.create(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": head})
+    witness = await create(world, CONFIG_MAPS, "w", owner)
+    await delete(world, CONFIG_MAPS, "a", "Background")
+    await world.until(CONFIG_MAPS, lambda found: meta.uid(witness) not in map(meta.uid, found))
+    await world.until_named(CONFIG_MAPS, *([] if goes else ["b"]))
 
 
-def test_circles_are_broken_in_the_foreground(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            one = await create(world, CONFIG_MAPS, "a")
-            two = await create(world, CONFIG_MAPS, "b", one)
-            change = {"metadata": {"ownerReferences": [meta.controller_reference(two)]}}
-            await world.patch(CONFIG_MAPS, "a", change)
-            await delete(world, CONFIG_MAPS, "a", "Foreground")
-            await world.until_named(CONFIG_MAPS)
-
-    asyncio.run(scenario())
+async def test_circles_are_broken_in_the_foreground(world: ControlledServer) -> None:
+    one = await create(world, CONFIG_MAPS, "a")
+    two = await create(world, CONFIG_MAPS, "b", one)
+    change = {"metadata": {"ownerReferences": [meta.controller_reference(two)]}}
+    await world.patch(CONFIG_MAPS, "a", change)
+    await delete(world, CONFIG_MAPS, "a", "Foreground")
+    await world.until_named(CONFIG_MAPS)
 
 
-def test_custom_resources_own_and_are_owned(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-            version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-            names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
-            definition = {
-                "apiVersion": "apiextensions.k8s.io/v1",
-                "kind": "CustomResourceDefinition",
-                "metadata": {"name": "widgets.example.com"},
-                "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
-            }
-            await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
-            await world.until(
-                CUSTOM_RESOURCE_DEFINITIONS, lambda found: any(meta.is_condition_true(o, "Established") for o in found)
-            )
-            owner = await create(world, WIDGETS, "w")
-            await create(world, CONFIG_MAPS, "a", owner)
-            await delete(world, WIDGETS, "w", "Foreground")
-            await world.until_named(CONFIG_MAPS)
-            await world.until_named(WIDGETS)
-
-    asyncio.run(scenario())
+async def test_custom_resources_own_and_are_owned(world: ControlledServer) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
+    await world.until(
+        CUSTOM_RESOURCE_DEFINITIONS, lambda found: any(meta.is_condition_true(o, "Established") for o in found)
+    )
+    owner = await create(world, WIDGETS, "w")
+    await create(world, CONFIG_MAPS, "a", owner)
+    await delete(world, WIDGETS, "w", "Foreground")
+    await world.until_named(CONFIG_MAPS)
+    await world.until_named(WIDGETS)
 
 
-def test_a_leader_goes_in_the_foreground_after_the_set_it_owns(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            world.start_kubelet()
-            head = {"name": "leader", "namespace": NAMESPACE, "labels": {"app": "leader"}}
-            spec = {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": "x"}]}
-            leader = await world.client.create(
-                PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": spec}
-            )
-            owner = {"ownerReferences": [meta.controller_reference(leader)]}
-            sent = build_statefulset(replicas=2, podManagementPolicy="Parallel")
-            await world.client.create(
-                STATEFULSETS, sent | {"metadata": {"name": "web", "namespace": NAMESPACE} | owner}
-            )
-            await world.until(PODS, lambda pods: [meta.status(pod).get("phase") for pod in pods] == ["Running"] * 3)
-            seen: list[list[str]] = []
+async def test_a_leader_goes_in_the_foreground_after_the_set_it_owns(world: ControlledServer) -> None:
+    world.start_kubelet()
+    head = {"name": "leader", "namespace": NAMESPACE, "labels": {"app": "leader"}}
+    spec = {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": "x"}]}
+    leader = await world.client.create(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": spec})
+    owner = {"ownerReferences": [meta.controller_reference(leader)]}
+    sent = build_statefulset(replicas=2, podManagementPolicy="Parallel")
+    await world.client.create(STATEFULSETS, sent | {"metadata": {"name": "web", "namespace": NAMESPACE} | owner})
+    await world.until(PODS, lambda pods: [meta.status(pod).get("phase") for pod in pods] == ["Running"] * 3)
+    seen: list[list[str]] = []
 
-            def all_gone(pods: Sequence[JSONObject]) -> bool:
-                seen.append([meta.name(pod) for pod in pods])
-                return not pods
+    def all_gone(pods: Sequence[JSONObject]) -> bool:
+        seen.append([meta.name(pod) for pod in pods])
+        return not pods
 
-            await delete(world, PODS, "leader", "Foreground")
-            await world.until(PODS, all_gone)
-            await world.until_named(STATEFULSETS)
-            assert all("leader" in names for names in seen[:-1])
-
-    asyncio.run(scenario())
+    await delete(world, PODS, "leader", "Foreground")
+    await world.until(PODS, all_gone)
+    await world.until_named(STATEFULSETS)
+    assert all("leader" in names for names in seen[:-1])
 
 
 @dataclass
@@ -246,49 +206,39 @@ class Counting:
         await self.inner.close()
 
 
-def test_the_end_of_fifty_groups_costs_few_requests(tmp_path: Path) -> None:
+async def test_the_end_of_fifty_groups_costs_few_requests(tmp_path: Path) -> None:
     counts: Counter[str] = Counter()
-
-    async def scenario() -> None:
-        async with cluster(tmp_path, through=lambda inner: Counting(inner, counts)) as world:
-            world.start_kubelet()
-            owner = await create(world, CONFIG_MAPS, "lws")
-            for number in range(50):
-                labels = {"app": f"web-{number}"}
-                sent = build_statefulset(
-                    {"metadata": {"name": f"web-{number}", "ownerReferences": [meta.controller_reference(owner)]}},
-                    replicas=4,
-                    podManagementPolicy="Parallel",
-                    selector={"matchLabels": labels},
-                    template=merge(build_template("v1"), {"metadata": {"labels": labels}}),
-                )
-                for name in ("uid", "resourceVersion", "generation"):
-                    del sent["metadata"][name]
-                await world.client.create(STATEFULSETS, sent)
-            await world.until(
-                PODS, lambda found: len(found) == 200 and all(meta.spec(p).get("nodeName") for p in found)
+    async with cluster(tmp_path, through=lambda inner: Counting(inner, counts)) as world:
+        world.start_kubelet()
+        owner = await create(world, CONFIG_MAPS, "lws")
+        for number in range(50):
+            labels = {"app": f"web-{number}"}
+            sent = build_statefulset(
+                {"metadata": {"name": f"web-{number}", "ownerReferences": [meta.controller_reference(owner)]}},
+                replicas=4,
+                podManagementPolicy="Parallel",
+                selector={"matchLabels": labels},
+                template=merge(build_template("v1"), {"metadata": {"labels": labels}}),
             )
-            counts.clear()
-            await delete(world, CONFIG_MAPS, "lws", "Foreground")
-            await world.until_named(CONFIG_MAPS)
-            await world.until_named(PODS)
-            assert counts.total() < 6 * (1 + 50 * (1 + 1 + 4))  # sets, their revisions and pods: 4 each, in fact
+            for name in ("uid", "resourceVersion", "generation"):
+                del sent["metadata"][name]
+            await world.client.create(STATEFULSETS, sent)
+        await world.until(PODS, lambda found: len(found) == 200 and all(meta.spec(p).get("nodeName") for p in found))
+        counts.clear()
+        await delete(world, CONFIG_MAPS, "lws", "Foreground")
+        await world.until_named(CONFIG_MAPS)
+        await world.until_named(PODS)
+        assert counts.total() < 6 * (1 + 50 * (1 + 1 + 4))  # sets, their revisions and pods: 4 each, in fact
 
-    asyncio.run(scenario())
 
-
-def test_services_go_with_their_owner(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            owner = await create(world, CONFIG_MAPS, "a")
-            head = {
-                "name": "s",
-                "namespace": NAMESPACE,
-                "ownerReferences": [meta.controller_reference(owner)],
-            }
-            service = {"apiVersion": "v1", "kind": "Service", "metadata": head, "spec": {"clusterIP": "None"}}
-            await world.client.create(SERVICES, service)
-            await delete(world, CONFIG_MAPS, "a", "Background")
-            await world.until(SERVICES, lambda found: "s" not in map(meta.name, found))
-
-    asyncio.run(scenario())
+async def test_services_go_with_their_owner(world: ControlledServer) -> None:
+    owner = await create(world, CONFIG_MAPS, "a")
+    head = {
+        "name": "s",
+        "namespace": NAMESPACE,
+        "ownerReferences": [meta.controller_reference(owner)],
+    }
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": head, "spec": {"clusterIP": "None"}}
+    await world.client.create(SERVICES, service)
+    await delete(world, CONFIG_MAPS, "a", "Background")
+    await world.until(SERVICES, lambda found: "s" not in map(meta.name, found))

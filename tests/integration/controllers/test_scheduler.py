@@ -1,6 +1,5 @@
 """Scheduling on the embedded API server, over simulated nodes."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -52,94 +51,73 @@ async def until_refused(world: ControlledServer, name: str) -> str:
     return next(message(pod) for pod in pods if meta.name(pod) == name)
 
 
-def test_what_does_not_fit_says_why_and_is_tried_again_when_room_is_made(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path, NodeSettings(count=2, capacity={"nvidia.com/gpu": "8"})) as world:
-            world.start_kubelet()
-            for name in ("a", "b"):
-                await create_pod(world, name, containers=gpus(8))
-                await until_bound(world, name)
-            await create_pod(world, "c", containers=gpus(4))
-            refusal = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
-            assert await until_refused(world, "c") == refusal
-            events = await world.until(EVENTS, lambda found: any(e["reason"] == "FailedScheduling" for e in found))
-            assert refusal in [event["note"] for event in events]
-            await world.client.delete(PODS, ObjectKey(NAMESPACE, "b"))
-            await until_bound(world, "c")
-            pod = await world.get(PODS, "c")
-            assert meta.is_condition_true(pod, "PodScheduled")
-
-    asyncio.run(scenario())
+async def test_what_does_not_fit_says_why_and_is_tried_again_when_room_is_made(tmp_path: Path) -> None:
+    async with cluster(tmp_path, NodeSettings(count=2, capacity={"nvidia.com/gpu": "8"})) as world:
+        world.start_kubelet()
+        for name in ("a", "b"):
+            await create_pod(world, name, containers=gpus(8))
+            await until_bound(world, name)
+        await create_pod(world, "c", containers=gpus(4))
+        refusal = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
+        assert await until_refused(world, "c") == refusal
+        events = await world.until(EVENTS, lambda found: any(e["reason"] == "FailedScheduling" for e in found))
+        assert refusal in [event["note"] for event in events]
+        await world.client.delete(PODS, ObjectKey(NAMESPACE, "b"))
+        await until_bound(world, "c")
+        pod = await world.get(PODS, "c")
+        assert meta.is_condition_true(pod, "PodScheduled")
 
 
-def test_a_changed_node_is_reason_to_try_again(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            await create_pod(world, "a", nodeSelector={"disk": "fast"})
-            assert "node affinity/selector" in await until_refused(world, "a")
-            await world.patch(NODES, "node-0", {"metadata": {"labels": {"disk": "fast"}}})
-            assert await until_bound(world, "a") == "node-0"
-
-    asyncio.run(scenario())
+async def test_a_changed_node_is_reason_to_try_again(world: ControlledServer) -> None:
+    await create_pod(world, "a", nodeSelector={"disk": "fast"})
+    assert "node affinity/selector" in await until_refused(world, "a")
+    await world.patch(NODES, "node-0", {"metadata": {"labels": {"disk": "fast"}}})
+    assert await until_bound(world, "a") == "node-0"
 
 
-def test_gated_pods_and_those_of_other_schedulers_wait(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            await create_pod(world, "gated", schedulingGates=[{"name": "example.com/gate"}])
-            await create_pod(world, "foreign", schedulerName="volcano")
-            await create_pod(world, "plain")
-            await until_bound(world, "plain")
-            pods = {meta.name(pod): pod for pod in await world.until(PODS, lambda pods: len(pods) == 3)}
-            assert not meta.spec(pods["gated"]).get("nodeName")
-            assert not meta.spec(pods["foreign"]).get("nodeName")
-            await world.patch(PODS, "gated", {"spec": {"schedulingGates": None}})
-            await until_bound(world, "gated")
-
-    asyncio.run(scenario())
+async def test_gated_pods_and_those_of_other_schedulers_wait(world: ControlledServer) -> None:
+    await create_pod(world, "gated", schedulingGates=[{"name": "example.com/gate"}])
+    await create_pod(world, "foreign", schedulerName="volcano")
+    await create_pod(world, "plain")
+    await until_bound(world, "plain")
+    pods = {meta.name(pod): pod for pod in await world.until(PODS, lambda pods: len(pods) == 3)}
+    assert not meta.spec(pods["gated"]).get("nodeName")
+    assert not meta.spec(pods["foreign"]).get("nodeName")
+    await world.patch(PODS, "gated", {"spec": {"schedulingGates": None}})
+    await until_bound(world, "gated")
 
 
-def test_groups_get_racks_of_their_own(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path, TWO_RACKS) as world:
-            required = "requiredDuringSchedulingIgnoredDuringExecution"
-            for group in ("a", "b", "c"):
-                own = {"key": "group", "operator": "In", "values": [group]}
-                other = [{"key": "group", "operator": "Exists"}, own | {"operator": "NotIn"}]
-                near = {required: [{"topologyKey": "rack", "labelSelector": {"matchExpressions": [own]}}]}
-                far = {required: [{"topologyKey": "rack", "labelSelector": {"matchExpressions": other}}]}
-                affinity = {"podAffinity": near, "podAntiAffinity": far}
-                for number in range(3):
-                    await create_pod(world, f"{group}-{number}", {"group": group}, affinity=affinity)
-            racks: dict[str, set[str]] = {}
-            for group in ("a", "b"):
-                for number in range(3):
-                    node = await world.client.get(NODES, ObjectKey("", await until_bound(world, f"{group}-{number}")))
-                    racks.setdefault(group, set()).add(meta.labels(node)["rack"])
-            assert sorted(map(sorted, racks.values())) == [["r0"], ["r1"]]
-            assert await until_refused(world, "c-0") == (
-                "0/4 nodes are available: 4 node(s) didn't match pod anti-affinity rules."
-            )
-
-    asyncio.run(scenario())
+async def test_groups_get_racks_of_their_own(tmp_path: Path) -> None:
+    async with cluster(tmp_path, TWO_RACKS) as world:
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        for group in ("a", "b", "c"):
+            own = {"key": "group", "operator": "In", "values": [group]}
+            other = [{"key": "group", "operator": "Exists"}, own | {"operator": "NotIn"}]
+            near = {required: [{"topologyKey": "rack", "labelSelector": {"matchExpressions": [own]}}]}
+            far = {required: [{"topologyKey": "rack", "labelSelector": {"matchExpressions": other}}]}
+            affinity = {"podAffinity": near, "podAntiAffinity": far}
+            for number in range(3):
+                await create_pod(world, f"{group}-{number}", {"group": group}, affinity=affinity)
+        racks: dict[str, set[str]] = {}
+        for group in ("a", "b"):
+            for number in range(3):
+                node = await world.client.get(NODES, ObjectKey("", await until_bound(world, f"{group}-{number}")))
+                racks.setdefault(group, set()).add(meta.labels(node)["rack"])
+        assert sorted(map(sorted, racks.values())) == [["r0"], ["r1"]]
+        assert await until_refused(world, "c-0") == (
+            "0/4 nodes are available: 4 node(s) didn't match pod anti-affinity rules."
+        )
 
 
-def test_pods_of_a_node_that_is_gone_are_removed(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path, NodeSettings(count=2)) as world:
-            await create_pod(world, "a", nodeSelector={"kubernetes.io/hostname": "node-1"})
-            await until_bound(world, "a")
-            await world.client.delete(NODES, ObjectKey("", "node-1"))
-            await world.until_named(PODS)
-
-    asyncio.run(scenario())
+async def test_pods_of_a_node_that_is_gone_are_removed(tmp_path: Path) -> None:
+    async with cluster(tmp_path, NodeSettings(count=2)) as world:
+        await create_pod(world, "a", nodeSelector={"kubernetes.io/hostname": "node-1"})
+        await until_bound(world, "a")
+        await world.client.delete(NODES, ObjectKey("", "node-1"))
+        await world.until_named(PODS)
 
 
-def test_pods_of_a_node_that_never_was_are_removed(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            await create_pod(world, "stranded", nodeName="ghost")
-            await create_pod(world, "settled", nodeName="node-0")
-            await world.until_named(PODS, "settled")
-
-    asyncio.run(scenario())
+async def test_pods_of_a_node_that_never_was_are_removed(world: ControlledServer) -> None:
+    await create_pod(world, "stranded", nodeName="ghost")
+    await create_pod(world, "settled", nodeName="node-0")
+    await world.until_named(PODS, "settled")

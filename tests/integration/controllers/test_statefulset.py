@@ -38,249 +38,198 @@ async def until_settled(world: ControlledServer, replicas: int, revision: str | 
     return (await world.until(STATEFULSETS, settled))[0]
 
 
-def test_parallel_pods_come_and_go_with_the_scale(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            world.start_kubelet()
-            await world.client.create(STATEFULSETS, build_set(**PARALLEL))
-            created = await until_settled(world, 3)
-            pods = await world.until_named(PODS, "web-0", "web-1", "web-2")
-            assert created["status"]["currentRevision"] == meta.labels(pods[0])["controller-revision-hash"]
-            assert meta.controller_of(pods[0]) == meta.controller_reference(created)
-            await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 5}})
-            await until_settled(world, 5)
-            await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 1, "ordinals": {"start": 1}}})
-            await until_settled(world, 1)
-            await world.until_named(PODS, "web-1")
-
-    asyncio.run(scenario())
+async def test_parallel_pods_come_and_go_with_the_scale(world: ControlledServer) -> None:
+    world.start_kubelet()
+    await world.client.create(STATEFULSETS, build_set(**PARALLEL))
+    created = await until_settled(world, 3)
+    pods = await world.until_named(PODS, "web-0", "web-1", "web-2")
+    assert created["status"]["currentRevision"] == meta.labels(pods[0])["controller-revision-hash"]
+    assert meta.controller_of(pods[0]) == meta.controller_reference(created)
+    await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 5}})
+    await until_settled(world, 5)
+    await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 1, "ordinals": {"start": 1}}})
+    await until_settled(world, 1)
+    await world.until_named(PODS, "web-1")
 
 
-def test_ordered_pods_wait_for_their_predecessors(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            kubelet = world.start_kubelet("web-1")
-            await world.client.create(STATEFULSETS, build_set())
-            await world.until(PODS, lambda pods: [meta.name(pod) for pod in pods] == ["web-0", "web-1"])
-            await world.until(STATEFULSETS, lambda sets: meta.status(sets[0]).get("readyReplicas") == 1)
-            kubelet.release(ObjectKey(NAMESPACE, "web-1"))
-            await until_settled(world, 3)
-
-    asyncio.run(scenario())
+async def test_ordered_pods_wait_for_their_predecessors(world: ControlledServer) -> None:
+    kubelet = world.start_kubelet("web-1")
+    await world.client.create(STATEFULSETS, build_set())
+    await world.until(PODS, lambda pods: [meta.name(pod) for pod in pods] == ["web-0", "web-1"])
+    await world.until(STATEFULSETS, lambda sets: meta.status(sets[0]).get("readyReplicas") == 1)
+    kubelet.release(ObjectKey(NAMESPACE, "web-1"))
+    await until_settled(world, 3)
 
 
-def test_a_rollout_stops_at_the_partition_and_completes_below_it(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            world.start_kubelet()
-            await world.client.create(STATEFULSETS, build_set(**PARALLEL))
-            before = await until_settled(world, 3)
-            change = {"template": build_template("v2"), "updateStrategy": {"rollingUpdate": {"partition": 2}}}
-            await world.patch(STATEFULSETS, "web", {"spec": change})
-            [halfway] = await world.until(
-                STATEFULSETS,
-                lambda sets: (
-                    meta.status(sets[0]).get("updatedReplicas") == 1 and meta.status(sets[0])["readyReplicas"] == 3
-                ),
-            )
-            old, new = halfway["status"]["currentRevision"], halfway["status"]["updateRevision"]
-            assert old == before["status"]["currentRevision"] != new
-            await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0"))
-            pods = await world.until(
-                PODS, lambda pods: len(pods) == 3 and all(meta.is_condition_true(pod, "Ready") for pod in pods)
-            )
-            assert [meta.labels(pod)["controller-revision-hash"] for pod in pods] == [old, old, new]
-            await world.patch(STATEFULSETS, "web", {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}})
-            done = await until_settled(world, 3, new)
-            assert "currentReplicas" in done["status"]
-            await world.patch(STATEFULSETS, "web", {"spec": {"template": build_template("v1")}})
-            await until_settled(world, 3, old)
-            history = await world.until(CONTROLLER_REVISIONS, lambda found: len(found) == 2)
-            assert sorted(revision["revision"] for revision in history) == [2, 3]
-
-    asyncio.run(scenario())
+async def test_a_rollout_stops_at_the_partition_and_completes_below_it(world: ControlledServer) -> None:
+    world.start_kubelet()
+    await world.client.create(STATEFULSETS, build_set(**PARALLEL))
+    before = await until_settled(world, 3)
+    change = {"template": build_template("v2"), "updateStrategy": {"rollingUpdate": {"partition": 2}}}
+    await world.patch(STATEFULSETS, "web", {"spec": change})
+    [halfway] = await world.until(
+        STATEFULSETS,
+        lambda sets: meta.status(sets[0]).get("updatedReplicas") == 1 and meta.status(sets[0])["readyReplicas"] == 3,
+    )
+    old, new = halfway["status"]["currentRevision"], halfway["status"]["updateRevision"]
+    assert old == before["status"]["currentRevision"] != new
+    await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0"))
+    pods = await world.until(
+        PODS, lambda pods: len(pods) == 3 and all(meta.is_condition_true(pod, "Ready") for pod in pods)
+    )
+    assert [meta.labels(pod)["controller-revision-hash"] for pod in pods] == [old, old, new]
+    await world.patch(STATEFULSETS, "web", {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}})
+    done = await until_settled(world, 3, new)
+    assert "currentReplicas" in done["status"]
+    await world.patch(STATEFULSETS, "web", {"spec": {"template": build_template("v1")}})
+    await until_settled(world, 3, old)
+    history = await world.until(CONTROLLER_REVISIONS, lambda found: len(found) == 2)
+    assert sorted(revision["revision"] for revision in history) == [2, 3]
 
 
-def test_pods_that_end_are_replaced(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            world.start_kubelet()
-            await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
-            await until_settled(world, 1)
-            first = await world.get(PODS, "web-0")
-            await world.patch(PODS, "web-0", {"status": {"phase": "Failed"}}, subresource="status")
-            await world.until(PODS, lambda pods: any(meta.uid(pod) != meta.uid(first) for pod in pods))
-            await until_settled(world, 1)
-            notes = {f"{verb} Pod web-0 in StatefulSet web successful" for verb in ("Create", "Delete")}
-            await world.until(EVENTS, lambda events: notes <= {event["note"] for event in events})
-
-    asyncio.run(scenario())
+async def test_pods_that_end_are_replaced(world: ControlledServer) -> None:
+    world.start_kubelet()
+    await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
+    await until_settled(world, 1)
+    first = await world.get(PODS, "web-0")
+    await world.patch(PODS, "web-0", {"status": {"phase": "Failed"}}, subresource="status")
+    await world.until(PODS, lambda pods: any(meta.uid(pod) != meta.uid(first) for pod in pods))
+    await until_settled(world, 1)
+    notes = {f"{verb} Pod web-0 in StatefulSet web successful" for verb in ("Create", "Delete")}
+    await world.until(EVENTS, lambda events: notes <= {event["note"] for event in events})
 
 
-def test_orphans_that_fit_are_adopted_and_members_that_do_not_fit_are_let_go(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            world.start_kubelet()
-            orphan = {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": "web-0", "namespace": NAMESPACE, "labels": {"app": "web"}},
-                "spec": build_template("v1")["spec"],
-            }
-            adopted = await world.client.create(PODS, orphan)
-            sent = build_set(replicas=2, updateStrategy={"type": "OnDelete", "rollingUpdate": None}, **PARALLEL)
-            made = await world.client.create(STATEFULSETS, sent)
-            pods = await world.until(PODS, lambda pods: len(pods) == 2 and all(map(meta.controller_of, pods)))
-            assert meta.uid(pods[0]) == meta.uid(adopted)
-            await world.patch(PODS, "web-1", {"metadata": {"labels": {"app": "other"}}})
-            pods = await world.until(PODS, lambda pods: meta.controller_of(pods[1]) is None)
-            assert meta.controller_of(pods[0]) == meta.controller_reference(made)
-
-    asyncio.run(scenario())
+async def test_orphans_that_fit_are_adopted_and_members_that_do_not_fit_are_let_go(world: ControlledServer) -> None:
+    world.start_kubelet()
+    orphan = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web-0", "namespace": NAMESPACE, "labels": {"app": "web"}},
+        "spec": build_template("v1")["spec"],
+    }
+    adopted = await world.client.create(PODS, orphan)
+    sent = build_set(replicas=2, updateStrategy={"type": "OnDelete", "rollingUpdate": None}, **PARALLEL)
+    made = await world.client.create(STATEFULSETS, sent)
+    pods = await world.until(PODS, lambda pods: len(pods) == 2 and all(map(meta.controller_of, pods)))
+    assert meta.uid(pods[0]) == meta.uid(adopted)
+    await world.patch(PODS, "web-1", {"metadata": {"labels": {"app": "other"}}})
+    pods = await world.until(PODS, lambda pods: meta.controller_of(pods[1]) is None)
+    assert meta.controller_of(pods[0]) == meta.controller_reference(made)
 
 
-def test_a_set_counts_the_pods_that_it_adopts_all_at_once(tmp_path: Path) -> None:
+def note(told: dict[str, list[int]], change: Change) -> None:
+    counts = told.setdefault(meta.uid(change.object), [])
+    count = int(meta.status(change.object).get("replicas") or 0)
+    if counts[-1:] != [count]:
+        counts.append(count)
+
+
+async def test_a_set_counts_the_pods_that_it_adopts_all_at_once(world: ControlledServer) -> None:
     """As kube-controller-manager does: nobody reads that a pod is missing which was there all the time."""
-
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            world.start_kubelet()
-            await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
-            await until_settled(world, 4)
-            told: dict[str, list[int]] = {}
-            (await world.watch(STATEFULSETS)).subscribe(lambda change: note(told, change))
-            await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Orphan")
-            await world.until_named(STATEFULSETS)
-            made = await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
-            await until_settled(world, 4)
-            before, after = told.values()
-            assert before == sorted(before, reverse=True)
-            assert after == [0, 4]
-            pods = await world.until(PODS, lambda pods: all(map(meta.controller_of, pods)))
-            assert [meta.controller_of(pod) for pod in pods] == [meta.controller_reference(made)] * 4
-
-    def note(told: dict[str, list[int]], change: Change) -> None:
-        counts = told.setdefault(meta.uid(change.object), [])
-        count = int(meta.status(change.object).get("replicas") or 0)
-        if counts[-1:] != [count]:
-            counts.append(count)
-
-    asyncio.run(scenario())
+    world.start_kubelet()
+    await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
+    await until_settled(world, 4)
+    told: dict[str, list[int]] = {}
+    (await world.watch(STATEFULSETS)).subscribe(lambda change: note(told, change))
+    await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Orphan")
+    await world.until_named(STATEFULSETS)
+    made = await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
+    await until_settled(world, 4)
+    before, after = told.values()
+    assert before == sorted(before, reverse=True)
+    assert after == [0, 4]
+    pods = await world.until(PODS, lambda pods: all(map(meta.controller_of, pods)))
+    assert [meta.controller_of(pod) for pod in pods] == [meta.controller_reference(made)] * 4
 
 
-def test_claims_follow_the_retention_policy(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            world.start_kubelet()
-            size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-            claimed = {
-                "replicas": 2,
-                "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": size}],
-                "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Delete"},
-            }
-            await world.client.create(STATEFULSETS, build_set(**claimed, **PARALLEL))
-            await until_settled(world, 2)
-            bound = await world.until(
-                PERSISTENT_VOLUME_CLAIMS,
-                lambda found: [meta.status(one).get("phase") for one in found] == ["Bound"] * 2,
-            )
-            assert [meta.name(claim) for claim in bound] == ["data-web-0", "data-web-1"]
-            await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 1}})
-            await world.until_named(PERSISTENT_VOLUME_CLAIMS, "data-web-0")
-            await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Background")
-            await world.until_named(PERSISTENT_VOLUME_CLAIMS)
-
-    asyncio.run(scenario())
+async def test_claims_follow_the_retention_policy(world: ControlledServer) -> None:
+    world.start_kubelet()
+    size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claimed = {
+        "replicas": 2,
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": size}],
+        "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Delete"},
+    }
+    await world.client.create(STATEFULSETS, build_set(**claimed, **PARALLEL))
+    await until_settled(world, 2)
+    bound = await world.until(
+        PERSISTENT_VOLUME_CLAIMS,
+        lambda found: [meta.status(one).get("phase") for one in found] == ["Bound"] * 2,
+    )
+    assert [meta.name(claim) for claim in bound] == ["data-web-0", "data-web-1"]
+    await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 1}})
+    await world.until_named(PERSISTENT_VOLUME_CLAIMS, "data-web-0")
+    await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Background")
+    await world.until_named(PERSISTENT_VOLUME_CLAIMS)
 
 
-def test_a_settled_set_writes_nothing(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            world.start_kubelet()
-            await world.client.create(STATEFULSETS, build_set(**PARALLEL))
-            await until_settled(world, 3)
-            events = await world.watch(EVENTS)
-            await world.until(EVENTS, lambda found: sum(e["reason"] == "SuccessfulCreate" for e in found) == 3)
-            before = (await world.client.list(STATEFULSETS)).resource_version
-            await world.patch(PODS, "web-0", {"metadata": {"annotations": {"touched": "yes"}}})
-            touched = meta.resource_version(await world.get(PODS, "web-0"))
-            await asyncio.sleep(0.3)  # nothing to wait for: nothing must happen
-            assert int((await world.client.list(STATEFULSETS)).resource_version) == int(touched) == int(before) + 1
-            assert len(events.store) == len(await world.until(EVENTS, bool))
-
-    asyncio.run(scenario())
+async def test_a_settled_set_writes_nothing(world: ControlledServer) -> None:
+    world.start_kubelet()
+    await world.client.create(STATEFULSETS, build_set(**PARALLEL))
+    await until_settled(world, 3)
+    events = await world.watch(EVENTS)
+    await world.until(EVENTS, lambda found: sum(e["reason"] == "SuccessfulCreate" for e in found) == 3)
+    before = (await world.client.list(STATEFULSETS)).resource_version
+    await world.patch(PODS, "web-0", {"metadata": {"annotations": {"touched": "yes"}}})
+    touched = meta.resource_version(await world.get(PODS, "web-0"))
+    await asyncio.sleep(0.3)  # nothing to wait for: nothing must happen
+    assert int((await world.client.list(STATEFULSETS)).resource_version) == int(touched) == int(before) + 1
+    assert len(events.store) == len(await world.until(EVENTS, bool))
 
 
-def test_a_name_taken_by_another_template_gets_another_hash(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            world.start_kubelet()
-            await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
-            first = await until_settled(world, 1)
-            revision = await world.get(CONTROLLER_REVISIONS, first["status"]["currentRevision"])
-            await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Background")
-            await world.until_named(CONTROLLER_REVISIONS)
-            head = {"name": meta.name(revision), "namespace": NAMESPACE}
-            foreign = {
-                "apiVersion": "apps/v1",
-                "kind": "ControllerRevision",
-                "metadata": head,
-                "revision": 1,
-                "data": {},
-            }
-            await world.client.create(CONTROLLER_REVISIONS, foreign)
-            await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
-            second = await until_settled(world, 1)
-            assert second["status"]["collisionCount"] == 1
-            assert second["status"]["currentRevision"] != first["status"]["currentRevision"]
-
-    asyncio.run(scenario())
+async def test_a_name_taken_by_another_template_gets_another_hash(world: ControlledServer) -> None:
+    world.start_kubelet()
+    await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
+    first = await until_settled(world, 1)
+    revision = await world.get(CONTROLLER_REVISIONS, first["status"]["currentRevision"])
+    await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Background")
+    await world.until_named(CONTROLLER_REVISIONS)
+    head = {"name": meta.name(revision), "namespace": NAMESPACE}
+    foreign = {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": head,
+        "revision": 1,
+        "data": {},
+    }
+    await world.client.create(CONTROLLER_REVISIONS, foreign)
+    await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
+    second = await until_settled(world, 1)
+    assert second["status"]["collisionCount"] == 1
+    assert second["status"]["currentRevision"] != first["status"]["currentRevision"]
 
 
-def test_two_hundred_pods_of_fifty_sets_are_bound(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            for number in range(50):
-                labels = {"app": f"web-{number}"}
-                template = merge(build_template("v1"), {"metadata": {"labels": labels}})
-                sent = build_set(replicas=4, template=template, selector={"matchLabels": labels}, **PARALLEL)
-                sent["metadata"]["name"] = f"web-{number}"
-                await world.client.create(STATEFULSETS, sent)
-            await world.until(
-                PODS, lambda pods: len(pods) == 200 and all(meta.spec(pod).get("nodeName") for pod in pods)
-            )
-
-    asyncio.run(scenario())
+async def test_two_hundred_pods_of_fifty_sets_are_bound(world: ControlledServer) -> None:
+    for number in range(50):
+        labels = {"app": f"web-{number}"}
+        template = merge(build_template("v1"), {"metadata": {"labels": labels}})
+        sent = build_set(replicas=4, template=template, selector={"matchLabels": labels}, **PARALLEL)
+        sent["metadata"]["name"] = f"web-{number}"
+        await world.client.create(STATEFULSETS, sent)
+    await world.until(PODS, lambda pods: len(pods) == 200 and all(meta.spec(pod).get("nodeName") for pod in pods))
 
 
-def test_a_set_that_is_deleted_while_it_is_created_leaves_nothing(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as world:
-            world.start_kubelet()
-            await world.client.create(STATEFULSETS, build_set(replicas=20, **PARALLEL))
-            await world.until(PODS, lambda pods: len(pods) > 3)
-            await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Foreground")
-            await world.until_named(STATEFULSETS)
-            await world.until_named(PODS)
-            await world.until_named(CONTROLLER_REVISIONS)
-            with pytest.raises(NotFoundError):
-                await world.get(STATEFULSETS, "web")
-
-    asyncio.run(scenario())
+async def test_a_set_that_is_deleted_while_it_is_created_leaves_nothing(world: ControlledServer) -> None:
+    world.start_kubelet()
+    await world.client.create(STATEFULSETS, build_set(replicas=20, **PARALLEL))
+    await world.until(PODS, lambda pods: len(pods) > 3)
+    await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Foreground")
+    await world.until_named(STATEFULSETS)
+    await world.until_named(PODS)
+    await world.until_named(CONTROLLER_REVISIONS)
+    with pytest.raises(NotFoundError):
+        await world.get(STATEFULSETS, "web")
 
 
-def test_two_billion_replicas_get_what_the_quota_allows_and_the_set_says_why(tmp_path: Path) -> None:
+async def test_two_billion_replicas_get_what_the_quota_allows_and_the_set_says_why(tmp_path: Path) -> None:
     def is_refused(events: Sequence[JSONObject]) -> bool:
         notes = [event.get("note") or "" for event in events if event.get("reason") == "FailedCreate"]
         return any("exceeded quota: max-pods, requested: count/pods=1, used: count/pods=10" in note for note in notes)
 
-    async def scenario() -> None:
-        async with cluster(tmp_path, max_pods=10) as world:
-            world.start_kubelet()
-            await world.client.create(STATEFULSETS, build_set(replicas=2**31 - 1, **PARALLEL))
-            await world.until(EVENTS, is_refused)
-            await world.until(STATEFULSETS, lambda sets: meta.status(sets[0]).get("readyReplicas") == 10)
-            await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 2}})
-            await until_settled(world, 2)
-
-    asyncio.run(scenario())
+    async with cluster(tmp_path, max_pods=10) as world:
+        world.start_kubelet()
+        await world.client.create(STATEFULSETS, build_set(replicas=2**31 - 1, **PARALLEL))
+        await world.until(EVENTS, is_refused)
+        await world.until(STATEFULSETS, lambda sets: meta.status(sets[0]).get("readyReplicas") == 10)
+        await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 2}})
+        await until_settled(world, 2)

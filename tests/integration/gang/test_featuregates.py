@@ -19,7 +19,7 @@ from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.pools import add_to_pool, bound, half_a_node
 from tests.integration.clusters.space import Space, space_of
-from tests.integration.clusters.state import State
+from tests.integration.clusters.state import State, shows
 from tests.integration.gang.conftest import plane
 from tests.integration.manager.deployed import deployed
 from tests.integration.manager.replicas import Replica
@@ -65,8 +65,7 @@ def lose_gate(made: Plane, component: str) -> None:
 
 async def groups_stay(space: Space, made: Plane) -> None:
     """A group that ran is deleted, and its PodGroup is not."""
-    await space.create(lws(replicas=1, size=2, template={"workerTemplate": half_a_node(space)}))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": half_a_node(space)}))
     await space.delete("web")
     await says(made, space, "kube-controller-manager does not end it", "doctor", "--no-machine")
 
@@ -74,11 +73,7 @@ async def groups_stay(space: Space, made: Plane) -> None:
 async def a_group_starts_in_part(space: Space, made: Plane, component: str, started: int) -> None:
     """Of a group of four, which has space for two, both start without the others; without PodGroups only the leader does."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": half_a_node(space)}))
-
-    def is_in_part(state: State) -> None:
-        assert bound(state, 1) == [started]
-
-    await space.until(is_in_part)
+    await space.until(shows(lambda state: bound(state, 1), [started]))
     explained = await says(made, space, "LWS-E055", "explain", "web")
     assert f"{component} lacks the feature gate of native groups" in explained
     assert f"start {component} with --feature-gates=GenericWorkload=true" in explained

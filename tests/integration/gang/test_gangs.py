@@ -101,8 +101,7 @@ async def test_groups_keep_their_objects_through_recreations_rollouts_and_scalin
 
 async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> None:
     """Let two groups of three pods live through everything."""
-    await space.create(obj)
-    await space.settled()
+    await space.bring_up(obj)
     first = await assert_groups(space, provider, minimum=minimum, names=pod_names("web", 2, 3))
 
     before = space.state.uids("web")
@@ -250,8 +249,7 @@ async def test_what_can_never_start_is_refused(space: Space) -> None:
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*gang-scheduler: none"):
         await space.create(waiting)
 
-    await space.create(lws(annotations={labels.GANG_SCHEDULER: "none"}, startupPolicy="LeaderReady"))
-    state = await space.settled()
+    state = await space.bring_up(lws(annotations={labels.GANG_SCHEDULER: "none"}, startupPolicy="LeaderReady"))
     assert {link_of(pod) for pod in state.pods.values()} == {""}
 
 
@@ -271,8 +269,7 @@ async def test_native_groups_have_the_priority_of_their_pods(space: Space) -> No
     await _native(space)
     priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": space.namespace}}
     await space.client.create(PRIORITY_CLASSES, priority | {"value": 1000})
-    await space.create(lws(template={"workerTemplate": pod_template(priorityClassName=space.namespace)}))
-    state = await space.settled()
+    state = await space.bring_up(lws(template={"workerTemplate": pod_template(priorityClassName=space.namespace)}))
     assert {meta.spec(pod)["priority"] for pod in state.pods.values()} == {1000}
 
 

@@ -258,8 +258,7 @@ async def test_many_sets_share_too_few_nodes_and_leave_no_pod_group(space: Space
 @pytest.mark.parametrize("sizes", [(2, 4), (4, 2)])
 async def test_another_size_rolls_out_in_a_gang_of_the_whole(space: Space, sizes: tuple[int, int]) -> None:
     """N-AT-10: the minimum is never more than the pods that can exist, so the rollout ends."""
-    await space.create(lws(scheduling=WHOLE, replicas=3, size=sizes[0]))
-    await space.settled()
+    await space.bring_up(lws(scheduling=WHOLE, replicas=3, size=sizes[0]))
 
     await space.edit_template(size=sizes[1], workerTemplate=pod_template("app:2"))
 

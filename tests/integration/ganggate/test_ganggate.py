@@ -43,8 +43,7 @@ async def test_groups_start_together_or_not_at_all(space: Space) -> None:
 
 async def test_a_group_lives_through_a_recreation_a_rollout_and_scaling(space: Space) -> None:
     await add_to_pool(space, range(8, 12))
-    await space.create(lws(replicas=2, size=3, template={"workerTemplate": half_a_node(space)}))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=3, template={"workerTemplate": half_a_node(space)}))
 
     before = space.state.uids("web")
     await space.delete("web-1-2", PODS)

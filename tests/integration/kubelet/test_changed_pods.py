@@ -8,7 +8,6 @@ import pytest
 from tests.integration.kubelet.harness import (
     PATIENCE,
     KubeletWithProcesses,
-    cluster,
     container,
     never,
     pids,
@@ -22,30 +21,27 @@ from kuberuntime.objects.resources import PODS
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
-def test_another_image_starts_in_the_same_pod(tmp_path: Path) -> None:
+async def test_another_image_starts_in_the_same_pod(it: KubeletWithProcesses) -> None:
     """Namespaces of processes and network, address and object stay; the restart policy is not asked (ADR 24)."""
     show = "readlink /proc/self/ns/pid /proc/self/ns/net; exec sleep 1000"
-
-    async def scenario() -> None:
-        async with cluster(tmp_path) as node:
-            first = await node.start(never(container(show), shareProcessNamespace=True))
-            before = await printed(node, first)
-            image = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
-            await node.client.patch(PODS, meta.key(first), image, kind="strategic")
-            second = await node.until(
-                lambda found: status_of(found)["restartCount"] == 1 and meta.is_condition_true(found, "Ready")
-            )
-            assert status_of(second)["image"] == "other"
-            assert status_of(second)["containerID"] != status_of(first)["containerID"]
-            assert (meta.uid(second), meta.status(second)["podIP"]) == (meta.uid(first), meta.status(first)["podIP"])
-            assert await printed(node, second) == before
-            notes = [event.note for event in node.events.recorded]
-            assert "Container main definition changed, will be restarted" in notes
-
-    asyncio.run(scenario())
+    first = await it.start(never(container(show), shareProcessNamespace=True))
+    before = await printed(it, first)
+    image = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
+    await it.client.patch(PODS, meta.key(first), image, kind="strategic")
+    second = await it.until(
+        lambda found: status_of(found)["restartCount"] == 1 and meta.is_condition_true(found, "Ready")
+    )
+    assert status_of(second)["image"] == "other"
+    assert status_of(second)["containerID"] != status_of(first)["containerID"]
+    assert (meta.uid(second), meta.status(second)["podIP"]) == (meta.uid(first), meta.status(first)["podIP"])
+    assert await printed(it, second) == before
+    notes = [event.note for event in it.events.recorded]
+    assert "Container main definition changed, will be restarted" in notes
 
 
-def test_all_containers_start_anew_in_the_same_network_with_the_same_volumes(tmp_path: Path) -> None:
+async def test_all_containers_start_anew_in_the_same_network_with_the_same_volumes(
+    it: KubeletWithProcesses, tmp_path: Path
+) -> None:
     """Init containers run again, volumes keep what is in them, and nobody waits for a program that ignores its end."""
     rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
     mount = [{"name": "scratch", "mountPath": "/scratch"}]
@@ -54,50 +50,38 @@ def test_all_containers_start_anew_in_the_same_network_with_the_same_volumes(tmp
     main = container(show, volumeMounts=mount)
     watch = "until test -e /scratch/restart; do sleep 0.05; done; rm /scratch/restart; exit 88"
     watcher = container(watch, "watcher", volumeMounts=mount, restartPolicy="Never", restartPolicyRules=rules)
-
-    async def scenario() -> None:
-        async with cluster(tmp_path) as node:
-            obj = never(main, watcher, initContainers=[init], volumes=[{"name": "scratch", "emptyDir": {}}])
-            first = await node.start(obj | {"spec": obj["spec"] | {"terminationGracePeriodSeconds": 600}})
-            before = (await printed(node, first)).split()
-            told = asyncio.create_task(
-                node.until(lambda found: meta.is_condition_true(found, "AllContainersRestarting"))
-            )
-            request_restart(tmp_path)
-            during = await told
-            assert status_of(during, "watcher")["state"]["terminated"]["exitCode"] == 88
-            second = await node.until(
-                lambda found: status_of(found)["restartCount"] == 1 and meta.is_condition_true(found, "Ready")
-            )
-            assert (meta.uid(second), meta.status(second)["podIP"]) == (meta.uid(first), meta.status(first)["podIP"])
-            after = (await printed(node, second)).split()
-            assert (before[0], before[1], after[0], after[1]) == (before[0], "1", before[0], "2")
-            for name in ("init", "watcher", "main"):
-                status = status_of(second, name)
-                assert status["restartCount"] == 1
-                assert status["lastState"]["terminated"]["reason"] == "RestartingAllContainers"
-
-    asyncio.run(scenario())
+    obj = never(main, watcher, initContainers=[init], volumes=[{"name": "scratch", "emptyDir": {}}])
+    first = await it.start(obj | {"spec": obj["spec"] | {"terminationGracePeriodSeconds": 600}})
+    before = (await printed(it, first)).split()
+    told = asyncio.create_task(it.until(lambda found: meta.is_condition_true(found, "AllContainersRestarting")))
+    request_restart(tmp_path)
+    during = await told
+    assert status_of(during, "watcher")["state"]["terminated"]["exitCode"] == 88
+    second = await it.until(
+        lambda found: status_of(found)["restartCount"] == 1 and meta.is_condition_true(found, "Ready")
+    )
+    assert (meta.uid(second), meta.status(second)["podIP"]) == (meta.uid(first), meta.status(first)["podIP"])
+    after = (await printed(it, second)).split()
+    assert (before[0], before[1], after[0], after[1]) == (before[0], "1", before[0], "2")
+    for name in ("init", "watcher", "main"):
+        status = status_of(second, name)
+        assert status["restartCount"] == 1
+        assert status["lastState"]["terminated"]["reason"] == "RestartingAllContainers"
 
 
-def test_other_cpu_and_memory_come_to_the_process_that_runs(tmp_path: Path) -> None:
+async def test_other_cpu_and_memory_come_to_the_process_that_runs(it: KubeletWithProcesses) -> None:
     """Nothing is started again: the same process, at the same address (ADR 24)."""
-
-    async def scenario() -> None:
-        async with cluster(tmp_path) as node:
-            sized = container("exec sleep 1618", resources={"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}})
-            first = await node.start(never(sized))
-            before = await process("sleep 1618")
-            resources = {"requests": {"cpu": "2", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
-            resize = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
-            await node.client.patch(PODS, meta.key(first), resize, kind="strategic", subresource="resize")
-            second = await node.until(lambda found: status_of(found).get("resources") == resources)
-            assert status_of(second)["containerID"] == status_of(first)["containerID"]
-            assert (status_of(second)["restartCount"], meta.is_condition_true(second, "Ready")) == (0, True)
-            assert meta.status(second)["podIP"] == meta.status(first)["podIP"]
-            assert pids("sleep 1618") == [before]
-
-    asyncio.run(scenario())
+    sized = container("exec sleep 1618", resources={"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}})
+    first = await it.start(never(sized))
+    before = await process("sleep 1618")
+    resources = {"requests": {"cpu": "2", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+    resize = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
+    await it.client.patch(PODS, meta.key(first), resize, kind="strategic", subresource="resize")
+    second = await it.until(lambda found: status_of(found).get("resources") == resources)
+    assert status_of(second)["containerID"] == status_of(first)["containerID"]
+    assert (status_of(second)["restartCount"], meta.is_condition_true(second, "Ready")) == (0, True)
+    assert meta.status(second)["podIP"] == meta.status(first)["podIP"]
+    assert pids("sleep 1618") == [before]
 
 
 def request_restart(directory: Path) -> None:
@@ -106,9 +90,9 @@ def request_restart(directory: Path) -> None:
     (scratch / "restart").touch()
 
 
-async def printed(node: KubeletWithProcesses, found: Any) -> str:
+async def printed(it: KubeletWithProcesses, found: Any) -> str:
     """Wait until a program has printed two lines; return them."""
     async with asyncio.timeout(PATIENCE):
-        while len((text := await node.logs(found)).splitlines()) < 2:  # noqa: ASYNC110 - nothing tells when
+        while len((text := await it.logs(found)).splitlines()) < 2:  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.05)
     return text

@@ -42,121 +42,89 @@ def launcher() -> int:
     raise AssertionError("no launcher runs")
 
 
-def test_a_process_has_name_variables_arguments_and_directory(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            env = [
-                {"name": "A", "value": "1"},
-                {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-            ]
-            main = container('echo "$(hostname) $A $IP $PWD $0"', args=["$(A)-$$(A)"], env=env, workingDir="/usr")
-            found = await it.run_to_end(never(main))
-            assert await it.logs(found) == f"web-0 1 {meta.status(found)['podIP']} /usr 1-$(A)\n"
-            assert meta.status(found)["phase"] == "Succeeded"
-
-    asyncio.run(scenario())
+async def test_a_process_has_name_variables_arguments_and_directory(it: KubeletWithProcesses) -> None:
+    env = [
+        {"name": "A", "value": "1"},
+        {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+    ]
+    main = container('echo "$(hostname) $A $IP $PWD $0"', args=["$(A)-$$(A)"], env=env, workingDir="/usr")
+    found = await it.run_to_end(never(main))
+    assert await it.logs(found) == f"web-0 1 {meta.status(found)['podIP']} /usr 1-$(A)\n"
+    assert meta.status(found)["phase"] == "Succeeded"
 
 
-def test_names_of_pods_and_services_are_resolved_in_pods(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            spec = {"clusterIP": "None", "selector": {"app": "web"}, "publishNotReadyAddresses": True}
-            await it.client.create(SERVICES, object_of("Service", "web", spec=spec))
-            first = await it.start(pod(hostname="web-0", subdomain="web"))
-            look = "import socket,sys; print(*[socket.gethostbyname(name) for name in sys.argv[1:]])"
-            names = ["web-0.web.default", "web-0.web", "web-0.web.default.svc.cluster.local", "web-1"]
-            main = container([sys.executable, "-c", look, *names])
-            second = await it.run_to_end(never(main, name="web-1", hostname="web-1", subdomain="web"))
-            ip = meta.status(first)["podIP"]
-            assert (await it.logs(second)).split() == [ip, ip, ip, meta.status(second)["podIP"]]
-
-    asyncio.run(scenario())
+async def test_names_of_pods_and_services_are_resolved_in_pods(it: KubeletWithProcesses) -> None:
+    spec = {"clusterIP": "None", "selector": {"app": "web"}, "publishNotReadyAddresses": True}
+    await it.client.create(SERVICES, object_of("Service", "web", spec=spec))
+    first = await it.start(pod(hostname="web-0", subdomain="web"))
+    look = "import socket,sys; print(*[socket.gethostbyname(name) for name in sys.argv[1:]])"
+    names = ["web-0.web.default", "web-0.web", "web-0.web.default.svc.cluster.local", "web-1"]
+    main = container([sys.executable, "-c", look, *names])
+    second = await it.run_to_end(never(main, name="web-1", hostname="web-1", subdomain="web"))
+    ip = meta.status(first)["podIP"]
+    assert (await it.logs(second)).split() == [ip, ip, ip, meta.status(second)["podIP"]]
 
 
-def test_init_containers_share_volumes_with_the_others(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        mount = [{"name": "scratch", "mountPath": "/scratch"}]
-        init = container("echo made > /scratch/file", "init", volumeMounts=mount)
-        main = container("cat /scratch/file", volumeMounts=mount)
-        async with cluster(tmp_path) as it:
-            volumes = [{"name": "scratch", "emptyDir": {}}]
-            assert await it.output(never(main, initContainers=[init], volumes=volumes)) == "made\n"
-
-    asyncio.run(scenario())
+async def test_init_containers_share_volumes_with_the_others(it: KubeletWithProcesses) -> None:
+    mount = [{"name": "scratch", "mountPath": "/scratch"}]
+    init = container("echo made > /scratch/file", "init", volumeMounts=mount)
+    main = container("cat /scratch/file", volumeMounts=mount)
+    volumes = [{"name": "scratch", "emptyDir": {}}]
+    assert await it.output(never(main, initContainers=[init], volumes=volumes)) == "made\n"
 
 
-def test_files_from_objects_are_read_only_and_follow_their_source(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            await it.client.create(CONFIG_MAPS, object_of("ConfigMap", "settings", data={"mode": "slow"}))
-            await it.client.create(SECRETS, object_of("Secret", "token", data={"t": "czNjcmV0"}))
-            sources = [
-                {"configMap": {"name": "settings"}},
-                {"secret": {"name": "token"}},
-                {"downwardAPI": {"items": [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]}},
-            ]
-            wait = "until grep -q fast /etc/app/mode; do sleep 0.02; done"
-            script = f"cat /etc/app/name /etc/app/t; touch /etc/app/x && echo writable; echo; {wait}; echo changed"
-            main = container(script, volumeMounts=[{"name": "all", "mountPath": "/etc/app"}])
-            volumes = [{"name": "all", "projected": {"sources": sources}}]
-            await it.client.create(PODS, never(main, volumes=volumes))
-            await it.until(lambda found: "running" in status_of(found)["state"])
-            key = ObjectKey("default", "settings")
-            await it.client.patch(CONFIG_MAPS, key, {"data": {"mode": "fast"}}, kind="merge")
-            found = await it.until(is_over)
-            lines = (await it.logs(found)).splitlines()
-            assert "web-0s3cret" in lines
-            assert "changed" in lines  # after what `touch` says, in another stream, or before
-            assert "writable" not in lines
-
-    asyncio.run(scenario())
+async def test_files_from_objects_are_read_only_and_follow_their_source(it: KubeletWithProcesses) -> None:
+    await it.client.create(CONFIG_MAPS, object_of("ConfigMap", "settings", data={"mode": "slow"}))
+    await it.client.create(SECRETS, object_of("Secret", "token", data={"t": "czNjcmV0"}))
+    sources = [
+        {"configMap": {"name": "settings"}},
+        {"secret": {"name": "token"}},
+        {"downwardAPI": {"items": [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+    ]
+    wait = "until grep -q fast /etc/app/mode; do sleep 0.02; done"
+    script = f"cat /etc/app/name /etc/app/t; touch /etc/app/x && echo writable; echo; {wait}; echo changed"
+    main = container(script, volumeMounts=[{"name": "all", "mountPath": "/etc/app"}])
+    volumes = [{"name": "all", "projected": {"sources": sources}}]
+    await it.client.create(PODS, never(main, volumes=volumes))
+    await it.until(lambda found: "running" in status_of(found)["state"])
+    key = ObjectKey("default", "settings")
+    await it.client.patch(CONFIG_MAPS, key, {"data": {"mode": "fast"}}, kind="merge")
+    found = await it.until(is_over)
+    lines = (await it.logs(found)).splitlines()
+    assert "web-0s3cret" in lines
+    assert "changed" in lines  # after what `touch` says, in another stream, or before
+    assert "writable" not in lines
 
 
-def test_a_sub_path_is_a_single_file(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            await it.client.create(CONFIG_MAPS, object_of("ConfigMap", "settings", data={"a": "1", "b": "2"}))
-            mount = {"name": "v", "mountPath": "/opt/app/one.txt", "subPath": "a"}
-            main = container("cat /opt/app/one.txt; ls /opt/app", volumeMounts=[mount])
-            volumes = [{"name": "v", "configMap": {"name": "settings"}}]
-            assert await it.output(never(main, volumes=volumes)) == "1one.txt\n"
-
-    asyncio.run(scenario())
+async def test_a_sub_path_is_a_single_file(it: KubeletWithProcesses) -> None:
+    await it.client.create(CONFIG_MAPS, object_of("ConfigMap", "settings", data={"a": "1", "b": "2"}))
+    mount = {"name": "v", "mountPath": "/opt/app/one.txt", "subPath": "a"}
+    main = container("cat /opt/app/one.txt; ls /opt/app", volumeMounts=[mount])
+    volumes = [{"name": "v", "configMap": {"name": "settings"}}]
+    assert await it.output(never(main, volumes=volumes)) == "1one.txt\n"
 
 
-def test_a_message_left_behind_is_shown(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            found = await it.run_to_end(never(container("echo -n why > /dev/termination-log; exit 3")))
-            ended = status_of(found)["state"]["terminated"]
-            assert (ended["exitCode"], ended["reason"], ended["message"]) == (3, "Error", "why")
-
-    asyncio.run(scenario())
+async def test_a_message_left_behind_is_shown(it: KubeletWithProcesses) -> None:
+    found = await it.run_to_end(never(container("echo -n why > /dev/termination-log; exit 3")))
+    ended = status_of(found)["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"], ended["message"]) == (3, "Error", "why")
 
 
-def test_a_process_that_ignores_sigterm_is_killed_after_its_grace(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            await it.start(pod(container("trap '' TERM; while :; do sleep 1; done")))
-            began = asyncio.get_running_loop().time()
-            last = await it.delete()
-            assert 0.9 < asyncio.get_running_loop().time() - began < 20  # not the 30 s of a pod that says nothing
-            assert status_of(last)["state"]["terminated"]["exitCode"] == 137
-
-    asyncio.run(scenario())
+async def test_a_process_that_ignores_sigterm_is_killed_after_its_grace(it: KubeletWithProcesses) -> None:
+    await it.start(pod(container("trap '' TERM; while :; do sleep 1; done")))
+    began = asyncio.get_running_loop().time()
+    last = await it.delete()
+    assert 0.9 < asyncio.get_running_loop().time() - began < 20  # not the 30 s of a pod that says nothing
+    assert status_of(last)["state"]["terminated"]["exitCode"] == 137
 
 
-def test_a_process_killed_from_outside_is_restarted_and_then_held_back(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            await it.start(pod())
-            os.kill(await process("sleep 1000"), signal.SIGKILL)
-            found = await it.until(lambda found: status_of(found)["restartCount"] == 1)
-            assert status_of(found)["lastState"]["terminated"]["exitCode"] == 137
-            os.kill(await process("sleep 1000"), signal.SIGKILL)
-            await it.until(lambda found: is_waiting(found, "CrashLoopBackOff"))
-
-    asyncio.run(scenario())
+async def test_a_process_killed_from_outside_is_restarted_and_then_held_back(it: KubeletWithProcesses) -> None:
+    await it.start(pod())
+    os.kill(await process("sleep 1000"), signal.SIGKILL)
+    found = await it.until(lambda found: status_of(found)["restartCount"] == 1)
+    assert status_of(found)["lastState"]["terminated"]["exitCode"] == 137
+    os.kill(await process("sleep 1000"), signal.SIGKILL)
+    await it.until(lambda found: is_waiting(found, "CrashLoopBackOff"))
 
 
 def is_waiting(found: Any, reason: str) -> bool:
@@ -165,18 +133,14 @@ def is_waiting(found: Any, reason: str) -> bool:
     return bool(waiting.get("reason") == reason)
 
 
-def test_probes_reach_pods_that_listen_on_the_same_port(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        probe = {"httpGet": {"port": 8080}, "periodSeconds": 1}
-        main = container(SERVER, readinessProbe=probe, startupProbe={"tcpSocket": {"port": 8080}, "periodSeconds": 1})
-        async with cluster(tmp_path) as it:
-            for name in ("web-0", "web-1"):
-                await it.client.create(PODS, pod(main, name=name))
-            for name in ("web-0", "web-1"):
-                found = await it.ready(name)
-                assert b"200 OK" in await ask(it, found)
-
-    asyncio.run(scenario())
+async def test_probes_reach_pods_that_listen_on_the_same_port(it: KubeletWithProcesses) -> None:
+    probe = {"httpGet": {"port": 8080}, "periodSeconds": 1}
+    main = container(SERVER, readinessProbe=probe, startupProbe={"tcpSocket": {"port": 8080}, "periodSeconds": 1})
+    for name in ("web-0", "web-1"):
+        await it.client.create(PODS, pod(main, name=name))
+    for name in ("web-0", "web-1"):
+        found = await it.ready(name)
+        assert b"200 OK" in await ask(it, found)
 
 
 async def ask(it: KubeletWithProcesses, found: Any, port: int = 8080) -> bytes:
@@ -187,167 +151,126 @@ async def ask(it: KubeletWithProcesses, found: Any, port: int = 8080) -> bytes:
     return answer
 
 
-def test_exec_probes_and_hooks_run_inside_the_container(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        volumes = [{"name": "v", "hostPath": {"path": str(tmp_path / "shared"), "type": "DirectoryOrCreate"}}]
-        hooks = {
-            "postStart": {"exec": {"command": ["/bin/sh", "-c", "hostname > /shared/started"]}},
-            "preStop": {"exec": {"command": ["/bin/sh", "-c", "hostname > /shared/stopped"]}},
-        }
-        probe = {"exec": {"command": ["test", "-e", "/shared/started"]}, "periodSeconds": 1}
-        mounts = [{"name": "v", "mountPath": "/shared"}]
-        async with cluster(tmp_path) as it:
-            await it.start(pod(container(lifecycle=hooks, readinessProbe=probe, volumeMounts=mounts), volumes=volumes))
-            await it.delete()
-            assert (tmp_path / "shared" / "started").read_text() == "web-0\n"
-            assert (tmp_path / "shared" / "stopped").read_text() == "web-0\n"
-
-    asyncio.run(scenario())
+async def test_exec_probes_and_hooks_run_inside_the_container(it: KubeletWithProcesses, tmp_path: Path) -> None:
+    volumes = [{"name": "v", "hostPath": {"path": str(tmp_path / "shared"), "type": "DirectoryOrCreate"}}]
+    hooks = {
+        "postStart": {"exec": {"command": ["/bin/sh", "-c", "hostname > /shared/started"]}},
+        "preStop": {"exec": {"command": ["/bin/sh", "-c", "hostname > /shared/stopped"]}},
+    }
+    probe = {"exec": {"command": ["test", "-e", "/shared/started"]}, "periodSeconds": 1}
+    mounts = [{"name": "v", "mountPath": "/shared"}]
+    await it.start(pod(container(lifecycle=hooks, readinessProbe=probe, volumeMounts=mounts), volumes=volumes))
+    await it.delete()
+    assert (tmp_path / "shared" / "started").read_text() == "web-0\n"
+    assert (tmp_path / "shared" / "stopped").read_text() == "web-0\n"
 
 
 @pytest.mark.parametrize("tty", [False, True])
-def test_a_shell_in_a_container_talks(tmp_path: Path, tty: bool) -> None:
-    async def scenario() -> None:
+async def test_a_shell_in_a_container_talks(it: KubeletWithProcesses, tty: bool) -> None:
+    found = await it.start(pod())
+    script = "read line; echo got $line; stty size 2>/dev/null; exit 5"
+    session = await it.kubelet.exec(found, "main", ("/bin/sh", "-c", script), stdin=True, tty=tty)
+    session.resize(100, 30)
+    await session.write(b"hello\n")
+    output = await session.stdout.read()
+    assert b"got hello" in output
+    assert (b"30 100" in output) is tty
+    assert await session.wait() == 5
+    await session.kill()
+
+
+async def test_a_command_is_killed_with_what_it_started(it: KubeletWithProcesses) -> None:
+    found = await it.start(pod())
+    session = await it.kubelet.exec(
+        found, "main", ("/bin/sh", "-c", "sleep 777 & echo on; wait"), stdin=False, tty=False
+    )
+    assert await session.stdout.readline() == b"on\n"
+    await session.kill()
+    assert await session.wait() == 137
+    assert await session.stdout.read() == b""
+    await until_ended("sleep 777")
+
+
+async def test_a_log_is_followed_while_it_is_written(it: KubeletWithProcesses) -> None:
+    script = "for i in 1 2 3; do echo out $i; echo err $i >&2; sleep 0.1; done"
+    found = await it.start(never(container(script)))
+    lines = (await it.logs(found, follow=True)).splitlines()
+    assert sorted(lines) == sorted(f"{stream} {i}" for stream in ("out", "err") for i in (1, 2, 3))
+    assert (await it.logs(found, tail_lines=2)).splitlines() == lines[-2:]
+
+
+async def test_a_flood_of_output_is_kept_within_bounds(it: KubeletWithProcesses, tmp_path: Path) -> None:
+    flood = "import sys\nfor i in range(700_000): sys.stdout.write(f'{i:099d}\\n')"
+    found = await it.run_to_end(never(container([sys.executable, "-c", flood])))
+    files = list((tmp_path / "pods" / meta.uid(found) / "logs" / "main").iterdir())
+    assert len(files) == 5
+    assert max(file.stat().st_size for file in files) < 11 * 1024 * 1024
+    assert await it.logs(found, tail_lines=1) == f"{699_999:099d}\n"
+
+
+async def test_pods_survive_the_death_of_the_launcher(it: KubeletWithProcesses) -> None:
+    before = await it.start(pod(hostname="web-0"))
+    os.kill(launcher(), signal.SIGKILL)
+    after = await it.until(lambda found: meta.is_condition_true(found, "Ready") and bool(status_of(found)["lastState"]))
+    assert meta.uid(after) == meta.uid(before)
+    assert status_of(after)["lastState"]["terminated"]["exitCode"] == 137
+    session = await it.kubelet.exec(after, "main", ("hostname",), stdin=False, tty=False)
+    assert await session.stdout.read() == b"web-0\n"
+    assert await session.wait() == 0
+
+
+async def test_programs_may_open_as_many_files_as_whoever_started_the_cluster(tmp_path: Path) -> None:
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    fewer = min(allowed, most) - 1
+    resource.setrlimit(resource.RLIMIT_NOFILE, (fewer, most))
+    try:
         async with cluster(tmp_path) as it:
-            found = await it.start(pod())
-            script = "read line; echo got $line; stty size 2>/dev/null; exit 5"
-            session = await it.kubelet.exec(found, "main", ("/bin/sh", "-c", script), stdin=True, tty=tty)
-            session.resize(100, 30)
-            await session.write(b"hello\n")
-            output = await session.stdout.read()
-            assert b"got hello" in output
-            assert (b"30 100" in output) is tty
-            assert await session.wait() == 5
-            await session.kill()
-
-    asyncio.run(scenario())
+            assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > fewer
+            assert await it.output(never(container("ulimit -n"))) == f"{fewer}\n"
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == fewer
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
 
 
-def test_a_command_is_killed_with_what_it_started(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            found = await it.start(pod())
-            session = await it.kubelet.exec(
-                found, "main", ("/bin/sh", "-c", "sleep 777 & echo on; wait"), stdin=False, tty=False
-            )
-            assert await session.stdout.readline() == b"on\n"
-            await session.kill()
-            assert await session.wait() == 137
-            assert await session.stdout.read() == b""
-            await until_ended("sleep 777")
-
-    asyncio.run(scenario())
+async def test_a_stub_answers_where_the_container_would(tmp_path: Path) -> None:
+    main = {
+        "name": "main",
+        "image": "vllm/vllm-openai:v1",
+        "ports": [{"containerPort": 8080}],
+        "readinessProbe": {"httpGet": {"port": 8080}},
+    }
+    init = {"name": "init", "image": "downloader:v1"}
+    async with cluster(tmp_path, stub=True) as it:
+        found = await it.start(pod(main, initContainers=[init]))
+        assert b"200 OK" in await ask(it, found)
+        assert status_of(found)["imageID"] == "stub://vllm/vllm-openai:v1"
 
 
-def test_a_log_is_followed_while_it_is_written(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            script = "for i in 1 2 3; do echo out $i; echo err $i >&2; sleep 0.1; done"
-            found = await it.start(never(container(script)))
-            lines = (await it.logs(found, follow=True)).splitlines()
-            assert sorted(lines) == sorted(f"{stream} {i}" for stream in ("out", "err") for i in (1, 2, 3))
-            assert (await it.logs(found, tail_lines=2)).splitlines() == lines[-2:]
-
-    asyncio.run(scenario())
-
-
-def test_a_flood_of_output_is_kept_within_bounds(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            flood = "import sys\nfor i in range(700_000): sys.stdout.write(f'{i:099d}\\n')"
-            found = await it.run_to_end(never(container([sys.executable, "-c", flood])))
-            files = list((tmp_path / "pods" / meta.uid(found) / "logs" / "main").iterdir())
-            assert len(files) == 5
-            assert max(file.stat().st_size for file in files) < 11 * 1024 * 1024
-            assert await it.logs(found, tail_lines=1) == f"{699_999:099d}\n"
-
-    asyncio.run(scenario())
+async def test_on_the_shared_network_the_pod_that_lost_a_port_says_to_whom(tmp_path: Path) -> None:
+    main = container(
+        [*SERVER[:-1], "18080"], ports=[{"containerPort": 18080}], readinessProbe={"tcpSocket": {"port": 18080}}
+    )
+    main["readinessProbe"]["periodSeconds"] = 1
+    async with cluster(tmp_path, network="shared") as it:
+        await it.start(pod(main))
+        await it.client.create(PODS, pod(main, name="web-1"))
+        found = await it.until(lambda found: is_waiting(found, "PortConflict"), "web-1")
+        assert "port 18080 is taken by pod default/web-0" in status_of(found)["state"]["waiting"]["message"]
 
 
-def test_pods_survive_the_death_of_the_launcher(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path) as it:
-            before = await it.start(pod(hostname="web-0"))
-            os.kill(launcher(), signal.SIGKILL)
-            after = await it.until(
-                lambda found: meta.is_condition_true(found, "Ready") and bool(status_of(found)["lastState"])
-            )
-            assert meta.uid(after) == meta.uid(before)
-            assert status_of(after)["lastState"]["terminated"]["exitCode"] == 137
-            session = await it.kubelet.exec(after, "main", ("hostname",), stdin=False, tty=False)
-            assert await session.stdout.read() == b"web-0\n"
-            assert await session.wait() == 0
-
-    asyncio.run(scenario())
+async def test_a_program_that_cannot_be_executed_is_a_start_error(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    async with cluster(tmp_path) as it:
+        found = await it.run_to_end(never(container([str(script)])))
+        ended = status_of(found)["state"]["terminated"]
+        assert (ended["exitCode"], ended["reason"]) == (128, "StartError")
+        assert "no such file or directory" in ended["message"]
 
 
-def test_programs_may_open_as_many_files_as_whoever_started_the_cluster(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        fewer = min(allowed, most) - 1
-        resource.setrlimit(resource.RLIMIT_NOFILE, (fewer, most))
-        try:
-            async with cluster(tmp_path) as it:
-                assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > fewer
-                assert await it.output(never(container("ulimit -n"))) == f"{fewer}\n"
-            assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == fewer
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
-
-    asyncio.run(scenario())
-
-
-def test_a_stub_answers_where_the_container_would(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        main = {
-            "name": "main",
-            "image": "vllm/vllm-openai:v1",
-            "ports": [{"containerPort": 8080}],
-            "readinessProbe": {"httpGet": {"port": 8080}},
-        }
-        init = {"name": "init", "image": "downloader:v1"}
-        async with cluster(tmp_path, stub=True) as it:
-            found = await it.start(pod(main, initContainers=[init]))
-            assert b"200 OK" in await ask(it, found)
-            assert status_of(found)["imageID"] == "stub://vllm/vllm-openai:v1"
-
-    asyncio.run(scenario())
-
-
-def test_on_the_shared_network_the_pod_that_lost_a_port_says_to_whom(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        main = container(
-            [*SERVER[:-1], "18080"], ports=[{"containerPort": 18080}], readinessProbe={"tcpSocket": {"port": 18080}}
-        )
-        main["readinessProbe"]["periodSeconds"] = 1
-        async with cluster(tmp_path, network="shared") as it:
-            await it.start(pod(main))
-            await it.client.create(PODS, pod(main, name="web-1"))
-            found = await it.until(lambda found: is_waiting(found, "PortConflict"), "web-1")
-            assert "port 18080 is taken by pod default/web-0" in status_of(found)["state"]["waiting"]["message"]
-
-    asyncio.run(scenario())
-
-
-def test_a_program_that_cannot_be_executed_is_a_start_error(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        script = tmp_path / "script"
-        script.write_text("#!/no/such/interpreter\n")
-        script.chmod(0o755)
-        async with cluster(tmp_path) as it:
-            found = await it.run_to_end(never(container([str(script)])))
-            ended = status_of(found)["state"]["terminated"]
-            assert (ended["exitCode"], ended["reason"]) == (128, "StartError")
-            assert "no such file or directory" in ended["message"]
-
-    asyncio.run(scenario())
-
-
-def test_without_namespaces_pods_are_plain_processes(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path, plain=True, network="shared") as it:
-            found = await it.run_to_end(never(container('echo "$HOSTNAME"; exit 4')))
-            assert await it.logs(found) == "web-0\n"
-            assert status_of(found)["state"]["terminated"]["exitCode"] == 4
-
-    asyncio.run(scenario())
+async def test_without_namespaces_pods_are_plain_processes(tmp_path: Path) -> None:
+    async with cluster(tmp_path, plain=True, network="shared") as it:
+        found = await it.run_to_end(never(container('echo "$HOSTNAME"; exit 4')))
+        assert await it.logs(found) == "web-0\n"
+        assert status_of(found)["state"]["terminated"]["exitCode"] == 4

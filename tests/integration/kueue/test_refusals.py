@@ -77,8 +77,7 @@ async def test_leader_and_workers_ask_for_one_domain(space: Space, kueue: Kueue)
     """R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55: two pod sets, one of one pod; their annotations are those of the pods."""
     kueue.quota = 1
     both = {"leaderTemplate": annotated(TOGETHER), "workerTemplate": annotated(TOGETHER)}
-    await space.create(queued(replicas=1, size=4, template=both))
-    state = await space.settled()
+    state = await space.bring_up(queued(replicas=1, size=4, template=both))
     for pod in state.of("web").values():
         assert TOGETHER.items() <= meta.annotations(pod).items()
         assert meta.annotations(pod)[ROLE] == ("leader" if meta.labels(pod)[labels.WORKER_INDEX] == "0" else "worker")

@@ -5,7 +5,7 @@ from typing import Any
 from tests.integration.clusters.cluster import NODES_PER_RACK
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, is_ready
+from tests.integration.clusters.state import State, is_ready, shows
 from tests.integration.lws.explanations import diagnosis, named
 from tests.integration.lws.test_hash import HASH, edit, leaders, settled
 from tests.kueue.reconciler import MANAGED, ROLE, TOTAL, Kueue
@@ -82,8 +82,7 @@ async def test_a_group_that_waits_for_quota_is_explained(space: Space, kueue: Ku
 async def test_an_evicted_group_waits_and_comes_back(space: Space, kueue: Kueue) -> None:
     """R-KQ-63, R-KQ-64, R-KQ-71: only its pods are made anew, and they wait with their gates."""
     kueue.quota = 2
-    await space.create(queued(replicas=2))
-    await space.settled()
+    await space.bring_up(queued(replicas=2))
     running = space.state.group("web", 0)
 
     kueue.evicted.add(1)
@@ -112,11 +111,7 @@ async def test_a_complete_group_gives_its_quota_back(space: Space, kueue: Kueue)
 
     await space.until(leader_is_left)
     await space.end_kept("web-0")
-
-    def other_runs(state: State) -> None:
-        assert [is_ready(pod) for pod in state.group("web", 1).values()] == [True] * 3
-
-    await space.until(other_runs)
+    await space.until(shows(lambda state: [is_ready(pod) for pod in state.group("web", 1).values()], [True] * 3))
     assert kueue.finished == {0}
     await space.complete_container("web-1")
     await space.until(complete)
@@ -181,8 +176,7 @@ async def test_groups_with_a_topology_get_a_domain_each_and_hosts_by_rank(space:
     """R-KQ-50 to R-KQ-54, R-KQ-56."""
     kueue.quota = 2
     template = pod_template() | {"metadata": {"annotations": {TOPOLOGY: "rack"}}}
-    await space.create(queued(replicas=2, size=4, template={"workerTemplate": template}))
-    await space.settled()
+    await space.bring_up(queued(replicas=2, size=4, template={"workerTemplate": template}))
     for index in range(2):
         pods = sorted(space.state.group("web", index).values(), key=lambda pod: meta.labels(pod)[labels.WORKER_INDEX])
         first = index * NODES_PER_RACK

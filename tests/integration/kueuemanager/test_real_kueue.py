@@ -8,7 +8,7 @@ import pytest
 from tests.integration.clusters.cluster import RACK
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, is_ready
+from tests.integration.clusters.state import State, is_ready, shows
 from tests.integration.kueuemanager.conftest import LOCAL_QUEUE, Queue
 from tests.integration.lws.explanations import named
 from tests.kueue.webhooks import FRAMEWORK, PARENT, QUEUE, TOPOLOGY
@@ -56,11 +56,7 @@ def groups_that_run(state: State, replicas: int) -> set[int]:
 
 async def running_groups(space: Space, count: int, *, of: int) -> set[int]:
     """Wait until so many groups run, and the others wait; return their indexes."""
-
-    def are_there(state: State) -> None:
-        assert len(groups_that_run(state, of)) == count
-
-    return groups_that_run(await space.until(are_there), of)
+    return groups_that_run(await space.until(shows(lambda state: len(groups_that_run(state, of)), count)), of)
 
 
 async def test_quota_is_by_group_up_and_down(space: Space, queue: Queue) -> None:

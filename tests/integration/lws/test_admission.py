@@ -255,8 +255,7 @@ async def test_unknown_fields_are_told_or_dropped(space: Space) -> None:
 
 async def test_scaling_and_status_do_not_ask_the_webhooks(space: Space) -> None:
     """R-VAL-26, Q-28: a percentage that came to nothing by scaling is no error then."""
-    await space.create(lws(replicas=4, size=1, rollout={"maxUnavailable": "25%", "maxSurge": 0}))
-    await space.settled()
+    await space.bring_up(lws(replicas=4, size=1, rollout={"maxUnavailable": "25%", "maxSurge": 0}))
     await space.scale(2)
     await space.settled()
 

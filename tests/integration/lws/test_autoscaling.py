@@ -98,8 +98,7 @@ async def test_leaders_alone_are_measured(space: Space, metrics: MetricsAPI) -> 
     """
     leader = {"load": 300}
     metrics.load = lambda pod: leader["load"] if meta.labels(pod)[labels.WORKER_INDEX] == "0" else 9000
-    await space.create(lws(replicas=2, size=3))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(lws(replicas=2, size=3))).uids("web")
     await space.create(autoscaler(of_pods(100), minimum=2, maximum=6), AUTOSCALERS)  # 25 of 100 would go on to 1
     state = await space.until(at_rest(6))
     assert before.items() <= state.uids("web").items()
@@ -191,8 +190,7 @@ async def test_to_nothing_and_back_as_keda_does(space: Space, metrics: MetricsAP
     """KEDA takes the last group and makes the first one by PUT of `/scale`; between them its autoscaler stands still."""
     key = (QUEUE, "scaledobject.keda.sh/name=zero")
     metrics.numbers[key] = 15
-    await space.create(lws(replicas=1, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=2))
     await space.create(autoscaler(of_queue(5, "zero"), name="keda-hpa-web"), AUTOSCALERS)
     await space.until(at_rest(3))
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, is_ready, revision_of
+from tests.integration.clusters.state import State, is_ready, revision_of, shows
 from tests.integration.lws import test_hash as keyed
 from tests.integration.lws.recreation import replaced
 from tests.integration.lws.test_commands import session_of
@@ -76,8 +76,7 @@ async def exhaust(space: Space, group: int) -> State:
 
 async def test_a_group_is_restarted_as_often_as_it_may_be_and_then_kept_as_evidence(space: Space) -> None:
     """N-RB-1, N-RB-3, N-RB-4, N-RB-5, N-RB-16, N-AT-19, N-AT-20, N-ST-12: whatever fails at once counts once."""
-    await space.create(limited(1))
-    before = await space.settled()
+    before = await space.bring_up(limited(1))
     assert labels.GROUP_RESTART_COUNTS not in meta.annotations(before.leaderworkersets["web"])
     for pod in ("web-0-1", "web-0", "web-0-1"):
         await space.restart_container(pod)
@@ -116,8 +115,7 @@ def assert_only_new(before: State, state: State, *names: str) -> None:
 
 async def test_a_new_template_passes_an_exhausted_group(space: Space) -> None:
     """N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12: its pods are kept until it is its turn."""
-    await space.create(limited(0, replicas=3))
-    await space.settled()
+    await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 1)
     await space.replace_worker_template(pod_template("app:2"))
     state = await space.settled()
@@ -128,8 +126,7 @@ async def test_a_new_template_passes_an_exhausted_group(space: Space) -> None:
 
 async def test_a_partition_keeps_the_evidence_below_it(space: Space) -> None:
     """N-RB-6, section 10: until it is lowered."""
-    await space.create(limited(0, replicas=3))
-    before = await space.settled()
+    before = await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 0)
     await space.edit(rolloutStrategy={"rollingUpdateConfiguration": {"partition": 2}})
     await space.replace_worker_template(pod_template("app:2"))
@@ -147,8 +144,7 @@ async def test_a_partition_keeps_the_evidence_below_it(space: Space) -> None:
 
 async def test_a_group_that_is_scaled_away_is_no_evidence(space: Space) -> None:
     """N-RB-6, N-RB-11."""
-    await space.create(limited(1, replicas=3))
-    before = await space.settled()
+    before = await space.bring_up(limited(1, replicas=3))
     await space.restart_container("web-2-1")
     await replaced(space, before, "web-2", "web-2-1")
     await exhaust(space, 2)
@@ -162,36 +158,26 @@ async def test_a_group_that_is_scaled_away_is_no_evidence(space: Space) -> None:
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_evidence_goes_with_its_leaderworkerset(space: Space, propagation: Propagation) -> None:
     """N-RB-5: and a successor of the same name starts anew."""
-    await space.create(limited(0))
-    await space.settled()
+    await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.delete("web", propagation=propagation)
-
-    def is_gone(state: State) -> None:
-        assert (state.leaderworkersets, state.of("web"), state.statefulsets) == ({}, {}, {})
-
     if propagation == "Foreground":
-        await space.until(is_gone)
-    await space.create(limited(0))
-    await space.settled()
+        await space.until(
+            shows(lambda state: (state.leaderworkersets, state.of("web"), state.statefulsets), ({}, {}, {}))
+        )
+    await space.bring_up(limited(0))
 
 
 async def test_evidence_goes_with_its_namespace(space: Space) -> None:
     """No namespace is kept alive: the LeaderWorkerSet is deleted with it."""
-    await space.create(limited(0))
-    await space.settled()
+    await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.client.delete(NAMESPACES, space.key(space.namespace)._replace(namespace=""))
-
-    def is_gone(state: State) -> None:
-        assert (state.leaderworkersets, state.pods) == ({}, {})
-
-    await space.until(is_gone)
+    await space.until(shows(lambda state: (state.leaderworkersets, state.pods), ({}, {})))
 
 
 async def test_evidence_goes_with_the_statefulset_that_keeps_its_leader(space: Space) -> None:
-    await space.create(limited(0))
-    before = await space.settled()
+    before = await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.delete("web", STATEFULSETS, propagation="Foreground")
 
@@ -205,8 +191,7 @@ async def test_evidence_goes_with_the_statefulset_that_keeps_its_leader(space: S
 
 async def test_whoever_takes_the_finalizer_off_a_leader_lets_its_group_go(space: Space) -> None:
     """No worker is kept for a leader that is not."""
-    await space.create(limited(0))
-    await space.settled()
+    await space.bring_up(limited(0))
     await exhaust(space, 0)
     kept = meta.metadata(await space.get(PODS, "web-0"))["finalizers"]
     others = [one for one in kept if one != labels.GROUP_RESTART_BUDGET_CLEANUP]
@@ -216,8 +201,7 @@ async def test_whoever_takes_the_finalizer_off_a_leader_lets_its_group_go(space:
 
 async def test_the_annotation_is_another_name_of_the_field(space: Space) -> None:
     """Both annotations of earlier versions go on: the limit, and the text that resumes all groups."""
-    await space.create(lws(size=2, annotations=AT_ONCE | {labels.MAX_GROUP_RESTARTS: "1"}))
-    before = await space.settled()
+    before = await space.bring_up(lws(size=2, annotations=AT_ONCE | {labels.MAX_GROUP_RESTARTS: "1"}))
     await space.restart_container("web-0-1")
     await replaced(space, before, "web-0", "web-0-1")
     await exhaust(space, 0)
@@ -229,8 +213,7 @@ async def test_the_annotation_is_another_name_of_the_field(space: Space) -> None
 
 async def test_nothing_is_restarted_while_the_counts_cannot_be_read(space: Space) -> None:
     """N-RB-10: fail closed."""
-    await space.create(limited(3))
-    before = await space.settled()
+    before = await space.bring_up(limited(3))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "null"}}})
     await space.restart_container("web-0-1")
     await space.restart_container("web-1-1")
@@ -242,8 +225,7 @@ async def test_nothing_is_restarted_while_the_counts_cannot_be_read(space: Space
 
 async def test_a_group_that_the_go_manager_exhausted_is_taken_over(space: Space) -> None:
     """N-RB-4, N-RB-5: marks, finalizers and counts are its; there is no record of ours."""
-    await space.create(limited(0))
-    before = await space.settled()
+    before = await space.bring_up(limited(0))
     key = f"{revision_of(before.pods['web-0'])}/0"
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: f'{{"{key}":0}}'}}})
     kept = {"finalizers": [labels.GROUP_RESTART_BUDGET_CLEANUP]}
@@ -263,8 +245,7 @@ async def test_a_limit_needs_a_policy_that_recreates(space: Space) -> None:
 
 async def test_the_commands_about_an_exhausted_group(space: Space) -> None:
     """It is explained, not restarted, named while a rollout is followed, and recovered by name."""
-    await space.create(limited(0))
-    await space.settled()
+    await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.until(assert_still)
     session = session_of(space)

@@ -28,8 +28,7 @@ def with_claims(**template: object) -> JSONObject:
 async def test_every_pod_has_a_claim_of_its_own(space: Space) -> None:
     """R-LSTS-5, R-WSTS-3: leaders by the leader StatefulSet, workers by theirs; what does not belong there is dropped."""
     await space.provide_volumes(STORAGE, 4)
-    await space.create(with_claims())
-    state = await space.settled()
+    state = await space.bring_up(with_claims())
     assert state.claims.keys() == {"data-web-0", "data-web-0-1", "data-web-1", "data-web-1-1"}
     assert {meta.status(claim)["phase"] for claim in state.claims.values()} == {"Bound"}
     for name in ("web", "web-0"):
@@ -46,8 +45,7 @@ async def test_every_pod_has_a_claim_of_its_own(space: Space) -> None:
 async def test_claims_outlive_pods_by_default(space: Space) -> None:
     """R-LSTS-2: without a policy, scaling down and up finds the same claims."""
     await space.provide_volumes(STORAGE, 4)
-    await space.create(with_claims())
-    before = await space.settled()
+    before = await space.bring_up(with_claims())
     await space.edit(replicas=1)
     state = await space.settled()
     assert state.claims.keys() == before.claims.keys()
@@ -60,8 +58,7 @@ async def test_claims_go_where_the_policy_says_so(space: Space) -> None:
     """R-LSTS-2, R-WSTS-3: persistentVolumeClaimRetentionPolicy on both kinds of StatefulSets."""
     await space.provide_volumes(STORAGE, 4)
     policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
-    await space.create(with_claims(persistentVolumeClaimRetentionPolicy=policy))
-    state = await space.settled()
+    state = await space.bring_up(with_claims(persistentVolumeClaimRetentionPolicy=policy))
     for name in ("web", "web-0"):
         assert state.statefulsets[name]["spec"]["persistentVolumeClaimRetentionPolicy"] == policy
     await space.edit(replicas=1)

@@ -130,8 +130,7 @@ async def test_pods_that_are_refused_are_the_reason(space: Space) -> None:
 
 
 async def test_a_group_that_was_recreated_shows_it(space: Space) -> None:
-    await space.create(lws(replicas=1, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=2))
     await space.restart_container("web-0-1")
     informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
 

@@ -35,8 +35,7 @@ def ended(state: State, condition: str, *pods: str) -> None:
 
 
 async def test_a_group_is_complete_when_its_leader_has_ended_with_0_and_is_not_recreated(space: Space) -> None:
-    await space.create(lws(replicas=2, size=2, annotations=COMPLETES))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=2, annotations=COMPLETES))
     await space.complete_container("web-1-1")  # a worker that ends first is no failure
     await space.complete_container("web-0")
     await space.until(lambda state: _is_over(state, "web-0"))
@@ -74,8 +73,7 @@ def _is_over(state: State, leader: str) -> None:
 
 
 async def test_a_failure_recreates_a_group_that_runs_to_completion(space: Space) -> None:
-    await space.create(lws(replicas=1, size=2, annotations=COMPLETES))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=1, size=2, annotations=COMPLETES))
     await space.restart_container("web-0")
     await replaced(space, before, "web-0", "web-0-1")
     await space.until(lambda state: holds("Available", state))
@@ -91,8 +89,7 @@ async def test_a_group_is_ended_at_its_deadline_and_the_set_after_its_time_to_li
 
 async def test_a_group_that_hangs_is_recreated_where_its_set_asks_for_it(space: Space) -> None:
     watched = {labels.PROGRESS_TIMEOUT: "5m", labels.ON_HANG: "recreate"}
-    await space.create(lws(replicas=1, size=2, annotations=watched))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=1, size=2, annotations=watched))
     worker = before.pods["web-0-1"]
     since = timestamps.parse(meta.created(worker))
     silent = SilentRank(pod="web-0-1", uid=meta.uid(worker), rank=1, since=since, waits="a lock (futex)")

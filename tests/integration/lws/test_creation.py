@@ -23,8 +23,7 @@ def key_of(state: State) -> str:
 
 async def test_groups_come_up_and_the_status_says_so(space: Space) -> None:
     """R-ARC-2, R-STAT-1, R-STAT-4, R-STAT-6 to R-STAT-8, R-STAT-11, R-STAT-15."""
-    await space.create(lws(replicas=2, size=3))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=2, size=3))
     status = meta.status(state.leaderworkersets["web"])
     available = next(one for one in status["conditions"] if one["type"] == "Available")
     assert (available["reason"], available["message"]) == ("AllGroupsReady", "All replicas are ready")
@@ -55,8 +54,7 @@ async def test_the_leader_statefulset(space: Space) -> None:
 
 async def test_the_worker_statefulsets(space: Space) -> None:
     """R-WSTS-1 to R-WSTS-3, R-WSTS-7."""
-    await space.create(lws(annotations={"team": "a"}, replicas=2, size=3))
-    state = await space.settled()
+    state = await space.bring_up(lws(annotations={"team": "a"}, replicas=2, size=3))
     for index in range(2):
         found, leader = state.statefulsets[f"web-{index}"], state.pods[f"web-{index}"]
         group = {label: meta.labels(leader)[label] for label in (labels.GROUP_INDEX, labels.GROUP_KEY)}
@@ -76,8 +74,7 @@ async def test_the_worker_statefulsets(space: Space) -> None:
 
 async def test_the_pods_know_their_group(space: Space) -> None:
     """R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2."""
-    await space.create(lws(replicas=2, size=3))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=2, size=3))
     for index in range(2):
         key = hashlib.sha1(f"{space.namespace}/web-{index}".encode()).hexdigest()
         for rank, name in enumerate((f"web-{index}", f"web-{index}-1", f"web-{index}-2")):
@@ -114,8 +111,7 @@ async def test_leaders_have_their_own_template(space: Space) -> None:
     """R-LSTS-2, R-WSTS-3, R-REV-5."""
     leader = pod_template("leader:1", name="lead")
     leader["metadata"] = {"labels": {"role": "leader"}, "annotations": {"note": "l"}}
-    await space.create(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
     assert image_of(state.pods["web-0"]) == "leader:1"
     assert image_of(state.pods["web-0-1"]) == "app:1"
     assert meta.labels(state.pods["web-0"])["role"] == "leader"
@@ -142,8 +138,7 @@ async def test_the_shared_service(space: Space) -> None:
 
 async def test_a_deleted_shared_service_comes_back(space: Space) -> None:
     """R-SVC-5."""
-    await space.create(lws())
-    before = await space.settled()
+    before = await space.bring_up(lws())
     await space.delete("web", SERVICES)
 
     def is_another(state: State) -> None:
@@ -183,16 +178,14 @@ async def test_the_same_template_has_the_same_key_everywhere(space: Space) -> No
 
 async def test_a_group_of_one_has_no_worker_statefulset(space: Space) -> None:
     """R-WSTS-8, R-STAT-6."""
-    await space.create(lws(replicas=3, size=1))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=3, size=1))
     assert state.statefulsets.keys() == {"web"}
     assert dict(environment(state.pods["web-2"]))["LWS_GROUP_SIZE"] == "1"
 
 
 async def test_zero_groups_are_available_at_once(space: Space) -> None:
     """R-STAT-16, R-API-10."""
-    await space.create(lws(replicas=0))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=0))
     assert "readyReplicas" not in meta.status(state.leaderworkersets["web"])
 
 
@@ -219,8 +212,7 @@ async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
 async def test_workers_wait_for_a_leader_whose_image_comes_late(space: Space) -> None:
     """R-WSTS-1 (h), with a kubelet that takes its time: nobody's worker is made before the leader is ready."""
     template = {"leaderTemplate": slow_template(2)}
-    await space.create(lws(replicas=2, size=2, template=template, startupPolicy="LeaderReady"))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2, template=template, startupPolicy="LeaderReady"))
     for leader, worker in (("web-0", "web-0-1"), ("web-1", "web-1-1")):
         seen = [change.new for change in space.changes if change.new is not None]
         ready = next(at for at, pod in enumerate(seen) if meta.name(pod) == leader and is_ready(pod))

@@ -19,16 +19,14 @@ def assert_nothing(state: State) -> None:
 @pytest.mark.parametrize("propagation", [None, "Background", "Foreground"])
 async def test_everything_goes_with_it(space: Space, propagation: Propagation | None) -> None:
     """R-ARC-5, R-WSTS-7: no finalizers; owners and the garbage collector do it."""
-    await space.create(lws(replicas=2, size=3))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=3))
     await space.delete("web", propagation=propagation)
     await space.until(assert_nothing)
 
 
 async def test_in_the_foreground_the_whole_goes_last(space: Space) -> None:
     """R-ARC-5: the owner stays, deleting, while any part of it is there."""
-    await space.create(lws(replicas=2, size=3))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=3))
 
     def owner_remains(state: State) -> None:
         assert state.leaderworkersets or not state.statefulsets
@@ -40,8 +38,7 @@ async def test_in_the_foreground_the_whole_goes_last(space: Space) -> None:
 
 async def test_orphans_stay_and_are_taken_over_by_a_successor(space: Space) -> None:
     """R-ARC-5, R-LSTS-4, R-REV-10: pods outlive a deletion with orphans; the same set again adopts them untouched."""
-    await space.create(lws(replicas=2, size=2))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(lws(replicas=2, size=2))).uids("web")
     await space.delete("web", propagation="Orphan")
 
     def is_orphaned(state: State) -> None:
@@ -51,25 +48,21 @@ async def test_orphans_stay_and_are_taken_over_by_a_successor(space: Space) -> N
     state = await space.until(is_orphaned)
     assert state.uids("web") == before
     assert state.of("web").keys() == pod_names("web", 2, 2)
-    await space.create(lws(replicas=2, size=2))
-    assert (await space.settled()).uids("web") == before
+    assert (await space.bring_up(lws(replicas=2, size=2))).uids("web") == before
 
 
 async def test_another_of_the_same_name_starts_anew(space: Space) -> None:
     """R-REV-15: revisions of a deleted set do not count."""
-    await space.create(lws(replicas=1, size=2))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     await space.delete("web")
     await space.until(assert_nothing)
-    await space.create(lws(replicas=1, size=2))
-    after = (await space.settled()).uids("web")
+    after = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     assert not set(before.values()) & set(after.values())
 
 
 async def test_a_deleted_worker_statefulset_comes_back_with_its_group(space: Space) -> None:
     """R-WSTS-5, R-POD-5."""
-    await space.create(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.delete("web-1", STATEFULSETS)
 
     def is_another(state: State) -> None:

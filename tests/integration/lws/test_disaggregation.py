@@ -7,7 +7,7 @@ import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.integration.clusters.objects import GATE
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State
+from tests.integration.clusters.state import State, shows
 from tests.integration.lws.rolesizes import ROLES, Sizes, as_counts, followed_sizes, triples_of
 
 from kuberuntime.errors import APIError
@@ -141,13 +141,13 @@ async def test_old_groups_that_somebody_adds_during_a_rollout_are_given_back(spa
     sizes = followed_sizes(space, old)
     await edit(space, gated(with_image(disaggregatedset_object(rolling(4, 4, *SURGE_TWO)), "app:2")))
 
-    def new_run(state: State) -> None:
-        assert len([pod for pod in state.pods.values() if is_new(pod) and meta.status(pod)["phase"] == "Running"]) == 4
-
     def is_new(pod: JSONObject) -> bool:
         return meta.labels(pod)[REVISION] != old
 
-    await space.until(new_run)
+    def phases(state: State) -> list[str]:
+        return [meta.status(pod)["phase"] for pod in filter(is_new, state.pods.values())]
+
+    await space.until(shows(lambda state: phases(state).count("Running"), 4))
     for name in ROLES:
         await space.edit(f"split-0-{old}-{name}", replicas=5)
     await space.until(lambda _: assert_last(sizes, "5,5/2,2"))

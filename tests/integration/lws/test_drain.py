@@ -76,8 +76,7 @@ async def test_a_move_that_nobody_carries_out_leaves_no_mark_and_no_taint(space:
 
 
 async def test_a_group_that_is_not_on_the_node_is_not_moved(space: Space) -> None:
-    await space.create(lws(replicas=1, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=1))
     move = await GroupMove.of(session_of(space), Selection("web", 0), "node-none")
     assert await move.run(LIMIT) == "web/0 has no pod on node-none: nothing was moved"
     with pytest.raises(CommandError, match="web/7 does not exist"):
@@ -88,7 +87,6 @@ async def test_a_group_that_would_return_is_not_moved(space: Space) -> None:
     everything = [{"operator": "Exists"}]
     made = lws(replicas=1, size=1)
     made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["tolerations"] = everything
-    await space.create(made)
-    await space.settled()
+    await space.bring_up(made)
     with pytest.raises(CommandError, match="pod web-0 tolerates the taint"):
         await GroupMove.of(session_of(space), Selection("web", 0), "")

@@ -42,8 +42,7 @@ async def test_workers_of_a_group_that_is_scaled_away_are_gone_before_their_lead
 
 async def test_the_next_group_of_an_index_starts_when_both_are_gone(space: Space) -> None:
     """N-PT-2, N-PT-4: also where the workers take longer than their leader."""
-    await space.create(lws(replicas=1, size=2, annotations=PARALLEL))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
     await hold(space, "web-0-1")
     await space.delete("web-0", PODS)
@@ -68,8 +67,7 @@ async def test_the_next_group_of_an_index_starts_when_both_are_gone(space: Space
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_a_set_that_is_deleted_takes_all_pods_at_once(space: Space, propagation: Propagation) -> None:
     """N-PT-3: also where it is gone before its leaders."""
-    await space.create(lws(replicas=1, size=2, annotations=PARALLEL))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
     await space.delete("web", propagation=propagation)
     await space.until(lambda state: _assert_pods(state, {"web-0"}))
@@ -83,8 +81,7 @@ def _assert_pods(state: State, names: set[str]) -> None:
 
 async def test_without_the_annotation_workers_stay_as_long_as_their_leader(space: Space) -> None:
     """N-PT-1; the annotation may be set later, and counts at once, without a rollout (unlike N-PT-5)."""
-    await space.create(lws(replicas=2, size=2))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=2))
     await hold(space, "web-1")
     await space.edit(replicas=1)
     await space.until(lambda state: _assert_going(state, {"web-1"}))

@@ -9,8 +9,7 @@ from kuberuntime.objects import meta
 
 async def test_the_events_of_a_creation(space: Space) -> None:
     """R-LSTS-7, R-WSTS-2, R-REV-10, R-STAT-10."""
-    await space.create(lws(replicas=2, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2))
 
     def are_told(state: State) -> None:
         key = revision_of(state.statefulsets["web"])
@@ -34,8 +33,7 @@ async def test_the_events_of_a_creation(space: Space) -> None:
 
 async def test_the_events_of_an_update(space: Space) -> None:
     """R-LSTS-7, R-REV-11, R-STAT-10."""
-    await space.create(lws(replicas=2, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(workerTemplate=pod_template("app:2"))
     await space.settled()
 
@@ -50,8 +48,7 @@ async def test_the_events_of_an_update(space: Space) -> None:
 
 
 async def test_statefulsets_report_their_pods_in_the_same_words_on_both_clusters(space: Space) -> None:
-    await space.create(lws(replicas=2, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2))
     await space.scale(1)
 
     def are_reported(state: State) -> None:

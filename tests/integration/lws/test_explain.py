@@ -39,8 +39,7 @@ from leaderworkerset.observation.lists import Lists
 
 
 async def test_a_healthy_set_its_groups_and_ranks_are_told_so(space: Space) -> None:
-    await space.create(lws(replicas=2, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2))
     for target in ("web", "web/1", "web/1/1"):
         told = await diagnosis(space, target)
         assert (told.verdict, told.code) == (Verdict.HEALTHY, ""), told
@@ -48,8 +47,7 @@ async def test_a_healthy_set_its_groups_and_ranks_are_told_so(space: Space) -> N
 
 
 async def test_a_surge_group_and_the_ranks_of_an_older_size_are_explained(space: Space) -> None:
-    await space.create(lws(replicas=1, size=3, rollout={"maxSurge": 1, "maxUnavailable": 0}))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=3, rollout={"maxSurge": 1, "maxUnavailable": 0}))
     smaller = [
         {"op": "replace", "path": "/spec/leaderWorkerTemplate/size", "value": 2},
         {"op": "replace", "path": "/spec/leaderWorkerTemplate/workerTemplate", "value": pod_template(gated=True)},
@@ -137,8 +135,7 @@ async def test_an_invalid_template_is_named(space: Space) -> None:
 
 
 async def test_a_finalizer_of_a_pod_is_named(space: Space) -> None:
-    await space.create(lws(replicas=1, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"finalizers": [HELD]}}, "web-0-1", resource=PODS)
     await space.delete("web-0-1", PODS)
     try:
@@ -154,8 +151,7 @@ async def test_a_finalizer_of_a_pod_is_named(space: Space) -> None:
 
 
 async def test_a_finalizer_of_the_set_is_named(space: Space) -> None:
-    await space.create(lws(replicas=1, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=1))
     await space.patch({"metadata": {"finalizers": [HELD]}})
     await space.delete("web")
     try:
@@ -190,8 +186,7 @@ async def test_a_service_that_hides_ranks_that_start_is_named(space: Space) -> N
 
 
 async def test_a_partition_is_named(space: Space) -> None:
-    await space.create(lws(replicas=3, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=3, size=1))
     await space.edit(
         rolloutStrategy={"type": "RollingUpdate", "rollingUpdateConfiguration": {"partition": 2}},
         leaderWorkerTemplate={"workerTemplate": pod_template("app:2")},
@@ -209,8 +204,7 @@ async def test_a_partition_is_named(space: Space) -> None:
 
 
 async def test_a_manager_that_does_not_act_is_named(space: Space) -> None:
-    await space.create(lws(replicas=1, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=1))
     await space.manager.stop()
     try:
         await space.patch({"spec": {"replicas": 2}})
@@ -255,8 +249,7 @@ async def test_other_commands_end_with_the_same_cause(space: Space) -> None:
 async def test_without_a_name_everything_is_explained_the_worst_first(space: Space) -> None:
     session = session_of(space)
     assert await survey(session, space.namespace) == []
-    await space.create(lws(replicas=1, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=1))
     await space.create(lws(name="late", replicas=1, size=2, template=template(priorityClassName="urgent")))
     roles = [role("prefill", 1), role("decode", 1)]
     roles[1]["spec"]["leaderWorkerTemplate"] |= template(schedulingGates=[{"name": HELD}])

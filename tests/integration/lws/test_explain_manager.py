@@ -30,8 +30,7 @@ from leaderworkerset.views.selection import Selection
 
 
 async def test_a_lease_that_nobody_holds_is_named(space: Space) -> None:
-    await space.create(lws(replicas=1, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=1))
     lease = {
         "apiVersion": LEASES.api_version,
         "kind": LEASES.kind,
@@ -52,8 +51,7 @@ async def test_a_lease_that_nobody_holds_is_named(space: Space) -> None:
 
 async def test_a_manager_whose_deployment_has_no_pod_is_named(space: Space) -> None:
     of_kubernetes(space, lacks="Deployments")
-    await space.create(lws(replicas=1, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=1))
     nowhere = template(nodeSelector={"no-such-label": "true"})["workerTemplate"]
     deployment = {
         "apiVersion": DEPLOYMENTS.api_version,
@@ -105,8 +103,7 @@ async def test_a_statefulset_that_its_controller_cannot_report_on_is_named(space
 
 
 async def test_a_revision_that_is_gone_is_named(space: Space) -> None:
-    await space.create(lws(replicas=1, size=2))
-    (revision,) = (await space.settled()).revisions
+    (revision,) = (await space.bring_up(lws(replicas=1, size=2))).revisions
 
     def has_no_workers(state: State) -> None:
         assert "web-0-1" not in state.pods

@@ -8,7 +8,7 @@ import pytest
 from tests.integration.clusters.cluster import ZONE
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State
+from tests.integration.clusters.state import shows
 from tests.integration.lws.explanations import HELD, NAMED_WITHIN, asking, named, template, unschedulable
 
 from kuberuntime.objects import meta
@@ -78,11 +78,7 @@ async def test_a_cordoned_node_is_named(space: Space) -> None:
 async def test_groups_that_hold_the_topology_domains_are_named(space: Space) -> None:
     await space.create(lws(replicas=5, size=1, annotations={labels.EXCLUSIVE_TOPOLOGY: ZONE}))
     await space.until(unschedulable("affinity"))
-
-    def four_are_placed(state: State) -> None:
-        assert sum(bool(meta.spec(pod).get("nodeName")) for pod in state.pods.values()) == 4
-
-    await space.until(four_are_placed)
+    await space.until(shows(lambda state: sum(bool(meta.spec(pod).get("nodeName")) for pod in state.pods.values()), 4))
     told = await named(space, "LWS-E041")
     assert "no domain of zone is free" in told.sentence
     assert all(f"z{zone}: web/" in told.sentence for zone in range(4)), told.sentence
@@ -127,8 +123,7 @@ async def test_a_claim_that_does_not_exist_is_named(space: Space) -> None:
 
 
 async def test_a_node_that_is_not_ready_is_named(space: Space) -> None:
-    await space.create(lws(replicas=1, size=1, template=template(nodeSelector={"kubernetes.io/hostname": "node-59"})))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=1, template=template(nodeSelector={"kubernetes.io/hostname": "node-59"})))
     async with space.cluster.hung_node(space.client, "node-59", "Unknown"):
         await space.delete("web-0", PODS)
         told = await named(space, "LWS-E051")

@@ -40,8 +40,9 @@ async def test_a_pod_that_ended_is_deleted_and_that_counts(
 
     A leader takes its workers along under any policy (R-ARC-4, R-WSTS-7), without a word of the pod controller.
     """
-    await space.create(lws(replicas=3, size=3, template={"workerTemplate": mortal(), "restartPolicy": policy}))
-    before = await space.settled()
+    before = await space.bring_up(
+        lws(replicas=3, size=3, template={"workerTemplate": mortal(), "restartPolicy": policy})
+    )
     space.changes.clear()
     await space.end_pod(pod, code)
     await replaced(space, before, *hit)

@@ -13,8 +13,7 @@ from leaderworkerset.cli.commands.inspect.must_gather import Gatherer
 
 async def test_all_of_a_set_is_gathered(space: Space) -> None:
     """R-OP-42: a cluster without operator and cert-manager is gathered, too."""
-    await space.create(lws(replicas=2, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2))
     found: dict[Resource, set[str]] = {}
     logs: dict[str, bytes] = {}
 

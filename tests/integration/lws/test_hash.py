@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, conditions, is_ready, revision_of
+from tests.integration.clusters.state import State, conditions, is_ready, revision_of, shows
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -74,11 +74,12 @@ async def test_create_scale_and_delete(space: Space) -> None:
     await edit(space, replicas=1)
     await settled(space, 1, 3)
     await space.delete("web", LEADERWORKERSETS, propagation="Foreground")
-
-    def is_gone(state: State) -> None:
-        assert (state.leaderworkersets, state.of("web"), state.statefulsets, state.services) == ({}, {}, {}, {})
-
-    await space.until(is_gone)
+    await space.until(
+        shows(
+            lambda state: (state.leaderworkersets, state.of("web"), state.statefulsets, state.services),
+            ({}, {}, {}, {}),
+        )
+    )
 
 
 async def test_a_new_template_replaces_all_groups(space: Space) -> None:
@@ -145,11 +146,9 @@ async def test_a_service_that_another_object_controls_is_reported_until_it_is_go
 
     await space.until(is_told)
     await space.delete("web", SERVICES)
-
-    def is_made(state: State) -> None:
-        assert meta.controller_of(state.services["web"])["kind"] == LEADERWORKERSETS.kind  # type: ignore[index]
-
-    await space.until(is_made)
+    await space.until(
+        shows(lambda state: (meta.controller_of(state.services["web"]) or {})["kind"], LEADERWORKERSETS.kind)
+    )
 
 
 @pytest.mark.parametrize(("length", "size"), [(43, 2), (54, 1)])

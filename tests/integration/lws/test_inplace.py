@@ -27,8 +27,7 @@ def none_is_deleted(state: State) -> None:
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 async def test_images_change_and_pods_stay(space: Space) -> None:
     """R-ARC-4: as many groups at a time as may be unavailable; StatefulSets end as if they had created the pods."""
-    await space.create(in_place("Only", replicas=3, size=3))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(in_place("Only", replicas=3, size=3))).uids("web")
     space.always(none_is_deleted)
     space.always(at_least(2))
     await space.edit_template(**new_worker())
@@ -76,8 +75,7 @@ def told_of_resizes(state: State) -> str:
 @pytest.mark.parametrize("image", ["app:1", "app:2"], ids=["alone", "with another image"])
 async def test_cpu_and_memory_change_and_pods_stay(space: Space, image: str) -> None:
     """R-ARC-4: nothing is deleted, and StatefulSets end as if they had created the pods; nothing is recorded any more."""
-    await space.create(in_place_of("100m", "Only", replicas=3, size=3))
-    before = await space.settled()
+    before = await space.bring_up(in_place_of("100m", "Only", replicas=3, size=3))
     space.always(none_is_deleted)
     space.always(at_least(2))
     await space.edit_template(workerTemplate=sized("200m", image))
@@ -100,8 +98,7 @@ async def test_a_group_that_no_node_can_resize_is_recreated(space: Space) -> Non
 
     kube-apiserver refuses more than the node has; where it did not, the kubelet would call it infeasible.
     """
-    await space.create(in_place_of("100m", "IfPossible"))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(in_place_of("100m", "IfPossible"))).uids("web")
     await space.edit_template(workerTemplate=sized("2k"))
 
     def is_recreated(state: State) -> None:
@@ -114,8 +111,7 @@ async def test_a_group_that_no_node_can_resize_is_recreated(space: Space) -> Non
 
 async def test_a_group_that_may_be_updated_in_no_other_way_keeps_its_pods(space: Space) -> None:
     """What is said of an infeasible resize: the event names the pod; other amounts come to the same pods."""
-    await space.create(in_place_of("100m", "Only"))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(in_place_of("100m", "Only"))).uids("web")
     space.always(none_is_deleted)
     await space.edit_template(workerTemplate=sized("2k"))
 
@@ -130,8 +126,7 @@ async def test_a_group_that_may_be_updated_in_no_other_way_keeps_its_pods(space:
 
 async def test_what_is_no_image_recreates_groups_or_holds_the_rollout(space: Space) -> None:
     """The first field that is not an image is named; taken back, nothing has happened."""
-    await space.create(in_place("Only", replicas=2, size=2))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(in_place("Only", replicas=2, size=2))).uids("web")
     await space.edit_template(size=3)
     why = "Cannot update groups in place, {}: spec.leaderWorkerTemplate.size differs, and cannot change in a pod that runs"
 

@@ -4,7 +4,7 @@ import pytest
 from tests.integration.clusters.cluster import RACK
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State
+from tests.integration.clusters.state import State, shows
 from tests.integration.lws.test_accelerators import told, with_tpus
 from tests.integration.lws.test_hash import HASH, leaders, settled
 from tests.integration.lws.test_placement import domains, exclusive_terms
@@ -30,11 +30,7 @@ async def test_a_group_shares_a_rack_that_no_other_group_has(space: Space) -> No
     before = await settled(space, 3, 3)
     await assert_racks(space, before)
     await space.delete(leaders(before)[0], PODS)
-
-    def is_replaced(state: State) -> None:
-        assert len(before.uids("web").items() & state.uids("web").items()) == 6
-
-    await space.until(is_replaced)
+    await space.until(shows(lambda state: len(before.uids("web").items() & state.uids("web").items()), 6))
     await assert_racks(space, await settled(space, 3, 3))
 
 
@@ -79,11 +75,7 @@ async def test_ranks_with_tpus_know_each_other_by_host(space: Space, slices: str
         size, members = 5, [[1, 2], [3, 4]]
         template |= {"subGroupPolicy": excluded, "leaderTemplate": without_tpus()}
     await space.create(lws(replicas=1, size=size, template=template, **HASH))
-
-    def are_there(state: State) -> None:
-        assert len(state.of("web")) == size
-
-    state = await space.until(are_there)
+    state = await space.until(shows(lambda state: len(state.of("web")), size))
     (pods,) = by_key(state).values()
     (leader,) = (pods[name] for name in leaders(state))
     host = meta.spec(leader)["hostname"]

@@ -31,8 +31,7 @@ async def test_controllers_that_start_again_change_nothing(space: Space) -> None
     before = await space.versions()
     recording(space).writes.clear()
     await space.manager.start()
-    await space.create(lws("later", replicas=1, size=2))
-    await space.settled("later")
+    await space.bring_up(lws("later", replicas=1, size=2))
     writes = recording(space).writes_in(space.namespace)
     repeated = [write for write in writes if "/web" in write or "/other" in write]
     assert sorted(write.rpartition("/")[2] for write in repeated) == ["other", "web"]
@@ -44,8 +43,7 @@ async def test_controllers_that_start_again_change_nothing(space: Space) -> None
 @pytest.mark.parametrize("end", ["stop", "kill"])
 async def test_a_scale_up_goes_on_where_it_was_left(space: Space, end: str) -> None:
     """R-ARC-2, R-WSTS-2: nothing doubled, nothing missing."""
-    await space.create(lws(replicas=2, size=3))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=3))
     space.changes.clear()
     await space.edit(replicas=12)
 
@@ -62,8 +60,7 @@ async def test_a_scale_up_goes_on_where_it_was_left(space: Space, end: str) -> N
 @pytest.mark.parametrize("at", [1, 2, 3])
 async def test_a_rollout_goes_on_where_it_was_left(space: Space, at: int) -> None:
     """R-ROLL-7, Q-6, Q-32: killed in the middle, each group is replaced once, and no revision is left over."""
-    await space.create(lws(replicas=4, size=2))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=4, size=2))
     space.changes.clear()
     await space.edit_template(workerTemplate=pod_template("app:2"))
 
@@ -97,8 +94,7 @@ async def test_killed_at_any_step_of_a_creation(space: Space, step: int) -> None
 
 async def test_a_restart_that_nobody_saw_recreates_the_group_later(space: Space) -> None:
     """R-POD-4: restart counts stay, so that controllers which were away still see them."""
-    await space.create(lws(replicas=2, size=2))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=2))
     await space.manager.stop()
     await space.restart_container("web-1-1")
 
@@ -120,8 +116,7 @@ async def test_a_restart_that_nobody_saw_recreates_the_group_later(space: Space)
 async def test_two_managers_at_once_double_nothing(space: Space) -> None:
     """R-WSTS-2, R-SVC-4: two at work at the same time, as when a lease runs out unnoticed, still make one of each."""
     async with space.second_manager():
-        await space.create(lws(replicas=6, size=3))
-        await space.settled()
+        await space.bring_up(lws(replicas=6, size=3))
         await space.edit_template(workerTemplate=pod_template("app:2"))
         state = await space.settled()
     assert creations(space) == sorted([*pod_names("web", 6, 3), *pod_names("web", 6, 3)])

@@ -24,8 +24,7 @@ async def domains(space: Space, state: State, key: str) -> dict[str, str]:
 
 async def test_a_group_shares_a_rack_that_no_other_group_has(space: Space) -> None:
     """R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3."""
-    await space.create(lws(replicas=6, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=6, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     racks = await domains(space, state, RACK)
     by_group = [{racks[pod] for pod in state.group("web", index)} for index in range(6)]
     assert [len(group) for group in by_group] == [1] * 6
@@ -61,8 +60,7 @@ async def test_a_group_that_finds_no_place_of_its_own_stays_pending(space: Space
 
 async def test_a_recreated_group_finds_a_rack_again(space: Space) -> None:
     """R-WSTS-6, R-POD-9: the workers follow the new leader."""
-    await space.create(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     await space.delete("web-1-1", PODS)
 
     def is_another(state: State) -> None:
@@ -77,8 +75,7 @@ async def test_a_recreated_group_finds_a_rack_again(space: Space) -> None:
 
 async def test_subgroups_share_a_rack_each(space: Space) -> None:
     """R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14: LeaderWorker, the leader is in the first subgroup."""
-    await space.create(subgrouped("LeaderWorker", size=4))
-    state = await space.settled()
+    state = await space.bring_up(subgrouped("LeaderWorker", size=4))
     racks = await domains(space, state, RACK)
     subgroups = subgroups_of(state)
     assert subgroups["web-0"] == subgroups["web-0-1"] == "0"
@@ -94,8 +91,7 @@ async def test_subgroups_share_a_rack_each(space: Space) -> None:
 
 async def test_the_leader_may_stand_outside_of_subgroups(space: Space) -> None:
     """R-ADM-8, R-ADM-12: LeaderExcluded."""
-    await space.create(subgrouped("LeaderExcluded", size=5))
-    state = await space.settled()
+    state = await space.bring_up(subgrouped("LeaderExcluded", size=5))
     racks = await domains(space, state, RACK)
     leader = state.pods["web-0"]
     assert labels.SUBGROUP_INDEX not in meta.labels(leader)
@@ -108,8 +104,7 @@ async def test_the_leader_may_stand_outside_of_subgroups(space: Space) -> None:
 async def test_groups_and_subgroups_together(space: Space) -> None:
     """R-ADM-7, R-ADM-9: a zone for the group, racks for its subgroups."""
     annotations = {labels.EXCLUSIVE_TOPOLOGY: ZONE, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: RACK}
-    await space.create(subgrouped("LeaderWorker", size=4, annotations=annotations))
-    state = await space.settled()
+    state = await space.bring_up(subgrouped("LeaderWorker", size=4, annotations=annotations))
     zones, racks = await domains(space, state, ZONE), await domains(space, state, RACK)
     for index in range(2):
         assert len({zones[pod] for pod in state.group("web", index)}) == 1
@@ -121,8 +116,9 @@ async def test_a_node_selector_of_the_user_stays(space: Space) -> None:
     """R-WSTS-6: the rack is merged over it."""
     template = {"workerTemplate": pod_template(nodeSelector={"kubernetes.io/os": "linux"})}
     await label_nodes(space)
-    await space.create(lws(replicas=1, size=2, template=template, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
-    state = await space.settled()
+    state = await space.bring_up(
+        lws(replicas=1, size=2, template=template, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK})
+    )
     rack = (await domains(space, state, RACK))["web-0"]
     assert state.pods["web-0-1"]["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux", RACK: rack}
 

@@ -51,8 +51,7 @@ async def fail(space: Space, pod: str) -> State:
 
 async def test_a_group_that_failed_comes_back_to_its_nodes_and_leaves_one_where_it_failed_again(space: Space) -> None:
     """Rank by rank; one failure may be the program's, the second in a row on a node is blamed on it."""
-    await space.create(lws(replicas=2, size=3, annotations=STAYING))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=3, annotations=STAYING))
     assert all(preferences(pod) == [] for pod in before.pods.values())
     await recorded(space, before)
     after = await fail(space, "web-1-2")
@@ -92,8 +91,7 @@ async def recorded(space: Space, state: State) -> None:
 
 async def test_a_node_that_takes_no_pods_any_more_is_left_and_a_rollout_stays(space: Space) -> None:
     """A preference: the group starts elsewhere rather than wait."""
-    await space.create(lws(replicas=1, size=2, annotations=STAYING))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=1, size=2, annotations=STAYING))
     await recorded(space, before)
     await space.replace_worker_template(pod_template("app:2"))
     rolled = await space.settled()
@@ -127,8 +125,7 @@ async def test_a_group_with_a_random_key_takes_the_nodes_of_the_one_it_replaces(
 
 async def test_the_annotation_replaces_no_group_by_itself(space: Space) -> None:
     """Leaders with an index get the gate with the next revision, workers come back from the next failure on."""
-    await space.create(lws(replicas=1, size=2))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": STAYING}})
     await recorded(space, before)
     assert (await space.settled()).uids("web") == before.uids("web")

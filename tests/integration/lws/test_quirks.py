@@ -3,7 +3,7 @@
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State
+from tests.integration.clusters.state import State, shows
 
 from kuberuntime.errors import InvalidError
 from kuberuntime.objects import meta
@@ -22,14 +22,9 @@ def is_available(state: State) -> None:
 
 async def test_annotations_reach_all_sets_and_stay_on_those_of_workers(space: Space) -> None:
     """Q-21, R-LSTS-2, R-WSTS-3: the leader set follows, worker sets keep what was when they were made."""
-    await space.create(lws(replicas=1, size=2, annotations={NOTE: "old"}))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=2, annotations={NOTE: "old"}))
     await space.patch({"metadata": {"annotations": {NOTE: "new"}}})
-
-    def has_followed(state: State) -> None:
-        assert meta.annotations(state.statefulsets["web"])[NOTE] == "new"
-
-    state = await space.until(has_followed)
+    state = await space.until(shows(lambda state: meta.annotations(state.statefulsets["web"])[NOTE], "new"))
     assert meta.annotations(state.statefulsets["web-0"])[NOTE] == "old"
     assert NOTE not in meta.annotations(state.pods["web-0"])
 
@@ -37,8 +32,7 @@ async def test_annotations_reach_all_sets_and_stay_on_those_of_workers(space: Sp
 async def test_any_character_of_an_annotation_reaches_the_sets(space: Space) -> None:
     """API servers read an apply as YAML, which refuses some characters that JSON has, and folds lines at others."""
     text = "a\x7f b\x85 c\x9b d\u2028 e\ufeff f\uffff é😀"
-    await space.create(lws(replicas=1, size=2, annotations={NOTE: text}))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=2, annotations={NOTE: text}))
     assert meta.annotations(space.state.statefulsets["web"])[NOTE] == text
     assert meta.annotations(space.state.statefulsets["web-0"])[NOTE] == text
 
@@ -65,17 +59,13 @@ async def test_the_restart_policy_that_lives_decides_about_groups_of_older_revis
     await space.until(is_available)
     edited = await space.edit_template(restartPolicy="None")
     old = meta.uid(space.state.pods["web-0"])
-
-    def is_seen(state: State) -> None:
-        assert meta.status(state.leaderworkersets["web"])["observedGeneration"] == meta.generation(edited)
-
-    await space.until(is_seen)
+    await space.until(
+        shows(lambda state: meta.status(state.leaderworkersets["web"])["observedGeneration"], meta.generation(edited))
+    )
     await space.restart_container("web-0-1")
-
-    def is_restarted(state: State) -> None:
-        assert meta.status(state.pods["web-0-1"])["containerStatuses"][0]["restartCount"] == 1
-
-    await space.until(is_restarted)
+    await space.until(
+        shows(lambda state: meta.status(state.pods["web-0-1"])["containerStatuses"][0]["restartCount"], 1)
+    )
     await space.until(is_available)
 
     assert meta.uid(space.state.pods["web-0"]) == old

@@ -212,8 +212,9 @@ async def test_groups_have_a_rack_each_and_constraints_of_the_user_stay(space: S
     spread = {"maxSkew": 4, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
     template = pod_template(topologySpreadConstraints=[spread | {"labelSelector": selector}])
     annotations = {labels.EXCLUSIVE_TOPOLOGY: RACK}
-    await space.create(lws(replicas=3, size=2, annotations=annotations, template={"workerTemplate": template}))
-    state = await space.settled()
+    state = await space.bring_up(
+        lws(replicas=3, size=2, annotations=annotations, template={"workerTemplate": template})
+    )
     racks = await domains(space, state, RACK)
     by_group = [{racks[pod] for pod in state.group("web", index)} for index in range(3)]
     assert [len(group) for group in by_group] == [1, 1, 1]
@@ -235,8 +236,7 @@ async def test_a_recreated_group_has_the_same_names_and_address(space: Space) ->
             for name, pod in state.of("web").items()
         }
 
-    await space.create(lws(replicas=1, size=3))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=1, size=3))
     before, uids = identities(state), state.uids("web")
     service = meta.uid(state.services["web"])
     assert before["web-0-2"] == ("web-0-2", "web", f"web-0.web.{space.namespace}")
@@ -272,8 +272,7 @@ async def test_no_group_of_two_revisions_is_ready(space: Space) -> None:
     def owner(obj: JSONObject) -> str:
         return next((str(one["uid"]) for one in meta.metadata(obj).get("ownerReferences") or []), "")
 
-    await space.create(lws(replicas=3, size=3, rollout={"maxUnavailable": 1, "maxSurge": 0}))
-    await space.settled()
+    await space.bring_up(lws(replicas=3, size=3, rollout={"maxUnavailable": 1, "maxSurge": 0}))
     space.always(is_whole)
     await space.replace_worker_template(pod_template("app:2"))
     state = await space.settled()

@@ -3,7 +3,7 @@
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, is_ready
+from tests.integration.clusters.state import State, is_ready, shows
 from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
 
 from kuberuntime.objects import meta
@@ -18,8 +18,7 @@ GROUPS = 20
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
 async def test_a_restarted_container_recreates_the_group(space: Space, policy: str, pod: str) -> None:
     """R-POD-3, R-POD-4, R-POD-5, R-POD-9."""
-    await space.create(lws(replicas=3, size=3, template={"restartPolicy": policy}))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=3, size=3, template={"restartPolicy": policy}))
     await space.restart_container(pod)
     await replaced(space, before, "web-1", "web-1-1", "web-1-2")
 
@@ -27,8 +26,7 @@ async def test_a_restarted_container_recreates_the_group(space: Space, policy: s
 @pytest.mark.parametrize(("pod", "recreations"), [("web-1", 0), ("web-1-2", 1)], ids=["leader", "worker"])
 async def test_a_deleted_pod_recreates_the_group(space: Space, pod: str, recreations: int) -> None:
     """R-POD-4, R-POD-10, R-POD-11: where the leader itself is deleted, there is nothing left to do."""
-    await space.create(lws(replicas=3, size=3))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=3, size=3))
     await space.delete(pod, PODS)
     state = await replaced(space, before, "web-1", "web-1-1", "web-1-2")
     assert len(state.notes("RecreateGroup")) <= recreations, "\n".join(space.story())
@@ -36,16 +34,14 @@ async def test_a_deleted_pod_recreates_the_group(space: Space, pod: str, recreat
 
 async def test_an_evicted_pod_recreates_the_group(space: Space) -> None:
     """R-POD-4: draining a node deletes pods."""
-    await space.create(lws(replicas=2, size=3))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=3))
     await space.evict("web-0-1")
     await replaced(space, before, "web-0", "web-0-1", "web-0-2")
 
 
 async def test_the_event_of_a_recreation(space: Space) -> None:
     """R-POD-5 step 6, contract 8.3."""
-    await space.create(lws(replicas=2, size=2))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=2))
     await space.delete("web-1-1", PODS)
     await replaced(space, before, "web-1", "web-1-1")
     note = "Worker pod web-1-1 failed, deleted leader pod web-1 to recreate group 1"
@@ -58,30 +54,25 @@ async def test_the_event_of_a_recreation(space: Space) -> None:
 
 async def test_with_none_a_restarted_container_restarts_alone(space: Space) -> None:
     """R-POD-3."""
-    await space.create(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.restart_container("web-1-1")
-
-    def has_restarted(state: State) -> None:
-        assert meta.status(state.pods["web-1-1"])["containerStatuses"][0]["restartCount"] == 1
-
-    await space.until(has_restarted)
+    await space.until(
+        shows(lambda state: meta.status(state.pods["web-1-1"])["containerStatuses"][0]["restartCount"], 1)
+    )
     await replaced(space, before)
 
 
 @pytest.mark.parametrize("policy", ["None", "Default"])
 async def test_with_none_a_deleted_worker_comes_back_alone(space: Space, policy: str) -> None:
     """R-POD-3, R-DEF-1: Default means None."""
-    await space.create(lws(replicas=2, size=3, template={"restartPolicy": policy}))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=3, template={"restartPolicy": policy}))
     await space.delete("web-1-1", PODS)
     await replaced(space, before, "web-1-1")
 
 
 async def test_with_none_a_deleted_leader_takes_its_workers_along(space: Space) -> None:
     """R-ARC-4, R-WSTS-7: workers belong to their leader pod."""
-    await space.create(lws(replicas=2, size=3, template={"restartPolicy": "None"}))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=3, template={"restartPolicy": "None"}))
     await space.delete("web-1", PODS)
     await replaced(space, before, "web-1", "web-1-1", "web-1-2")
 
@@ -153,8 +144,7 @@ def assert_one_pending(state: State) -> None:
 
 async def test_twenty_workers_deleted_at_once_recreate_twenty_groups_once_each(space: Space) -> None:
     """R-POD-5, R-POD-8, R-POD-10: exactly once, and no other pod is touched."""
-    await space.create(lws(replicas=GROUPS + 5, size=3))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=GROUPS + 5, size=3))
     space.changes.clear()
     for index in range(GROUPS):
         await space.delete(f"web-{index}-2", PODS)

@@ -37,8 +37,7 @@ async def fail_again(space: Space, before: State) -> State:
 
 
 async def test_annotations_say_how_long_a_group_waits(space: Space) -> None:
-    await space.create(lws(replicas=2, size=2, annotations=SHORT))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=2, size=2, annotations=SHORT))
     for _ in range(4):
         state = await fail_again(space, state)
 
@@ -51,8 +50,7 @@ async def test_annotations_say_how_long_a_group_waits(space: Space) -> None:
 
 async def test_without_backoff_groups_are_recreated_at_once_and_nothing_is_recorded(space: Space) -> None:
     """As the Go controller does it: R-POD-5."""
-    await space.create(lws(replicas=2, size=2, annotations={labels.RESTART_BACKOFF: "off"}))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_BACKOFF: "off"}))
     for _ in range(3):
         state = await fail_again(space, state)
     assert record(space) == {}

@@ -30,8 +30,7 @@ def has_restarted(state: State, pod: str, times: int) -> None:
 
 async def test_a_group_goes_on_whose_pods_restart_in_place(space: Space) -> None:
     """R-POD-4 does not hold for them; the last restart is reported, too."""
-    await space.create(restarting("120s"))
-    before = await space.settled()
+    before = await space.bring_up(restarting("120s"))
     for times, pod in ((1, "web-1-1"), (1, "web-0"), (2, "web-1-1")):
         await space.restart_all(pod)
         await space.until(lambda state, pod=pod, times=times: has_restarted(state, pod, times))  # type: ignore[misc]
@@ -43,8 +42,7 @@ async def test_a_group_goes_on_whose_pods_restart_in_place(space: Space) -> None
 
 async def test_a_container_that_restarts_alone_still_recreates_the_group(space: Space) -> None:
     """R-POD-4."""
-    await space.create(restarting("120s"))
-    before = await space.settled()
+    before = await space.bring_up(restarting("120s"))
     await space.restart_all("web-1-1")
     await space.until(lambda state: has_restarted(state, "web-1-1", 1))
     await space.restart_container("web-1-1")
@@ -53,8 +51,7 @@ async def test_a_container_that_restarts_alone_still_recreates_the_group(space: 
 
 async def test_without_the_annotation_each_restart_in_place_recreates_the_group(space: Space) -> None:
     """R-POD-4, as with the Go controller."""
-    await space.create(restarting(None))
-    before = await space.settled()
+    before = await space.bring_up(restarting(None))
     await space.restart_all("web-1-1")
     await replaced(space, before, "web-1", "web-1-1")
 

@@ -6,7 +6,7 @@ import pytest
 from tests.controlplane import build
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Expectation, Space
-from tests.integration.clusters.state import State, conditions, is_ready, pod_names, revision_of, revisions_of
+from tests.integration.clusters.state import State, conditions, is_ready, pod_names, revision_of, revisions_of, shows
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -80,8 +80,7 @@ async def test_never_fewer_groups_than_the_budget_allows(
 
     The StatefulSet controller of Kubernetes 1.37 replaces as many leaders as the budget allows, that of 1.36 one (docs/adr/0004).
     """
-    await space.create(lws(replicas=replicas, size=2, rollout=rollout))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=replicas, size=2, rollout=rollout))
     space.always(at_least(available))
     await space.edit_template(**new_worker())
     after = await space.settled()
@@ -94,16 +93,14 @@ async def test_statefulsets_keep_the_budget_from_kubernetes_1_37_on(
     space: Space, request: pytest.FixtureRequest
 ) -> None:
     """Where they do, the StatefulSet controller alone replaces leaders, elsewhere ours helps (docs/adr/0004)."""
-    await space.create(lws(replicas=1, size=1))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=1, size=1))
     rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
     assert ("maxUnavailable" in rolling) == (build.CLUSTERS[request.node.callspec.params["running"]] == "1.37")
 
 
 async def test_groups_change_from_the_last_to_the_first(space: Space) -> None:
     """R-ROLL-7, R-LSTS-7, W-1."""
-    await space.create(lws(replicas=3, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
     for index in (2, 1, 0):
         old, new = set(range(index)), set(range(index, 3))
@@ -116,8 +113,7 @@ async def test_groups_change_from_the_last_to_the_first(space: Space) -> None:
 
 async def test_the_status_tells_of_the_update(space: Space) -> None:
     """R-STAT-8, R-STAT-10 to R-STAT-14, Q-4."""
-    await space.create(lws(replicas=2, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(**new_worker(gated=True))
 
     def is_updating(state: State) -> None:
@@ -147,8 +143,7 @@ async def test_the_status_tells_of_the_update(space: Space) -> None:
 
 async def test_both_revisions_live_while_both_are_in_use(space: Space) -> None:
     """R-REV-2, R-REV-10, R-REV-11, R-REV-14."""
-    await space.create(lws(replicas=2, size=2))
-    (first,) = revisions_of(await space.settled(), "web")
+    (first,) = revisions_of(await space.bring_up(lws(replicas=2, size=2)), "web")
     await space.edit_template(**new_worker(gated=True))
     state = await space.until(lambda state: assert_images(state, {0}, {1}))
     old, new = revisions_of(state, "web")
@@ -163,11 +158,7 @@ async def test_both_revisions_live_while_both_are_in_use(space: Space) -> None:
         f"Creating revision with key {revision_of(old)} for a newly created LeaderWorkerSet",
         f"Creating revision with key {revision_of(new)} for updated LWS",
     }
-
-    def is_told(state: State) -> None:
-        assert set(state.notes("CreatingRevision")) == told
-
-    await space.until(is_told)
+    await space.until(shows(lambda state: set(state.notes("CreatingRevision")), told))
 
 
 async def test_a_partition_holds_the_first_groups_back(space: Space) -> None:
@@ -216,8 +207,7 @@ async def test_a_group_below_the_partition_comes_back_as_it_was(space: Space) ->
 
 async def test_surge_groups_come_first_and_go_last(space: Space) -> None:
     """R-ROLL-3, R-ROLL-5, W-7."""
-    await space.create(lws(replicas=2, size=2, rollout={"maxUnavailable": 0, "maxSurge": 1}))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2, rollout={"maxUnavailable": 0, "maxSurge": 1}))
     await space.edit_template(**new_worker(gated=True))
     state = await space.until(lambda state: assert_images(state, {0, 1}, {2}))
     assert ready_groups(state) == {0, 1}
@@ -232,8 +222,7 @@ async def test_surge_groups_come_first_and_go_last(space: Space) -> None:
 
 async def test_scaling_in_the_middle_of_an_update(space: Space) -> None:
     """R-ROLL-5, W-5, W-6: new groups are of the new revision; fewer groups end the update earlier."""
-    await space.create(lws(replicas=3, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, {2}))
     await space.edit(replicas=4)
@@ -247,8 +236,7 @@ async def test_scaling_in_the_middle_of_an_update(space: Space) -> None:
 
 async def test_reverting_in_the_middle_of_an_update(space: Space) -> None:
     """R-ROLL-10, R-REV-11, Q-5, W-19: the old revision is used again; groups that had not changed never do."""
-    await space.create(lws(replicas=3, size=2))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker("app:broken", gated=True))
 
     def is_stuck(state: State) -> None:
@@ -266,8 +254,7 @@ async def test_reverting_in_the_middle_of_an_update(space: Space) -> None:
 @pytest.mark.parametrize(("old", "new"), [(2, 4), (4, 2), (3, 1), (1, 3)])
 async def test_another_size(space: Space, old: int, new: int) -> None:
     """R-REV-16, R-WSTS-4, Q-12: a size change rolls, up and down, to groups of one and from them."""
-    await space.create(lws(replicas=2, size=old))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=old))
     await space.edit_template(size=new)
     after = await space.settled()
     assert not before.uids("web").items() & after.uids("web").items()
@@ -276,8 +263,7 @@ async def test_another_size(space: Space, old: int, new: int) -> None:
 
 async def test_leaders_get_a_template_of_their_own(space: Space) -> None:
     """R-REV-5, R-REV-16, R-VAL-27."""
-    await space.create(lws(replicas=2, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(leaderTemplate=pod_template("leader:1"))
     state = await space.settled()
     wanted = {"web-0": "leader:1", "web-0-1": "app:1", "web-1": "leader:1", "web-1-1": "app:1"}
@@ -295,8 +281,7 @@ async def test_leaders_get_a_template_of_their_own(space: Space) -> None:
 )
 async def test_what_is_no_part_of_the_template_replaces_no_pod(space: Space, change: JSONObject) -> None:
     """R-REV-16, R-REV-5."""
-    await space.create(lws(replicas=2, size=2))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit(**change)
     after = await space.settled()
     assert before.uids("web").items() <= after.uids("web").items()
@@ -307,8 +292,7 @@ async def test_what_is_no_part_of_the_template_replaces_no_pod(space: Space, cha
 
 async def test_metadata_replaces_no_pod(space: Space) -> None:
     """R-REV-5, R-LSTS-2: labels and annotations go to the StatefulSet, not to its pods."""
-    await space.create(lws(replicas=2, size=2))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=2))
     await space.patch({"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}}})
 
     def is_copied(state: State) -> None:
@@ -321,8 +305,7 @@ async def test_metadata_replaces_no_pod(space: Space) -> None:
 
 async def test_the_restart_policy_is_a_part_of_the_template(space: Space) -> None:
     """R-REV-16."""
-    await space.create(lws(replicas=2, size=2))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(restartPolicy="None")
     after = await space.settled()
     assert not before.uids("web").items() & after.uids("web").items()
@@ -339,8 +322,7 @@ async def test_an_update_replaces_groups_that_were_never_ready(space: Space) -> 
 
 async def test_each_group_its_own_service_and_back(space: Space) -> None:
     """R-SVC-2, R-SVC-3, R-SVC-6, R-ADM-5, R-LSTS-2, R-WSTS-3, R-ENV-2."""
-    await space.create(lws(replicas=2, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2))
     await space.edit(networkConfig={"subdomainPolicy": "UniquePerReplica"})
     state = await space.settled()
     assert state.services.keys() == {"web", "web-0", "web-1"}
@@ -356,23 +338,14 @@ async def test_each_group_its_own_service_and_back(space: Space) -> None:
         assert worker["spec"]["containers"][0]["env"][0] == {"name": "LWS_LEADER_ADDRESS", "value": address}
     assert state.statefulsets["web"]["spec"]["serviceName"] == "web"
     await space.edit(networkConfig={"subdomainPolicy": "Shared"})
-
-    def is_shared(state: State) -> None:
-        assert state.services.keys() == {"web"}
-
     await space.settled()
-    await space.until(is_shared)
+    await space.until(shows(lambda state: state.services.keys(), {"web"}))
 
 
 async def test_unique_services_from_the_start(space: Space) -> None:
     """R-SVC-7: one per leader pod and no other; they go with their leaders."""
-    await space.create(lws(replicas=3, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=3, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
     assert state.services.keys() == {"web-0", "web-1", "web-2"}
     await space.edit(replicas=1)
-
-    def is_one(state: State) -> None:
-        assert state.services.keys() == {"web-0"}
-
     await space.settled()
-    await space.until(is_one)
+    await space.until(shows(lambda state: state.services.keys(), {"web-0"}))

@@ -18,8 +18,7 @@ from leaderworkerset.cli.errors import CommandError
 
 async def test_up_down_to_zero_and_up_again(space: Space) -> None:
     """R-ROLL-11, R-STAT-16, R-API-10: at rest in every size, and the groups that stay are untouched."""
-    await space.create(lws(replicas=2, size=3))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(lws(replicas=2, size=3))).uids("web")
     for replicas in (5, 1, 0, 2):
         await space.edit(replicas=replicas)
         after = (await space.settled()).uids("web")
@@ -31,8 +30,7 @@ async def test_up_down_to_zero_and_up_again(space: Space) -> None:
 
 async def test_through_the_scale_subresource(space: Space) -> None:
     """R-API-2, R-VAL-26: what an autoscaler reads and writes."""
-    await space.create(lws(replicas=1, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=2))
     await space.scale(4)
     state = await space.settled()
     scale = await space.get(LEADERWORKERSETS, "web", subresource="scale")
@@ -45,8 +43,7 @@ async def test_through_the_scale_subresource(space: Space) -> None:
 
 async def test_the_number_of_groups_is_written_beside_the_statefulset(space: Space) -> None:
     """R-LSTS-2, R-ARC-6: the annotation follows, and the controllers never write what the user wrote."""
-    await space.create(lws(replicas=2, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=1))
     await space.edit(replicas=3)
     state = await space.settled()
     assert meta.annotations(state.statefulsets["web"])[labels.REPLICAS] == "3"
@@ -113,7 +110,6 @@ def _assert_gone(state: State, uid: str) -> None:
 
 
 async def test_more_groups_are_no_question_of_which_go(space: Space) -> None:
-    await space.create(lws(replicas=1, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=1))
     with pytest.raises(CommandError, match="web has 1 group: --prefer-broken is about fewer than there are"):
         await scale_broken_first(session_of(space), "web", Wanted(2, prefer_broken=True))

@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, pod_names
+from tests.integration.clusters.state import pod_names
 from tests.integration.lws.explanations import named, of_kubernetes, warned
 
 from kuberuntime.errors import ForbiddenError
@@ -83,11 +83,7 @@ async def test_pods_with_rights_of_the_host_wait_for_their_account(space: Space)
     for kind, obj in grant("rdma", space.namespace):
         await space.create(obj, kind)
     await space.settled()
-
-    def all_run(state: State) -> None:
-        assert state.of("web").keys() == pod_names("web", 2, 2)
-
-    all_run(space.state)
+    assert space.state.of("web").keys() == pod_names("web", 2, 2)
     for kind, _ in reversed(made):
         await space.client.delete(kind, ObjectKey("", space.namespace))
 

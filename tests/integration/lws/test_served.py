@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, revision_of, revisions_of
+from tests.integration.clusters.state import State, revision_of, revisions_of, shows
 
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import APIError
@@ -19,8 +19,7 @@ TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 async def test_the_columns(space: Space) -> None:
     """R-API-1, R-API-3: what kubectl get shows."""
-    await space.create(lws(replicas=2, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=1))
     path = LEADERWORKERSETS.path(space.namespace)
     answer = await space.client.send(Request("GET", path, headers=TABLE))
     table = msgspec.json.decode(answer.body)
@@ -83,8 +82,7 @@ async def test_metadata_is_checked(space: Space) -> None:
 
 async def test_the_status_has_no_other_fields(space: Space) -> None:
     """R-API-9, R-API-10."""
-    await space.create(lws(replicas=1, size=1))
-    state = await space.settled()
+    state = await space.bring_up(lws(replicas=1, size=1))
     assert meta.status(state.leaderworkersets["web"]).keys() == {
         "conditions",
         "readyReplicas",
@@ -99,8 +97,7 @@ async def test_what_means_the_same_rolls_nothing(space: Space) -> None:
     """R-REV-13, R-DEF-4: no network configuration is the shared one; quantities may be spelled in many ways."""
     template = pod_template()
     template["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1024Mi", "cpu": "1000m"}}
-    await space.create(lws(replicas=1, size=2, template={"workerTemplate": template}))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": template}))
     template["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1Gi", "cpu": "1"}}
     await space.patch([{"op": "remove", "path": "/spec/networkConfig"}])
     await space.replace_worker_template(template)
@@ -111,15 +108,10 @@ async def test_what_means_the_same_rolls_nothing(space: Space) -> None:
 
 async def test_the_leader_statefulset_is_corrected_and_worker_sets_are_not(space: Space) -> None:
     """Q-26, R-ARC-3."""
-    await space.create(lws(replicas=2, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=2, size=2))
     note = {"metadata": {"annotations": {labels.REPLICAS: "7"}}}
     await space.patch(note, "web", resource=STATEFULSETS)
-
-    def is_corrected(state: State) -> None:
-        assert meta.annotations(state.statefulsets["web"])[labels.REPLICAS] == "2"
-
-    await space.until(is_corrected)
+    await space.until(shows(lambda state: meta.annotations(state.statefulsets["web"])[labels.REPLICAS], "2"))
     await space.patch({"spec": {"replicas": 2}}, "web-1", resource=STATEFULSETS)
 
     def has_one_more(state: State) -> None:
@@ -131,8 +123,7 @@ async def test_the_leader_statefulset_is_corrected_and_worker_sets_are_not(space
 
 async def test_a_pod_may_always_be_updated(space: Space) -> None:
     """R-ADM-16."""
-    await space.create(lws(replicas=1, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=1))
     patched = await space.patch({"metadata": {"annotations": {"note": "mine"}}}, "web-0", resource=PODS)
     assert meta.annotations(patched)["note"] == "mine"
 
@@ -154,8 +145,7 @@ async def test_a_leader_that_names_a_leader_leads_nobody(space: Space) -> None:
 
 async def test_another_topology_rolls_the_leaders_by_itself(space: Space) -> None:
     """Q-8: the annotation is no part of the revision, but of the leaders' template."""
-    await space.create(lws(replicas=2, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: "rack"}))
-    before = await space.settled()
+    before = await space.bring_up(lws(replicas=2, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: "rack"}))
     await space.patch({"metadata": {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}}})
 
     def are_replaced(state: State) -> None:

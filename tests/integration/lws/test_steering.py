@@ -73,8 +73,7 @@ def image_of(state: State, pod: str) -> str:
 async def test_old_revisions_are_kept_where_nobody_counts_them_and_undo_returns_to_them(space: Space) -> None:
     session = session_of(space)
     first = lws(replicas=2, size=2, template={"workerTemplate": with_image("app:1")})
-    await space.create(first)
-    await space.settled()
+    await space.bring_up(first)
     (original,) = space.state.revisions.values()
     await space.replace_worker_template(with_image("app:2"))
     await space.settled()
@@ -101,8 +100,7 @@ async def test_old_revisions_are_kept_where_nobody_counts_them_and_undo_returns_
 
 async def test_what_a_verb_would_do_is_shown_and_nothing_is_written(space: Space) -> None:
     session = session_of(space)
-    await space.create(lws(replicas=3, size=2))
-    await space.settled()
+    await space.bring_up(lws(replicas=3, size=2))
     await space.replace_worker_template(pod_template("app:2"))
     await space.settled()
     before = await space.get(LEADERWORKERSETS, "web")
@@ -163,8 +161,7 @@ def _assert_one_revision(state: State) -> None:
 
 async def test_a_paused_rollout_stays_where_it_is_until_it_is_resumed(space: Space) -> None:
     session = session_of(space)
-    await space.create(lws(replicas=3, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=3, size=1))
     tried = await pause(session, "web", is_trial=True)
     assert tried == "web paused: 3 groups held by the partition (dry run)"
     assert await pause(session, "web") == "web paused: 3 groups held by the partition"
@@ -215,8 +212,7 @@ async def test_what_a_rollout_is_stuck_for_is_said_once_while_it_is_followed(
     space: Space, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session, notes = session_of(space), list[str]()
-    await space.create(lws(replicas=1, size=1))
-    await space.settled()
+    await space.bring_up(lws(replicas=1, size=1))
     await space.replace_worker_template(pod_template(priorityClassName="urgent"))
     causes = Causes(session, "web", notes.append, first=0.2)
     async with timeouts.within(30), following(*follower(space).followed, causes) as objects:
@@ -232,8 +228,7 @@ async def test_what_a_rollout_is_stuck_for_is_said_once_while_it_is_followed(
 
 async def test_groups_are_restarted_within_the_budget(space: Space) -> None:
     session = session_of(space)
-    await space.create(lws(replicas=3, size=2))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(lws(replicas=3, size=2))).uids("web")
 
     def at_most_one_is_away(state: State) -> None:
         away = [index for index in range(3) if not _is_up(state, index)]
@@ -256,8 +251,7 @@ def _is_up(state: State, index: int) -> bool:
 
 @pytest.mark.parametrize("policy", ["None", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
 async def test_the_trial_of_a_restart_says_whether_a_rank_takes_its_group_with_it(space: Space, policy: str) -> None:
-    await space.create(lws(replicas=1, size=3, template={"restartPolicy": policy}))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(lws(replicas=1, size=3, template={"restartPolicy": policy}))).uids("web")
     restart = Restart(session_of(space), RestartRequest("web", (0,), 1))
     promised = f"with the restart policy {policy}, all ranks of the group with it" in await restart.preview()
     await restart.run(60)
@@ -268,8 +262,7 @@ async def test_the_trial_of_a_restart_says_whether_a_rank_takes_its_group_with_i
 
 async def test_a_restart_of_all_rolls_the_same_program(space: Space) -> None:
     session = session_of(space)
-    await space.create(lws(replicas=2, size=1))
-    before = (await space.settled()).uids("web")
+    before = (await space.bring_up(lws(replicas=2, size=1))).uids("web")
     assert await restart_all(session, "web") == "web restarts: `lws rollout status web` follows it"
     async with timeouts.within(60):
         assert "the rollout is done" in await follower(space).follow(60)

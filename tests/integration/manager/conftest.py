@@ -2,10 +2,9 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 from tests.controlplane import build
@@ -14,8 +13,6 @@ from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
 from tests.integration.manager.installation import ACCOUNT
 from tests.integration.manager.world import World, opened
-
-Worlds: TypeAlias = Callable[[], AbstractAsyncContextManager[World]]
 
 
 @pytest.fixture(scope="package")
@@ -37,6 +34,6 @@ def prepare(plane: Plane) -> None:
 
 
 @pytest.fixture
-def worlds(plane: Plane, tmp_path: Path) -> Worlds:
-    """Return what opens the world of a test, inside of its event loop."""
-    return lambda: opened(plane, tmp_path)
+def world(plane: Plane, tmp_path: Path) -> AbstractAsyncContextManager[World]:
+    """Return the world of a test, which is opened inside of its event loop."""
+    return opened(plane, tmp_path)

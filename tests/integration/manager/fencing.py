@@ -39,8 +39,7 @@ async def rounds(world: World, *, count: int, client: dict[str, Any]) -> Counts:
     """Let the leader stand still so often; `client` is the section `clientConnection` of its configuration."""
     mark = world.audit.mark()
     replicas = [await _start(world, name, client) for name in NAMES]
-    space = Space(world.client, f"fencing-{client.get('qps', 'usual')}")
-    await space.open()
+    space = await Space(world.client, f"fencing-{client.get('qps', 'usual')}").open()
     async with _load(space):
         for _ in range(count):
             await _round(world, replicas)

@@ -31,11 +31,12 @@ class Space:
     client: Client
     namespace: str
 
-    async def open(self) -> None:
+    async def open(self) -> "Space":
         """Create it and wait until pods may be created there."""
         obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
         await self.client.create(NAMESPACES, obj)
         await until(self._has_account)
+        return self
 
     async def create(self, name: str, *, replicas: int, size: int) -> JSONObject:
         """Create a LeaderWorkerSet."""
@@ -121,6 +122,14 @@ class Space:
         except NotFoundError:
             return False
         return True
+
+
+async def space_with_groups(client: Client, namespace: str, *, replicas: int, size: int) -> Space:
+    """Return a new namespace with the LeaderWorkerSet `web`, of which all groups are ready."""
+    space = await Space(client, namespace).open()
+    await space.create("web", replicas=replicas, size=size)
+    await space.await_ready("web", replicas)
+    return space
 
 
 def counter(text: str, name: str) -> Counter[str]:

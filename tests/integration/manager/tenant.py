@@ -47,8 +47,7 @@ LONGEST: Final = 120.0
 
 async def admit(world: World, namespace: str, seed: int) -> Attacker:
     """Make a namespace, and give its account the role `edit` there, with what is installed for users."""
-    space = Space(world.client, namespace)
-    await space.open()
+    await Space(world.client, namespace).open()
     for resource, obj in userroles.build(MANAGED):
         await world.client.apply(resource, obj, manager="tests")
 

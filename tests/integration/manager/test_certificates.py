@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.integration.manager import installation
-from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 from tests.integration.manager.stream import Stream
@@ -38,106 +37,85 @@ async def await_served(world: World, count: int) -> None:
     await until(served, *world.replicas)
 
 
-def test_a_new_serving_certificate_refuses_no_request(worlds: Worlds) -> None:
-    async def scenario() -> None:
-        async with worlds() as world:
-            await world.start("a")
-            await world.start("b")
-            space = Space(world.client, "renewed-certificate")
-            await space.open()
-            stream = Stream(space)
-            async with asyncio.TaskGroup() as group:
-                running = group.create_task(stream.run())
-                for round_number in range(1, 4):
-                    await stream.go_on(10)
-                    before = await material(world)
-                    await world.client.patch(
-                        SECRETS, installation.SECRET, {"data": {"tls.crt": None, "tls.key": None}}, kind="merge"
-                    )
-                    await await_served(world, round_number + 1)
-                    assert (await material(world)).authority == before.authority
-                    await stream.go_on(10)
-                running.cancel()
-            assert stream.refused == []
-
-    asyncio.run(scenario())
-
-
-def test_a_new_authority_refuses_no_request(worlds: Worlds) -> None:
-    """The managers are given an authority that is to be renewed a few seconds later."""
-
-    async def scenario() -> None:
-        async with worlds() as world:
-            await world.start("a")
-            await world.start("b")
-            now = datetime.now(UTC)
-            validity = rotation.LOOKAHEAD + timedelta(seconds=8)
-            authority = certificates.create_authority(now, algorithm="rsa", validity=validity)
-            serving = certificates.issue(authority, [HOST], now, algorithm="rsa", validity=validity)
-            data = {"data": rotation.write(Material(authority, serving))}
-            await world.client.patch(SECRETS, installation.SECRET, data, kind="merge")
-            space = Space(world.client, "renewed-authority")
-            await space.open()
-            await await_served(world, 2)
-            stream = Stream(space)
-
-            async def is_renewed() -> bool:
-                return (await material(world)).authority != authority
-
-            async with asyncio.TaskGroup() as group:
-                running = group.create_task(stream.run())
-                await until(is_renewed, *world.replicas)
-                await stream.go_on(20)
-                running.cancel()
-            assert stream.refused == []
-            renewed = await material(world)
-            assert certificates.split(renewed.bundle)[1:] == (authority.certificate,)
-
-    asyncio.run(scenario())
-
-
-def test_the_authority_is_injected_again_when_somebody_removes_it(worlds: Worlds) -> None:
-    async def scenario() -> None:
-        async with worlds() as world:
-            await world.start("a")
-            key = ObjectKey("", configurations.MUTATING_NAME)
-            found = await world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
-            for webhook in found["webhooks"]:
-                del webhook["clientConfig"]["caBundle"]
-            await world.client.update(MUTATING_WEBHOOK_CONFIGURATIONS, found)
-
-            async def is_back() -> bool:
-                now = await world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
-                return all("caBundle" in webhook["clientConfig"] for webhook in now["webhooks"])
-
-            await until(is_back, *world.replicas)
-
-    asyncio.run(scenario())
-
-
-def test_certificates_from_files_are_read_again(worlds: Worlds) -> None:
-    """R-CERT-2, R-OP-76: without a restart."""
-
-    async def scenario() -> None:
-        async with worlds() as world:
-            directory = world.directory / "certs"
-            authority = certificates.create_authority(datetime.now(UTC))
-            await installation.trust(world.client, authority.certificate)
-            installation.write_certificate(directory, authority)
-            await world.start(
-                "a",
-                internalCertManagement={"enable": False},
-                webhook={"certDir": str(directory)},
+async def test_a_new_serving_certificate_refuses_no_request(world: World) -> None:
+    await world.start("a")
+    await world.start("b")
+    space = await Space(world.client, "renewed-certificate").open()
+    stream = Stream(space)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(stream.run())
+        for round_number in range(1, 4):
+            await stream.go_on(10)
+            before = await material(world)
+            await world.client.patch(
+                SECRETS, installation.SECRET, {"data": {"tls.crt": None, "tls.key": None}}, kind="merge"
             )
-            space = Space(world.client, "certificate-files")
-            await space.open()
-            await space.create("before", replicas=0, size=1)
-            other = certificates.create_authority(datetime.now(UTC))
-            await installation.trust(world.client, authority.certificate + other.certificate)
-            installation.write_certificate(directory, other)
-            await trust_only_when_served(world, other.certificate, space)
+            await await_served(world, round_number + 1)
+            assert (await material(world)).authority == before.authority
+            await stream.go_on(10)
+        running.cancel()
+    assert stream.refused == []
 
-    asyncio.run(scenario())
+
+async def test_a_new_authority_refuses_no_request(world: World) -> None:
+    """The managers are given an authority that is to be renewed a few seconds later."""
+    await world.start("a")
+    await world.start("b")
+    now = datetime.now(UTC)
+    validity = rotation.LOOKAHEAD + timedelta(seconds=8)
+    authority = certificates.create_authority(now, algorithm="rsa", validity=validity)
+    serving = certificates.issue(authority, [HOST], now, algorithm="rsa", validity=validity)
+    data = {"data": rotation.write(Material(authority, serving))}
+    await world.client.patch(SECRETS, installation.SECRET, data, kind="merge")
+    space = await Space(world.client, "renewed-authority").open()
+    await await_served(world, 2)
+    stream = Stream(space)
+
+    async def is_renewed() -> bool:
+        return (await material(world)).authority != authority
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(stream.run())
+        await until(is_renewed, *world.replicas)
+        await stream.go_on(20)
+        running.cancel()
+    assert stream.refused == []
+    renewed = await material(world)
+    assert certificates.split(renewed.bundle)[1:] == (authority.certificate,)
+
+
+async def test_the_authority_is_injected_again_when_somebody_removes_it(world: World) -> None:
+    await world.start("a")
+    key = ObjectKey("", configurations.MUTATING_NAME)
+    found = await world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
+    for webhook in found["webhooks"]:
+        del webhook["clientConfig"]["caBundle"]
+    await world.client.update(MUTATING_WEBHOOK_CONFIGURATIONS, found)
+
+    async def is_back() -> bool:
+        now = await world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
+        return all("caBundle" in webhook["clientConfig"] for webhook in now["webhooks"])
+
+    await until(is_back, *world.replicas)
+
+
+async def test_certificates_from_files_are_read_again(world: World) -> None:
+    """R-CERT-2, R-OP-76: without a restart."""
+    directory = world.directory / "certs"
+    authority = certificates.create_authority(datetime.now(UTC))
+    await installation.trust(world.client, authority.certificate)
+    installation.write_certificate(directory, authority)
+    await world.start(
+        "a",
+        internalCertManagement={"enable": False},
+        webhook={"certDir": str(directory)},
+    )
+    space = await Space(world.client, "certificate-files").open()
+    await space.create("before", replicas=0, size=1)
+    other = certificates.create_authority(datetime.now(UTC))
+    await installation.trust(world.client, authority.certificate + other.certificate)
+    installation.write_certificate(directory, other)
+    await trust_only_when_served(world, other.certificate, space)
 
 
 async def trust_only_when_served(world: World, authority: bytes, space: Space) -> None:

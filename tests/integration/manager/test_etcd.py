@@ -79,40 +79,36 @@ def many(tmp_path: Path) -> Iterator[Plane]:
         yield running
 
 
-def test_a_change_of_the_leader_of_etcd_is_outlived(many: Plane, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(many, tmp_path) as world:
-            replica = await world.start("a")
-            await world.await_master(replica)
-            space = Space(world.client, "etcd-leader")
-            await space.open()
-            mark = world.audit.mark()
-            names = [f"web-{index}" for index in range(COUNT)]
-            for name in names[: COUNT // 2]:
+async def test_a_change_of_the_leader_of_etcd_is_outlived(many: Plane, tmp_path: Path) -> None:
+    async with opened(many, tmp_path) as world:
+        replica = await world.start("a")
+        await world.await_master(replica)
+        space = await Space(world.client, "etcd-leader").open()
+        mark = world.audit.mark()
+        names = [f"web-{index}" for index in range(COUNT)]
+        for name in names[: COUNT // 2]:
+            await create_patiently(space, name)
+        killed = kill_leader(world.plane)
+        try:
+            for name in names[COUNT // 2 :]:
                 await create_patiently(space, name)
-            killed = kill_leader(world.plane)
-            try:
-                for name in names[COUNT // 2 :]:
-                    await create_patiently(space, name)
-                process.await_ready(world.plane)
-                async with asyncio.TaskGroup() as tasks:
-                    stages = tasks.create_task(repeat_stages(space))
-                    for name in names:
-                        await space.await_ready(name, REPLICAS)
-                    stages.cancel()
-            finally:
-                process.start_again(world.plane, killed.name)
-            await space.assert_whole(*names, replicas=REPLICAS, size=SIZE)
-            assert [write for write in world.writes(mark) if write.startswith("delete")] == []
-            await world.await_master(replica)
-            assert replica.process.poll() is None
-            assert replica.failures() == []
+            process.await_ready(world.plane)
+            async with asyncio.TaskGroup() as tasks:
+                stages = tasks.create_task(repeat_stages(space))
+                for name in names:
+                    await space.await_ready(name, REPLICAS)
+                stages.cancel()
+        finally:
+            process.start_again(world.plane, killed.name)
+        await space.assert_whole(*names, replicas=REPLICAS, size=SIZE)
+        assert [write for write in world.writes(mark) if write.startswith("delete")] == []
+        await world.await_master(replica)
+        assert replica.process.poll() is None
+        assert replica.failures() == []
 
-            async def has_come_back() -> bool:
-                return knows_leader(killed)
+        async def has_come_back() -> bool:
+            return knows_leader(killed)
 
-            await until(has_come_back)
-            await create_patiently(space, "afterwards")
-            await space.await_ready("afterwards", REPLICAS)
-
-    asyncio.run(scenario())
+        await until(has_come_back)
+        await create_patiently(space, "afterwards")
+        await space.await_ready("afterwards", REPLICAS)

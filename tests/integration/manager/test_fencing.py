@@ -1,11 +1,10 @@
 """A leader that stood still writes nothing once another leads, whatever waited in it (R-MGR-3, R-ARC-1)."""
 
-import asyncio
 from typing import Any, Final
 
 import pytest
 from tests.integration.manager import fencing
-from tests.integration.manager.conftest import Worlds
+from tests.integration.manager.world import World
 
 pytestmark = pytest.mark.slow
 
@@ -14,11 +13,7 @@ ROUNDS: Final = 2
 
 
 @pytest.mark.parametrize("client", [{"qps": 5, "burst": 5}, {}], ids=["limited", "usual"])
-def test_a_leader_that_stood_still_writes_nothing_late(worlds: Worlds, client: dict[str, Any]) -> None:
-    async def scenario() -> None:
-        async with worlds() as world:
-            counts = await fencing.rounds(world, count=ROUNDS, client=client)
-            assert counts.late == ()
-            assert counts.writes >= ROUNDS
-
-    asyncio.run(scenario())
+async def test_a_leader_that_stood_still_writes_nothing_late(world: World, client: dict[str, Any]) -> None:
+    counts = await fencing.rounds(world, count=ROUNDS, client=client)
+    assert counts.late == ()
+    assert counts.writes >= ROUNDS

@@ -14,7 +14,7 @@ from tests.controlplane.process import Plane, control_plane
 from tests.examples import examples
 from tests.integration.gang.conftest import GATES, SERVED
 from tests.integration.manager import installation
-from tests.integration.manager.conftest import Worlds, prepare
+from tests.integration.manager.conftest import prepare
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 from tests.integration.manager.tenant import admit, roll
@@ -55,8 +55,7 @@ async def attack(world: World, provider: str) -> None:
     gangs = {"gangSchedulingManagement": {"schedulerProvider": provider}} if provider else {}
     replica = await world.start("a", leaderElection=SHIPPED, **gangs)
     await world.await_master(replica)
-    victim = Space(world.client, f"victim{provider}")
-    await victim.open()
+    victim = await Space(world.client, f"victim{provider}").open()
     await victim.create("web", replicas=GROUPS, size=2)
     await victim.await_ready("web", GROUPS)
     before = await roll(victim, "web", GROUPS, "before", replica)
@@ -84,14 +83,10 @@ async def attack(world: World, provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", ["", BUILT_IN.name], ids=["no gangs", "built-in gate"])
-def test_a_tenant_who_stores_anything_neither_stops_the_manager_nor_slows_others_down(
-    worlds: Worlds, provider: str
+async def test_a_tenant_who_stores_anything_neither_stops_the_manager_nor_slows_others_down(
+    world: World, provider: str
 ) -> None:
-    async def scenario() -> None:
-        async with worlds() as world:
-            await attack(world, provider)
-
-    asyncio.run(scenario())
+    await attack(world, provider)
 
 
 def test_so_with_the_groups_of_kube_scheduler(tmp_path: Path) -> None:
@@ -107,40 +102,33 @@ def test_so_with_the_groups_of_kube_scheduler(tmp_path: Path) -> None:
         asyncio.run(scenario(plane))
 
 
-def test_the_quota_of_the_page_bounds_what_a_team_has(worlds: Worlds) -> None:
+async def test_the_quota_of_the_page_bounds_what_a_team_has(world: World) -> None:
     """An API server counts each kind that the page names, and refuses to the team what is above, or elsewhere."""
+    replica = await world.start("a")
+    await world.await_master(replica)
+    tenant = await admit(world, "team-a", 1)
+    documents = [
+        one for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) for one in load_all(text)
+    ]
+    kinds = (NAMESPACES, ROLE_BINDINGS, RESOURCE_QUOTAS)
+    for resource, obj in zip(kinds, documents, strict=True):
+        await world.client.apply(resource, obj, manager="tests")
+    quota = documents[-1]
 
-    async def scenario() -> None:
-        async with worlds() as world:
-            replica = await world.start("a")
-            await world.await_master(replica)
-            tenant = await admit(world, "team-a", 1)
-            documents = [
-                one
-                for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-                for one in load_all(text)
-            ]
-            kinds = (NAMESPACES, ROLE_BINDINGS, RESOURCE_QUOTAS)
-            for resource, obj in zip(kinds, documents, strict=True):
-                await world.client.apply(resource, obj, manager="tests")
-            quota = documents[-1]
+    async def is_counted() -> bool:
+        found = await world.client.get(RESOURCE_QUOTAS, meta.key(quota))
+        used = meta.status(found).get("used") or {}
+        if used and set(used) != set(quota["spec"]["hard"]):  # too early: it would be counted again in minutes
+            await world.client.delete(RESOURCE_QUOTAS, meta.key(quota))
+            await world.client.apply(RESOURCE_QUOTAS, quota, manager="tests")
+        return set(used) == set(quota["spec"]["hard"])
 
-            async def is_counted() -> bool:
-                found = await world.client.get(RESOURCE_QUOTAS, meta.key(quota))
-                used = meta.status(found).get("used") or {}
-                if used and set(used) != set(quota["spec"]["hard"]):  # too early: it would be counted again in minutes
-                    await world.client.delete(RESOURCE_QUOTAS, meta.key(quota))
-                    await world.client.apply(RESOURCE_QUOTAS, quota, manager="tests")
-                return set(used) == set(quota["spec"]["hard"])
-
-            await until(is_counted, seconds=RESYNC, poll=1)
-            own = Space(tenant.client, "team-a")
-            for number in range(int(quota["spec"]["hard"]["count/leaderworkersets.leaderworkerset.x-k8s.io"])):
-                await own.create(f"web-{number}", replicas=0, size=1)
-            with pytest.raises(ForbiddenError, match="exceeded quota: groups"):
-                await own.create("more", replicas=0, size=1)
-            with pytest.raises(ForbiddenError, match='cannot create resource "leaderworkersets"'):
-                await Space(tenant.client, "default").create("elsewhere", replicas=0, size=1)
-            await tenant.client.close()
-
-    asyncio.run(scenario())
+    await until(is_counted, seconds=RESYNC, poll=1)
+    own = Space(tenant.client, "team-a")
+    for number in range(int(quota["spec"]["hard"]["count/leaderworkersets.leaderworkerset.x-k8s.io"])):
+        await own.create(f"web-{number}", replicas=0, size=1)
+    with pytest.raises(ForbiddenError, match="exceeded quota: groups"):
+        await own.create("more", replicas=0, size=1)
+    with pytest.raises(ForbiddenError, match='cannot create resource "leaderworkersets"'):
+        await Space(tenant.client, "default").create("elsewhere", replicas=0, size=1)
+    await tenant.client.close()

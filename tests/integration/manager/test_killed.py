@@ -11,10 +11,10 @@ from typing import Final
 import pytest
 from tests.controlplane.audit import WRITES, described
 from tests.integration.clusters.kubernetes import KubernetesCluster
-from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.killing import EACH, Killer, Load, watched
 from tests.integration.manager.refusals import CONFLICT, unexplained
+from tests.integration.manager.world import World
 
 pytestmark = pytest.mark.slow
 
@@ -23,37 +23,31 @@ CREATED: Final = 201
 CREATION: Final = "create statefulsets"
 
 
-def test_managers_that_are_killed_leave_no_trace(worlds: Worlds) -> None:
+async def test_managers_that_are_killed_leave_no_trace(world: World) -> None:
     """Each leader is born exactly as often as was asked for: the rest of the state follows from it."""
-
-    async def scenario() -> None:
-        async with worlds() as world:
-            await world.await_master(await world.start("a"))
-            await world.start("b")
-            space = Space(world.client, "killed-managers")
-            await space.open()
-            mark = world.audit.mark()
-            async with watched(space) as births:
-                load = Load(space, KubernetesCluster(world.plane.kubeconfig), min(KILLS, EACH))
-                killer = Killer(world, Random(KILLS))
-                killing = asyncio.create_task(killer.run(KILLS))
-                await load.begin()
-                while not killing.done() or not load.rounds:
-                    await load.round()
-                await killing
-                await world.rest()
-                assert await load.state() == load.expected()
-                assert await load.images() == load.expected_images()
-                assert births.counts() == load.wanted
-                assert births.doubled() == []
-            events = [event for event in world.audit.events(mark) if event["verb"] in WRITES]
-            codes = [event["responseStatus"].get("code") for event in events if described(event) == CREATION]
-            assert codes.count(CREATED) <= births.worker_sets()
-            logs = [line for replica in world.replicas for line in replica.log.read_text().splitlines()]
-            assert unexplained(events, logs, killer.moments) == []
-            print(  # noqa: T201 - for the page
-                f"{len(killer.moments)} kills, {load.rounds} rounds, {len(events)} writes;"
-                f" of {len(codes)} creations of workers {codes.count(CONFLICT)} refused"
-            )
-
-    asyncio.run(scenario())
+    await world.await_master(await world.start("a"))
+    await world.start("b")
+    space = await Space(world.client, "killed-managers").open()
+    mark = world.audit.mark()
+    async with watched(space) as births:
+        load = Load(space, KubernetesCluster(world.plane.kubeconfig), min(KILLS, EACH))
+        killer = Killer(world, Random(KILLS))
+        killing = asyncio.create_task(killer.run(KILLS))
+        await load.begin()
+        while not killing.done() or not load.rounds:
+            await load.round()
+        await killing
+        await world.rest()
+        assert await load.state() == load.expected()
+        assert await load.images() == load.expected_images()
+        assert births.counts() == load.wanted
+        assert births.doubled() == []
+    events = [event for event in world.audit.events(mark) if event["verb"] in WRITES]
+    codes = [event["responseStatus"].get("code") for event in events if described(event) == CREATION]
+    assert codes.count(CREATED) <= births.worker_sets()
+    logs = [line for replica in world.replicas for line in replica.log.read_text().splitlines()]
+    assert unexplained(events, logs, killer.moments) == []
+    print(  # noqa: T201 - for the page
+        f"{len(killer.moments)} kills, {load.rounds} rounds, {len(events)} writes;"
+        f" of {len(codes)} creations of workers {codes.count(CONFLICT)} refused"
+    )

@@ -4,8 +4,8 @@ import asyncio
 from typing import Final
 
 import pytest
-from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
+from tests.integration.manager.world import World
 
 pytestmark = pytest.mark.slow
 
@@ -13,25 +13,19 @@ COUNT: Final = 10
 SECONDS: Final = 10.0
 
 
-def test_at_rest_nothing_is_written(worlds: Worlds) -> None:
+async def test_at_rest_nothing_is_written(world: World) -> None:
     """Renewals of the lease are all that the audit log has of two managers."""
-
-    async def scenario() -> None:
-        async with worlds() as world:
-            leader = await world.start("a")
-            await world.start("b")
-            await world.await_master(leader)
-            space = Space(world.client, "at-rest")
-            await space.open()
-            names = [f"web-{index}" for index in range(COUNT)]
-            await asyncio.gather(*(space.create(name, replicas=1, size=2) for name in names))
-            for name in names:
-                await space.await_ready(name, 1)
-            await world.rest()
-            mark, versions = world.audit.mark(), await space.versions()
-            await asyncio.sleep(SECONDS)
-            assert world.writes(mark) == {}
-            assert world.renewals(mark) > 0
-            assert await space.versions() == versions
-
-    asyncio.run(scenario())
+    leader = await world.start("a")
+    await world.start("b")
+    await world.await_master(leader)
+    space = await Space(world.client, "at-rest").open()
+    names = [f"web-{index}" for index in range(COUNT)]
+    await asyncio.gather(*(space.create(name, replicas=1, size=2) for name in names))
+    for name in names:
+        await space.await_ready(name, 1)
+    await world.rest()
+    mark, versions = world.audit.mark(), await space.versions()
+    await asyncio.sleep(SECONDS)
+    assert world.writes(mark) == {}
+    assert world.renewals(mark) > 0
+    assert await space.versions() == versions

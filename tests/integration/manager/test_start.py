@@ -1,6 +1,5 @@
 """How a manager starts, with parts of it left out, and what keeps it from starting (R-MGR-2, R-CERT-1)."""
 
-import asyncio
 import socket
 import ssl
 from datetime import UTC, datetime
@@ -9,9 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 from tests.integration.manager import installation
 from tests.integration.manager.balancer import Balancer
-from tests.integration.manager.conftest import Worlds
-from tests.integration.manager.groups import Space
+from tests.integration.manager.groups import space_with_groups
 from tests.integration.manager.replicas import until
+from tests.integration.manager.world import World
 
 from kuberuntime.objects.resources import SECRETS
 from leaderworkerset.core.gang.gangs import AUTO
@@ -21,105 +20,82 @@ from leaderworkerset.webhooks import certificates
 pytestmark = pytest.mark.slow
 
 
-def test_without_election_and_metrics_it_works_alone(worlds: Worlds) -> None:
-    async def scenario() -> None:
-        async with worlds() as world:
-            replica = await world.start(
-                "a",
-                leaderElection={"leaderElect": False},
-                metrics={"bindAddress": "0"},
-                tls={"minVersion": "VersionTLS13"},
-            )
-            space = Space(world.client, "works-alone")
-            await space.open()
-            await space.create("web", replicas=2, size=2)
-            await space.await_ready("web", 2)
-            assert await world.holder() == ""
-            with socket.socket() as probe:
-                assert probe.connect_ex(("127.0.0.1", replica.metrics)) != 0
-            assert negotiated(replica.webhooks) == "TLSv1.3"
-            with pytest.raises(ssl.SSLError):
-                negotiated(replica.webhooks, ssl.TLSVersion.TLSv1_2)
-
-    asyncio.run(scenario())
+async def test_without_election_and_metrics_it_works_alone(world: World) -> None:
+    replica = await world.start(
+        "a",
+        leaderElection={"leaderElect": False},
+        metrics={"bindAddress": "0"},
+        tls={"minVersion": "VersionTLS13"},
+    )
+    await space_with_groups(world.client, "works-alone", replicas=2, size=2)
+    assert await world.holder() == ""
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", replica.metrics)) != 0
+    assert negotiated(replica.webhooks) == "TLSv1.3"
+    with pytest.raises(ssl.SSLError):
+        negotiated(replica.webhooks, ssl.TLSVersion.TLSv1_2)
 
 
-def test_without_webhooks_it_needs_no_certificates(worlds: Worlds) -> None:
-    async def scenario() -> None:
-        async with worlds() as world:
-            await installation.clear(world.client)
-            await world.client.delete(SECRETS, installation.SECRET)
-            replica = await world.prepare("a")
-            replica.environment["ENABLE_WEBHOOKS"] = "false"
-            replica.start()
-            await replica.await_ready()
-            with socket.socket() as probe:
-                assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
-
-    asyncio.run(scenario())
+async def test_without_webhooks_it_needs_no_certificates(world: World) -> None:
+    await installation.clear(world.client)
+    await world.client.delete(SECRETS, installation.SECRET)
+    replica = await world.prepare("a")
+    replica.environment["ENABLE_WEBHOOKS"] = "false"
+    replica.start()
+    await replica.await_ready()
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
 
 
-def test_with_auto_it_serves_nothing_before_it_knows_the_gang_schedulers(worlds: Worlds) -> None:
+async def test_with_auto_it_serves_nothing_before_it_knows_the_gang_schedulers(world: World) -> None:
     """Its certificate is there, but the API server is away when it starts; what it admitted then would be without a group."""
+    async with Balancer() as away:
+        await installation.install(world.client, world.balancer.port, managed(AUTO))
+        authority = certificates.create_authority(datetime.now(UTC))
+        installation.write_certificate(world.directory / "certs", authority)
+        replica = await world.prepare(
+            "a",
+            gangSchedulingManagement={"schedulerProvider": AUTO},
+            internalCertManagement={"enable": False},
+            webhook={"certDir": str(world.directory / "certs")},
+        )
+        server = world.plane.server
+        text = replica.kubeconfig.read_text().replace(server, f"https://127.0.0.1:{away.port}")
+        replica.kubeconfig.write_text(text)
+        replica.start()
 
-    async def scenario() -> None:
-        async with worlds() as world, Balancer() as away:
-            await installation.install(world.client, world.balancer.port, managed(AUTO))
-            authority = certificates.create_authority(datetime.now(UTC))
-            installation.write_certificate(world.directory / "certs", authority)
-            replica = await world.prepare(
-                "a",
-                gangSchedulingManagement={"schedulerProvider": AUTO},
-                internalCertManagement={"enable": False},
-                webhook={"certDir": str(world.directory / "certs")},
-            )
-            server = world.plane.server
-            text = replica.kubeconfig.read_text().replace(server, f"https://127.0.0.1:{away.port}")
-            replica.kubeconfig.write_text(text)
-            replica.start()
+        async def has_asked() -> bool:
+            return "gang schedulers not detected" in replica.log.read_text()
 
-            async def has_asked() -> bool:
-                return "gang schedulers not detected" in replica.log.read_text()
+        await until(has_asked, replica)
+        assert "gang schedulers are not detected, webhooks do not serve" in await replica.readiness()
+        with socket.socket() as probe:
+            assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
 
-            await until(has_asked, replica)
-            assert "gang schedulers are not detected, webhooks do not serve" in await replica.readiness()
-            with socket.socket() as probe:
-                assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
-
-            away.backends.append(urlsplit(server).port or 0)
-            await replica.await_ready()
-            assert negotiated(replica.webhooks)
-
-    asyncio.run(scenario())
+        away.backends.append(urlsplit(server).port or 0)
+        await replica.await_ready()
+        assert negotiated(replica.webhooks)
 
 
-def test_without_its_secret_it_ends_and_says_so(worlds: Worlds) -> None:
-    async def scenario() -> None:
-        async with worlds() as world:
-            await world.client.delete(SECRETS, installation.SECRET)
-            replica = await world.prepare("a")
-            replica.start()
-            assert await replica.await_end() == 1
-            assert "Secret lws-system/lws-webhook-server-cert not found: create it empty" in replica.tail()
-
-    asyncio.run(scenario())
+async def test_without_its_secret_it_ends_and_says_so(world: World) -> None:
+    await world.client.delete(SECRETS, installation.SECRET)
+    replica = await world.prepare("a")
+    replica.start()
+    assert await replica.await_end() == 1
+    assert "Secret lws-system/lws-webhook-server-cert not found: create it empty" in replica.tail()
 
 
 @pytest.mark.parametrize("server", ["webhooks", "metrics", "probes"])
-def test_a_port_that_is_taken_ends_it(worlds: Worlds, server: str) -> None:
-    async def scenario() -> None:
-        async with worlds() as world:
-            replica = await world.prepare("a")
-            port = getattr(replica, server)
-            with socket.socket() as taken:
-                taken.bind(("127.0.0.1", port))
-                taken.listen()
-                replica.start()
-                assert await replica.await_end() == 1
-            assert f"127.0.0.1:{port}" in replica.tail()
-            assert "problem running manager" in replica.tail()
-
-    asyncio.run(scenario())
+async def test_a_port_that_is_taken_ends_it(world: World, server: str) -> None:
+    replica = await world.prepare("a")
+    port = getattr(replica, server)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        replica.start()
+        assert await replica.await_end() == 1
+    assert f"127.0.0.1:{port}" in replica.tail()
+    assert "problem running manager" in replica.tail()
 
 
 def negotiated(port: int, highest: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED) -> str | None:

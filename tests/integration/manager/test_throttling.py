@@ -1,11 +1,9 @@
 """An API server that has no time for the manager: it waits as long as it is asked to, and goes on afterwards."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Final
 
 import pytest
-from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space, counter
 from tests.integration.manager.installation import SCRAPER, token_of
 from tests.integration.manager.replicas import LIMIT, Replica, until
@@ -36,36 +34,30 @@ async def counted_refusals(replica: Replica, token: str) -> int:
 @pytest.mark.parametrize(
     ("groups", "consequence"), [(OF_CONTROLLERS, "reconcile failed"), (("*",), "leadership lost")], ids=["most", "all"]
 )
-def test_refused_requests_are_sent_again_until_they_are_not(
-    worlds: Worlds, groups: Sequence[str], consequence: str
+async def test_refused_requests_are_sent_again_until_they_are_not(
+    world: World, groups: Sequence[str], consequence: str
 ) -> None:
     """LeaderWorkerSets that come meanwhile are ready afterwards; leadership that is lost with them comes back."""
+    replica = await world.start("a")
+    await world.await_master(replica)
+    space = await Space(world.client, f"throttled-{len(groups)}").open()
+    names = [f"web-{index}" for index in range(COUNT)]
+    token = await token_of(world.client, SCRAPER)
+    async with refusing(world.client, world.plane, await token_of(world.client, MANAGER), groups):
+        mark = world.audit.mark()
+        for name in names:
+            await space.create(name, replicas=2, size=2)
 
-    async def scenario() -> None:
-        async with worlds() as world:
-            replica = await world.start("a")
-            await world.await_master(replica)
-            space = Space(world.client, f"throttled-{len(groups)}")
-            await space.open()
-            names = [f"web-{index}" for index in range(COUNT)]
-            token = await token_of(world.client, SCRAPER)
-            async with refusing(world.client, world.plane, await token_of(world.client, MANAGER), groups):
-                mark = world.audit.mark()
-                for name in names:
-                    await space.create(name, replicas=2, size=2)
+        async def had_consequences() -> bool:
+            return refusals(world, mark) >= REFUSALS and consequence in replica.log.read_text()
 
-                async def had_consequences() -> bool:
-                    return refusals(world, mark) >= REFUSALS and consequence in replica.log.read_text()
-
-                await until(had_consequences, replica, seconds=2 * LIMIT)  # the API server asks for waits that grow
-                assert [await space.ready_groups(name) for name in names] == [0] * COUNT
-            for name in names:
-                await space.await_ready(name, 2)
-            await space.assert_whole(*names, replicas=2, size=2)
-            await world.await_master(replica)
-            assert await counted_refusals(replica, token) >= REFUSALS
-            assert replica.process.poll() is None
-            assert replica.failures() == []
-            assert "event lost" not in replica.log.read_text()
-
-    asyncio.run(scenario())
+        await until(had_consequences, replica, seconds=2 * LIMIT)  # the API server asks for waits that grow
+        assert [await space.ready_groups(name) for name in names] == [0] * COUNT
+    for name in names:
+        await space.await_ready(name, 2)
+    await space.assert_whole(*names, replicas=2, size=2)
+    await world.await_master(replica)
+    assert await counted_refusals(replica, token) >= REFUSALS
+    assert replica.process.poll() is None
+    assert replica.failures() == []
+    assert "event lost" not in replica.log.read_text()

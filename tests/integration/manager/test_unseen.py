@@ -3,13 +3,11 @@
 The other manager's webhook admits the worker's successor meanwhile, so that all pods are there when it begins to lead.
 """
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
 from tests.integration.clusters import objects
-from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 from tests.integration.manager.world import World
@@ -41,33 +39,28 @@ EDITS: Final = {"resized": {"leaderWorkerTemplate": {"size": 3}}, "grown": {"rep
 LOST: Final = ("torn-1-2", "alone-0-1")
 
 
-def test_a_group_that_lost_a_worker_while_nobody_led_is_recreated_and_no_other(worlds: Worlds) -> None:
-    async def scenario() -> None:
-        async with worlds() as world:
-            first = await world.start("a")
-            await world.await_master(first)
-            second = await world.start("b")
-            space = Space(world.client, "unseen-workers")
-            await space.open()
-            await come_to_be(space)
-            before = await uids(space)
-            await until_it_is_long_ago(space)
+async def test_a_group_that_lost_a_worker_while_nobody_led_is_recreated_and_no_other(world: World) -> None:
+    first = await world.start("a")
+    await world.await_master(first)
+    second = await world.start("b")
+    space = await Space(world.client, "unseen-workers").open()
+    await come_to_be(space)
+    before = await uids(space)
+    await until_it_is_long_ago(space)
 
-            first.kill()
-            world.balancer.backends.remove(first.webhooks)
-            for name in LOST:
-                await world.client.delete(PODS, ObjectKey(space.namespace, name), grace_period=0)
-            await are_replaced(space, before, LOST, world)
-            await world.await_master(second)
+    first.kill()
+    world.balancer.backends.remove(first.webhooks)
+    for name in LOST:
+        await world.client.delete(PODS, ObjectKey(space.namespace, name), grace_period=0)
+    await are_replaced(space, before, LOST, world)
+    await world.await_master(second)
 
-            await are_replaced(space, before, ("torn-1", "torn-1-1"), world)
-            await are_ready(space)
-            await world.rest()
-            after = await uids(space)
-            assert after.keys() == before.keys()
-            assert {name for name in after if after[name] != before[name]} == {"torn-1", "torn-1-1", *LOST}
-
-    asyncio.run(scenario())
+    await are_replaced(space, before, ("torn-1", "torn-1-1"), world)
+    await are_ready(space)
+    await world.rest()
+    after = await uids(space)
+    assert after.keys() == before.keys()
+    assert {name for name in after if after[name] != before[name]} == {"torn-1", "torn-1-1", *LOST}
 
 
 async def come_to_be(space: Space) -> None:

@@ -1,6 +1,5 @@
 """From version 0.1.0 to this one and back, on a real control plane, under sets that run: definitions, rights, webhooks, managers."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +8,6 @@ from tests import predecessor
 from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters import objects
 from tests.integration.manager import installation
-from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import Replica, until
 from tests.integration.manager.world import World
@@ -83,36 +81,30 @@ async def roll(space: Space, name: str, image: str) -> None:
     await space.await_ready(name, 2)
 
 
-def test_sets_that_run_outlive_the_way_to_this_version_and_back(worlds: Worlds, earlier: Path) -> None:
+async def test_sets_that_run_outlive_the_way_to_this_version_and_back(world: World, earlier: Path) -> None:
     """Nothing of a set that rests is written on the way; each version rolls, scales and recreates what the other left."""
     before, now = predecessor.objects(earlier), build_all(MANAGED, InstallSettings())
-
-    async def scenario() -> None:
-        async with worlds() as world:
-            await installation.apply(world.client, world.balancer.port, before)
-            old = await world.prepare("old")
-            old.program, old.environment = OLD_PROGRAM, predecessor.environment(earlier)
-            await world.begin(old)
-            await world.await_master(old)
-            space = Space(world.client, "upgraded")
-            await space.open()
-            await create(space)
-            await world.rest()
-            left = await space.versions()
-            await change(world, now, await world.prepare("new"))
-            assert await space.versions() == left
-            for name in SETS:
-                await roll(space, name, "app:2")
-            await world.rest()
-            left = await space.versions()
-            again = await world.prepare("again")
-            again.program, again.environment = OLD_PROGRAM, predecessor.environment(earlier)
-            await change(world, before, again)
-            assert await space.versions() == left
-            for name in SETS:
-                await roll(space, name, "app:3")
-            await space.scale("web", 3)
-            await space.await_ready("web", 3)
-            assert [line for one in (old, again) for line in one.failures()] == []
-
-    asyncio.run(scenario())
+    await installation.apply(world.client, world.balancer.port, before)
+    old = await world.prepare("old")
+    old.program, old.environment = OLD_PROGRAM, predecessor.environment(earlier)
+    await world.begin(old)
+    await world.await_master(old)
+    space = await Space(world.client, "upgraded").open()
+    await create(space)
+    await world.rest()
+    left = await space.versions()
+    await change(world, now, await world.prepare("new"))
+    assert await space.versions() == left
+    for name in SETS:
+        await roll(space, name, "app:2")
+    await world.rest()
+    left = await space.versions()
+    again = await world.prepare("again")
+    again.program, again.environment = OLD_PROGRAM, predecessor.environment(earlier)
+    await change(world, before, again)
+    assert await space.versions() == left
+    for name in SETS:
+        await roll(space, name, "app:3")
+    await space.scale("web", 3)
+    await space.await_ready("web", 3)
+    assert [line for one in (old, again) for line in one.failures()] == []

@@ -1,10 +1,11 @@
 """Skips what this machine refuses, saying why."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from tests.integration.sandbox.harness import machine
+from tests.integration.sandbox.harness import Machine, machine
 
 
 def _why_not(directory: Path) -> str:
@@ -26,3 +27,9 @@ def refusal(tmp_path_factory: pytest.TempPathFactory) -> str:
 def _skip_where_refused(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("sandbox") and (reason := request.getfixturevalue("refusal")):
         pytest.skip(f"this machine refuses namespaces: {reason}")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> AbstractAsyncContextManager[Machine]:
+    """Return a runner of processes in namespaces."""
+    return machine(tmp_path)

@@ -1,6 +1,5 @@
 """Packets that are lost, slow or late, and disks that are full, as programs in pods meet them."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -61,96 +60,80 @@ async def ping(made: Machine, asking: str, asked: str, count: int = 3) -> dict[s
     return found
 
 
-def test_packets_between_two_pods_are_lost_as_long_as_a_rule_says_so_and_others_pass(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            for name in ("a", "b", "c"):
-                pod = await made.pod(name)
-                assert await (await made.start(pod, "python3", "-c", ECHO)).line() == "listening"
-            a, b = made.addresses["a"], made.addresses["b"]
-            assert (await ping(made, "a", "b"))["came"] == 3
+async def test_packets_between_two_pods_are_lost_as_long_as_a_rule_says_so_and_others_pass(made: Machine) -> None:
+    for name in ("a", "b", "c"):
+        pod = await made.pod(name)
+        assert await (await made.start(pod, "python3", "-c", ECHO)).line() == "listening"
+    a, b = made.addresses["a"], made.addresses["b"]
+    assert (await ping(made, "a", "b"))["came"] == 3
 
-            await made.runner.lose_packets([PacketLoss(a, b), PacketLoss(b, a)])
-            assert (await ping(made, "a", "b"))["came"] == (await ping(made, "b", "a"))["came"] == 0
-            assert (await ping(made, "a", "c"))["came"] == (await ping(made, "c", "b"))["came"] == 3
+    await made.runner.lose_packets([PacketLoss(a, b), PacketLoss(b, a)])
+    assert (await ping(made, "a", "b"))["came"] == (await ping(made, "b", "a"))["came"] == 0
+    assert (await ping(made, "a", "c"))["came"] == (await ping(made, "c", "b"))["came"] == 3
 
-            await made.runner.lose_packets([PacketLoss("", b)])
-            assert (await ping(made, "c", "b"))["came"] == (await ping(made, "b", "a"))["came"] == 0
-            assert (await ping(made, "c", "a"))["came"] == 3
+    await made.runner.lose_packets([PacketLoss("", b)])
+    assert (await ping(made, "c", "b"))["came"] == (await ping(made, "b", "a"))["came"] == 0
+    assert (await ping(made, "c", "a"))["came"] == 3
 
-            await made.runner.lose_packets([PacketLoss(a, b, share=0.5)])
-            assert 5 < (await ping(made, "a", "b", 40))["came"] < 35
+    await made.runner.lose_packets([PacketLoss(a, b, share=0.5)])
+    assert 5 < (await ping(made, "a", "b", 40))["came"] < 35
 
-            await made.runner.lose_packets([PacketLoss(a, b, rate=20_000)])
-            assert (await ping(made, "a", "b"))["came"] == 3
-            came = int((await (await made.start("a", "python3", "-c", FLOOD, b)).finish())[1])
-            assert 30 < came < 110  # 64 KiB at once, and 20 KB in each of the few seconds
+    await made.runner.lose_packets([PacketLoss(a, b, rate=20_000)])
+    assert (await ping(made, "a", "b"))["came"] == 3
+    came = int((await (await made.start("a", "python3", "-c", FLOOD, b)).finish())[1])
+    assert 30 < came < 110  # 64 KiB at once, and 20 KB in each of the few seconds
 
-            await made.runner.lose_packets([])
-            assert (await ping(made, "a", "b"))["came"] == (await ping(made, "c", "b"))["came"] == 3
-
-    asyncio.run(scenario())
+    await made.runner.lose_packets([])
+    assert (await ping(made, "a", "b"))["came"] == (await ping(made, "c", "b"))["came"] == 3
 
 
-def test_packets_to_a_pod_are_late_or_the_missing_module_is_named(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            for name in ("a", "b"):
-                pod = await made.pod(name)
-                assert await (await made.start(pod, "python3", "-c", ECHO)).line() == "listening"
-            try:
-                await made.runner.delay_packets("b", 0.1)
-            except StartError as error:
-                assert str(error) == "delay packets: this kernel has no netem (module sch_netem)"  # noqa: PT017 - either is right
-                return
-            late = await ping(made, "a", "b")
-            assert late["came"] == 3
-            assert late["seconds"] > 0.3
-            await made.runner.delay_packets("b", 0.0)
-            assert (await ping(made, "a", "b"))["seconds"] < 0.3
-
-    asyncio.run(scenario())
+async def test_packets_to_a_pod_are_late_or_the_missing_module_is_named(made: Machine) -> None:
+    for name in ("a", "b"):
+        pod = await made.pod(name)
+        assert await (await made.start(pod, "python3", "-c", ECHO)).line() == "listening"
+    try:
+        await made.runner.delay_packets("b", 0.1)
+    except StartError as error:
+        assert str(error) == "delay packets: this kernel has no netem (module sch_netem)"  # noqa: PT017 - either is right
+        return
+    late = await ping(made, "a", "b")
+    assert late["came"] == 3
+    assert late["seconds"] > 0.3
+    await made.runner.delay_packets("b", 0.0)
+    assert (await ping(made, "a", "b"))["seconds"] < 0.3
 
 
-def test_a_file_system_of_a_container_is_full_and_has_its_space_again(tmp_path: Path) -> None:
+async def test_a_file_system_of_a_container_is_full_and_has_its_space_again(made: Machine) -> None:
     """Read what was written before: the file system is bounded, not replaced."""
-
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            pod = await made.pod("a")
-            for path in ("/tmp", "/dev/shm"):
-                script = f"echo kept > {path}/before; echo ready; exec sleep 60"
-                program = await made.start(pod, "sh", "-c", script)
-                assert await program.line() == "ready"
-                former = await made.runner.bound_memory(program.id, path, 0)
-                fill = f"cat {path}/before; head -c 65536 /dev/zero > {path}/more && echo wrote"
-                full = await made.exec(program, "sh", "-c", fill)
-                end, output = await full.finish()
-                assert end.code != 0
-                assert "kept" in output
-                assert "No space left on device" in output
-                await made.runner.bound_memory(program.id, path, former)
-                assert "wrote" in (await (await made.exec(program, "sh", "-c", fill)).finish())[1]
-            program = await made.start(pod, "sleep", "60")
-            with pytest.raises(StartError, match="/usr: is not a file system of the container in memory"):
-                await made.runner.bound_memory(program.id, "/usr", 0)
-            with pytest.raises(StartError, match="the container is not running"):
-                await made.runner.bound_memory("nobody", "/tmp", 0)
-
-    asyncio.run(scenario())
+    pod = await made.pod("a")
+    for path in ("/tmp", "/dev/shm"):
+        script = f"echo kept > {path}/before; echo ready; exec sleep 60"
+        program = await made.start(pod, "sh", "-c", script)
+        assert await program.line() == "ready"
+        former = await made.runner.bound_memory(program.id, path, 0)
+        fill = f"cat {path}/before; head -c 65536 /dev/zero > {path}/more && echo wrote"
+        full = await made.exec(program, "sh", "-c", fill)
+        end, output = await full.finish()
+        assert end.code != 0
+        assert "kept" in output
+        assert "No space left on device" in output
+        await made.runner.bound_memory(program.id, path, former)
+        assert "wrote" in (await (await made.exec(program, "sh", "-c", fill)).finish())[1]
+    program = await made.start(pod, "sleep", "60")
+    with pytest.raises(StartError, match="/usr: is not a file system of the container in memory"):
+        await made.runner.bound_memory(program.id, "/usr", 0)
+    with pytest.raises(StartError, match="the container is not running"):
+        await made.runner.bound_memory("nobody", "/tmp", 0)
 
 
 @pytest.mark.parametrize(("network", "isolation"), [("shared", "namespaces"), ("isolated", "plain")])
-def test_pods_without_networks_of_their_own_lose_no_packets_and_say_so(
+async def test_pods_without_networks_of_their_own_lose_no_packets_and_say_so(
     tmp_path: Path, network: str, isolation: str
 ) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, network=network, isolation=isolation) as made:  # type: ignore[arg-type]
-            pod = await made.pod("a")
-            with pytest.raises(StartError, match="pods share the network of this machine"):
-                await made.runner.lose_packets([PacketLoss("", "10.88.1.0")])
-            with pytest.raises(StartError, match="pods share the network of this machine"):
-                await made.runner.delay_packets(pod, 0.1)
-            await made.runner.lose_packets([])
-
-    asyncio.run(scenario())
+    async with machine(tmp_path, network=network, isolation=isolation) as made:  # type: ignore[arg-type]
+        pod = await made.pod("a")
+        with pytest.raises(StartError, match="pods share the network of this machine"):
+            await made.runner.lose_packets([PacketLoss("", "10.88.1.0")])
+        with pytest.raises(StartError, match="pods share the network of this machine"):
+            await made.runner.delay_packets(pod, 0.1)
+        await made.runner.lose_packets([])

@@ -2,127 +2,89 @@
 
 import asyncio
 import os
-from pathlib import Path
 
 import pytest
-from tests.integration.sandbox.harness import machine
+from tests.integration.sandbox.harness import Machine
 
 from localkube.kubelet.processes.runner import StartError
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
-def test_pod_has_its_own_host_name_address_and_processes(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            pod = await made.pod("train-0-1")
-            end, output = await made.sh(
-                pod, "hostname; cat /etc/hostname; ls -d /proc/[0-9]* | wc -l; cat /proc/1/comm"
-            )
-            assert end.code == 0
-            assert output.splitlines()[:2] == ["train-0-1", "train-0-1"]
-            assert int(output.splitlines()[2]) <= 5
-            assert output.splitlines()[3] == "kube-init"
-            assert made.addresses[pod].startswith("10.88.")
-            _, links = await made.sh(pod, "ls /sys/class/net")
-            assert links.split() == ["eth0", "lo"]
-
-    asyncio.run(scenario())
+async def test_pod_has_its_own_host_name_address_and_processes(made: Machine) -> None:
+    pod = await made.pod("train-0-1")
+    end, output = await made.sh(pod, "hostname; cat /etc/hostname; ls -d /proc/[0-9]* | wc -l; cat /proc/1/comm")
+    assert end.code == 0
+    assert output.splitlines()[:2] == ["train-0-1", "train-0-1"]
+    assert int(output.splitlines()[2]) <= 5
+    assert output.splitlines()[3] == "kube-init"
+    assert made.addresses[pod].startswith("10.88.")
+    _, links = await made.sh(pod, "ls /sys/class/net")
+    assert links.split() == ["eth0", "lo"]
 
 
-def test_programs_run_as_the_user_who_runs_the_cluster(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            _, output = await made.sh(await made.pod("a"), "id -u; id -g")
-            assert output.split() == [str(os.geteuid()), str(os.getegid())]
-
-    asyncio.run(scenario())
+async def test_programs_run_as_the_user_who_runs_the_cluster(made: Machine) -> None:
+    _, output = await made.sh(await made.pod("a"), "id -u; id -g")
+    assert output.split() == [str(os.geteuid()), str(os.getegid())]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start programs as someone else")
-def test_root_can_run_a_program_as_another_user(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            made.write_hosts("9.9.9.9 elsewhere\n")
-            made.hosts.chmod(0o755)
-            (made.hosts / "hosts").chmod(0o644)
-            _, output = await made.sh(
-                await made.pod("a"), "id -u; id -g; cat /etc/hosts", run_as_user=1234, run_as_group=4321
-            )
-            assert output.splitlines() == ["1234", "4321", "9.9.9.9 elsewhere"]
-
-    asyncio.run(scenario())
+async def test_root_can_run_a_program_as_another_user(made: Machine) -> None:
+    made.write_hosts("9.9.9.9 elsewhere\n")
+    made.hosts.chmod(0o755)
+    (made.hosts / "hosts").chmod(0o644)
+    _, output = await made.sh(await made.pod("a"), "id -u; id -g; cat /etc/hosts", run_as_user=1234, run_as_group=4321)
+    assert output.splitlines() == ["1234", "4321", "9.9.9.9 elsewhere"]
 
 
-def test_programs_of_root_have_a_containers_capabilities_only(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            end, _ = await made.sh(await made.pod("a"), "mount -t tmpfs none /mnt")
-            assert end.code != 0
-            end, _ = await made.sh("a", "echo 1 >/proc/sys/net/ipv4/ip_forward")
-            assert end.code != 0
-
-    asyncio.run(scenario())
+async def test_programs_of_root_have_a_containers_capabilities_only(made: Machine) -> None:
+    end, _ = await made.sh(await made.pod("a"), "mount -t tmpfs none /mnt")
+    assert end.code != 0
+    end, _ = await made.sh("a", "echo 1 >/proc/sys/net/ipv4/ip_forward")
+    assert end.code != 0
 
 
-def test_hosts_file_is_the_newest_in_running_containers(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            pod = await made.pod("a")
-            program = await made.start(pod, "sleep", "600")
-            for number in range(5):
-                made.write_hosts(f"10.0.0.{number} peer\n")
-                command = await made.exec(program, "cat", "/etc/hosts")
-                assert await command.line() == f"10.0.0.{number} peer"
-                _, fresh = await made.sh(pod, "cat /etc/hosts")
-                assert fresh == f"10.0.0.{number} peer\n"
-
-    asyncio.run(scenario())
+async def test_hosts_file_is_the_newest_in_running_containers(made: Machine) -> None:
+    pod = await made.pod("a")
+    program = await made.start(pod, "sleep", "600")
+    for number in range(5):
+        made.write_hosts(f"10.0.0.{number} peer\n")
+        command = await made.exec(program, "cat", "/etc/hosts")
+        assert await command.line() == f"10.0.0.{number} peer"
+        _, fresh = await made.sh(pod, "cat /etc/hosts")
+        assert fresh == f"10.0.0.{number} peer\n"
 
 
-def test_hosts_file_is_never_torn(tmp_path: Path) -> None:
+async def test_hosts_file_is_never_torn(made: Machine) -> None:
     reader = "import time\nend=time.time()+0.5\nwhile time.time()<end:\n n=len(open('/etc/hosts').read())\n assert n==80000, n\n"
-
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            made.write_hosts("x" * 80000)
-            program = await made.start(await made.pod("a"), "python3", "-c", reader)
-            while not program.ended.done():
-                made.write_hosts("y" * 80000)
-                await asyncio.sleep(0)
-            end, output = await program.finish()
-            assert (end.code, output) == (0, "")
-
-    asyncio.run(scenario())
+    made.write_hosts("x" * 80000)
+    program = await made.start(await made.pod("a"), "python3", "-c", reader)
+    while not program.ended.done():
+        made.write_hosts("y" * 80000)
+        await asyncio.sleep(0)
+    end, output = await program.finish()
+    assert (end.code, output) == (0, "")
 
 
-def test_shared_process_namespace_shows_all_containers(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            pod = await made.pod("a", share_process_namespace=True)
-            await made.start(pod, "sleep", "543")
-            _, output = await made.sh(pod, "cat /proc/1/comm; cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
-            assert output.startswith("kube-pod\n")
-            assert "sleep 543" in output
-
-    asyncio.run(scenario())
+async def test_shared_process_namespace_shows_all_containers(made: Machine) -> None:
+    pod = await made.pod("a", share_process_namespace=True)
+    await made.start(pod, "sleep", "543")
+    _, output = await made.sh(pod, "cat /proc/1/comm; cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    assert output.startswith("kube-pod\n")
+    assert "sleep 543" in output
 
 
-def test_environment_is_the_one_asked_for_and_directory_too(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            end, output = await made.sh(
-                await made.pod("a"),
-                "env | grep -v ^_= | grep -v ^PWD= | sort; pwd",
-                env={"LWS_GROUP_SIZE": "4"},
-                cwd="/usr",
-            )
-            assert end.code == 0
-            assert output.splitlines()[0] == "LWS_GROUP_SIZE=4"
-            assert output.splitlines()[1].startswith("PATH=")
-            assert output.splitlines()[2:] == ["/usr"]
-
-    asyncio.run(scenario())
+async def test_environment_is_the_one_asked_for_and_directory_too(made: Machine) -> None:
+    end, output = await made.sh(
+        await made.pod("a"),
+        "env | grep -v ^_= | grep -v ^PWD= | sort; pwd",
+        env={"LWS_GROUP_SIZE": "4"},
+        cwd="/usr",
+    )
+    assert end.code == 0
+    assert output.splitlines()[0] == "LWS_GROUP_SIZE=4"
+    assert output.splitlines()[1].startswith("PATH=")
+    assert output.splitlines()[2:] == ["/usr"]
 
 
 @pytest.mark.parametrize(
@@ -135,13 +97,9 @@ def test_environment_is_the_one_asked_for_and_directory_too(tmp_path: Path) -> N
     ],
     ids=["not-in-path", "no-such-file", "not-executable", "no-directory"],
 )
-def test_a_program_that_cannot_start_is_named(
-    tmp_path: Path, argv: tuple[str, ...], options: dict[str, object], words: str
+async def test_a_program_that_cannot_start_is_named(
+    made: Machine, argv: tuple[str, ...], options: dict[str, object], words: str
 ) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            with pytest.raises(StartError) as caught:
-                await made.start(await made.pod("a"), *argv, **options)
-            assert words in str(caught.value)
-
-    asyncio.run(scenario())
+    with pytest.raises(StartError) as caught:
+        await made.start(await made.pod("a"), *argv, **options)
+    assert words in str(caught.value)

@@ -42,198 +42,149 @@ async def answer(made: Machine, pod: str | None, address: tuple[str, int], reque
     return data
 
 
-def test_two_pods_bind_the_same_port_and_find_each_other_by_name(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            pods = [await made.pod(name) for name in ("lws-0", "lws-0-1")]
-            made.write_hosts(
-                "127.0.0.1 localhost\n" + "".join(f"{made.addresses[pod]} {pod}.lws.default\n" for pod in pods)
-            )
-            for pod in pods:
-                server = await made.start(pod, "python3", "-c", SERVER)
-                assert await server.line() == "listening"
-            for asking, asked in (pods, reversed(pods)):
-                end, output = await (await made.start(asking, "python3", "-c", ASK, f"{asked}.lws.default")).finish()
-                assert (end.code, output) == (0, f"{asked}\n")
-
-    asyncio.run(scenario())
+async def test_two_pods_bind_the_same_port_and_find_each_other_by_name(made: Machine) -> None:
+    pods = [await made.pod(name) for name in ("lws-0", "lws-0-1")]
+    made.write_hosts("127.0.0.1 localhost\n" + "".join(f"{made.addresses[pod]} {pod}.lws.default\n" for pod in pods))
+    for pod in pods:
+        server = await made.start(pod, "python3", "-c", SERVER)
+        assert await server.line() == "listening"
+    for asking, asked in (pods, reversed(pods)):
+        end, output = await (await made.start(asking, "python3", "-c", ASK, f"{asked}.lws.default")).finish()
+        assert (end.code, output) == (0, f"{asked}\n")
 
 
-def test_pods_that_talk_and_are_probed_take_no_place_in_the_machines_table_of_neighbours(tmp_path: Path) -> None:
+async def test_pods_that_talk_and_are_probed_take_no_place_in_the_machines_table_of_neighbours(made: Machine) -> None:
     """The kernel counts each entry but the permanent ones (flag 4), over all namespaces: 1,024 by default."""
     table = "for line in open('/proc/net/arp').readlines()[1:]: print(*line.split()[:3:2], end=' ')"
+    pods = [await made.pod(name) for name in ("a", "b")]
+    for pod in pods:
+        server = await made.start(pod, "python3", "-c", SERVER)
+        assert await server.line() == "listening"
+        assert await answer(made, None, (made.addresses[pod], 8080), b"") == f"{pod}\n".encode()
+    for asking, asked in (pods, reversed(pods)):
+        ask = await made.start(asking, "python3", "-c", ASK, made.addresses[asked])
+        assert (await ask.finish())[1] == f"{asked}\n"
+    own = await made.start("a", "python3", "-c", table)
+    assert (await own.finish())[1] == "10.88.0.1 0x6 "
+    await made.pod("host", host_network=True)
+    bridges = (await (await made.start("host", "python3", "-c", table)).finish())[1]
+    assert all(f"{made.addresses[pod]} 0x6 " in bridges for pod in pods)
 
-    async def scenario() -> None:
+
+async def test_pods_are_not_reachable_from_the_host_but_by_its_sockets(made: Machine) -> None:
+    pod = await made.pod("a")
+    server = await made.start(pod, "python3", "-c", SERVER)
+    assert await server.line() == "listening"
+    with socket.socket() as outside, suppress(OSError):
+        outside.settimeout(0.2)
+        outside.connect((made.addresses[pod], 8080))  # some other machine may have that address
+        assert outside.recv(100) != b"a\n"
+    assert await answer(made, pod, ("127.0.0.1", 8080), b"") == b"a\n"
+    assert await answer(made, None, (made.addresses[pod], 8080), b"") == b"a\n"
+
+
+async def test_the_hosts_loopback_is_not_reachable_from_pods(tmp_path: Path) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        port = listener.getsockname()[1]
         async with machine(tmp_path) as made:
-            pods = [await made.pod(name) for name in ("a", "b")]
-            for pod in pods:
-                server = await made.start(pod, "python3", "-c", SERVER)
-                assert await server.line() == "listening"
-                assert await answer(made, None, (made.addresses[pod], 8080), b"") == f"{pod}\n".encode()
-            for asking, asked in (pods, reversed(pods)):
-                ask = await made.start(asking, "python3", "-c", ASK, made.addresses[asked])
-                assert (await ask.finish())[1] == f"{asked}\n"
-            own = await made.start("a", "python3", "-c", table)
-            assert (await own.finish())[1] == "10.88.0.1 0x6 "
-            await made.pod("host", host_network=True)
-            bridges = (await (await made.start("host", "python3", "-c", table)).finish())[1]
-            assert all(f"{made.addresses[pod]} 0x6 " in bridges for pod in pods)
-
-    asyncio.run(scenario())
+            for pod, host_network in (("a", False), ("b", True)):
+                for address in ("127.0.0.1", "10.88.0.1", "10.88.0.2"):
+                    script = f"import socket; socket.create_connection(('{address}', {port}), 0.3)"
+                    if address == "127.0.0.1":
+                        await made.pod(pod, host_network=host_network)
+                    end = await (await made.start(pod, "python3", "-c", script)).end()
+                    assert end.code == 1
 
 
-def test_pods_are_not_reachable_from_the_host_but_by_its_sockets(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            pod = await made.pod("a")
-            server = await made.start(pod, "python3", "-c", SERVER)
-            assert await server.line() == "listening"
-            with socket.socket() as outside, suppress(OSError):
-                outside.settimeout(0.2)
-                outside.connect((made.addresses[pod], 8080))  # some other machine may have that address
-                assert outside.recv(100) != b"a\n"
-            assert await answer(made, pod, ("127.0.0.1", 8080), b"") == b"a\n"
-            assert await answer(made, None, (made.addresses[pod], 8080), b"") == b"a\n"
-
-    asyncio.run(scenario())
-
-
-def test_the_hosts_loopback_is_not_reachable_from_pods(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        with socket.create_server(("0.0.0.0", 0)) as listener:
-            port = listener.getsockname()[1]
-            async with machine(tmp_path) as made:
-                for pod, host_network in (("a", False), ("b", True)):
-                    for address in ("127.0.0.1", "10.88.0.1", "10.88.0.2"):
-                        script = f"import socket; socket.create_connection(('{address}', {port}), 0.3)"
-                        if address == "127.0.0.1":
-                            await made.pod(pod, host_network=host_network)
-                        end = await (await made.start(pod, "python3", "-c", script)).end()
-                        assert end.code == 1
-
-    asyncio.run(scenario())
-
-
-def test_names_that_nobody_has_fail_at_once_without_a_way_out(tmp_path: Path) -> None:
+async def test_names_that_nobody_has_fail_at_once_without_a_way_out(made: Machine) -> None:
     script = "import socket, time\nt=time.time()\ntry: socket.gethostbyname('no-such.example')\nexcept OSError: print(time.time()-t < 2)"
-
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            if NO_WAY_OUT not in str(made.capabilities.lost):
-                pytest.skip("this machine grants a way out")
-            assert (await (await made.start(await made.pod("a"), "python3", "-c", script)).finish())[1] == "True\n"
-
-    asyncio.run(scenario())
+    if NO_WAY_OUT not in str(made.capabilities.lost):
+        pytest.skip("this machine grants a way out")
+    assert (await (await made.start(await made.pod("a"), "python3", "-c", script)).finish())[1] == "True\n"
 
 
-def test_pods_of_the_host_network_share_the_bridges_network(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            server = await made.start(await made.pod("a", host_network=True), "python3", "-c", SERVER)
-            assert await server.line() == "listening"
-            assert made.addresses["a"] == "10.88.0.1"
-            asked = await made.start(await made.pod("b"), "python3", "-c", ASK, "10.88.0.1")
-            assert (await asked.finish())[1] == "a\n"
-
-    asyncio.run(scenario())
+async def test_pods_of_the_host_network_share_the_bridges_network(made: Machine) -> None:
+    server = await made.start(await made.pod("a", host_network=True), "python3", "-c", SERVER)
+    assert await server.line() == "listening"
+    assert made.addresses["a"] == "10.88.0.1"
+    asked = await made.start(await made.pod("b"), "python3", "-c", ASK, "10.88.0.1")
+    assert (await asked.finish())[1] == "a\n"
 
 
-def test_stub_answers_200_on_all_its_ports_and_logs_and_ends_on_term(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            pod = await made.pod("a")
-            stub = await made.start(pod, stub_ports=(80, 8080))
-            assert await stub.line() == "stub: answering 200 on ports 80, 8080"
-            for port in (80, 8080):
-                assert (await answer(made, pod, (made.addresses[pod], port))).startswith(b"HTTP/1.1 200 OK\r\n")
-                assert await stub.line() == f"stub: GET /health 200 on port {port}"
-            command = await made.exec(stub, "hostname")
-            assert await command.line() == "a"
-            await made.runner.signal(stub.id, 15)
-            assert await stub.end() == Exit(0)
-
-    asyncio.run(scenario())
+async def test_stub_answers_200_on_all_its_ports_and_logs_and_ends_on_term(made: Machine) -> None:
+    pod = await made.pod("a")
+    stub = await made.start(pod, stub_ports=(80, 8080))
+    assert await stub.line() == "stub: answering 200 on ports 80, 8080"
+    for port in (80, 8080):
+        assert (await answer(made, pod, (made.addresses[pod], port))).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert await stub.line() == f"stub: GET /health 200 on port {port}"
+    command = await made.exec(stub, "hostname")
+    assert await command.line() == "a"
+    await made.runner.signal(stub.id, 15)
+    assert await stub.end() == Exit(0)
 
 
-def test_a_stub_outlives_clients_that_leave_before_its_answer(tmp_path: Path) -> None:
+async def test_a_stub_outlives_clients_that_leave_before_its_answer(made: Machine) -> None:
     """A probe that times out does; the pod would have failed for it."""
-
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            stub = await made.start(await made.pod("a"), stub_ports=(8080,))
-            assert await stub.line() == "stub: answering 200 on port 8080"
-            address = made.addresses["a"], 8080
-            os.kill(stub.pid, signal.SIGSTOP)
-            for _ in range(3):
-                with await made.runner.open_socket(None) as client:
-                    await asyncio.get_running_loop().sock_connect(client, address)
-                    client.send(HTTP_REQUEST)
-            os.kill(stub.pid, signal.SIGCONT)
-            assert (await answer(made, None, address)).endswith(b"stub\n")
-            assert not stub.ended.done()
-
-    asyncio.run(scenario())
+    stub = await made.start(await made.pod("a"), stub_ports=(8080,))
+    assert await stub.line() == "stub: answering 200 on port 8080"
+    address = made.addresses["a"], 8080
+    os.kill(stub.pid, signal.SIGSTOP)
+    for _ in range(3):
+        with await made.runner.open_socket(None) as client:
+            await asyncio.get_running_loop().sock_connect(client, address)
+            client.send(HTTP_REQUEST)
+    os.kill(stub.pid, signal.SIGCONT)
+    assert (await answer(made, None, address)).endswith(b"stub\n")
+    assert not stub.ended.done()
 
 
-def test_stub_without_ports_waits(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            stub = await made.start(await made.pod("a"))
-            assert await stub.line() == "stub: waiting, no ports"
-            await made.runner.signal(stub.id, 9)
-            assert await stub.end() == Exit(137, 9)
-
-    asyncio.run(scenario())
+async def test_stub_without_ports_waits(made: Machine) -> None:
+    stub = await made.start(await made.pod("a"))
+    assert await stub.line() == "stub: waiting, no ports"
+    await made.runner.signal(stub.id, 9)
+    assert await stub.end() == Exit(137, 9)
 
 
-def test_shared_network_gives_each_pod_a_loopback_address(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, network="shared") as made:
-            pods = [await made.pod(name) for name in ("a", "b")]
-            assert all(made.addresses[pod].startswith("127.") for pod in pods)
-            for pod in pods:
-                stub = await made.start(pod, stub_ports=(48080,))
-                assert await stub.line() == "stub: answering 200 on port 48080"
-            taken = await made.start("a", stub_ports=(48080,))
-            assert await taken.line() == "stub: cannot listen on port 48080: Address already in use"
-            assert (await taken.end()).code == 1
-            with socket.create_connection((made.addresses["b"], 48080), 5):
-                pass
-
-    asyncio.run(scenario())
+async def test_shared_network_gives_each_pod_a_loopback_address(tmp_path: Path) -> None:
+    async with machine(tmp_path, network="shared") as made:
+        pods = [await made.pod(name) for name in ("a", "b")]
+        assert all(made.addresses[pod].startswith("127.") for pod in pods)
+        for pod in pods:
+            stub = await made.start(pod, stub_ports=(48080,))
+            assert await stub.line() == "stub: answering 200 on port 48080"
+        taken = await made.start("a", stub_ports=(48080,))
+        assert await taken.line() == "stub: cannot listen on port 48080: Address already in use"
+        assert (await taken.end()).code == 1
+        with socket.create_connection((made.addresses["b"], 48080), 5):
+            pass
 
 
 @pytest.mark.parametrize("network", ["isolated", "shared"])
-def test_two_clusters_on_one_machine_do_not_meet(tmp_path: Path, network: Network) -> None:
-    async def scenario() -> None:
-        (tmp_path / "1").mkdir()
-        (tmp_path / "2").mkdir()
-        async with machine(tmp_path / "1", network=network) as one, machine(tmp_path / "2", network=network) as two:
-            for made in (one, two):
-                stub = await made.start(await made.pod("same"), stub_ports=(48081,), id="same")
-                assert await stub.line() == "stub: answering 200 on port 48081"
-            await one.runner.stop()
-            assert (await answer(two, "same", (two.addresses["same"], 48081))).startswith(b"HTTP/1.1 200")
-            assert network == "isolated" or one.addresses["same"] != two.addresses["same"]
-
-    asyncio.run(scenario())
+async def test_two_clusters_on_one_machine_do_not_meet(tmp_path: Path, network: Network) -> None:
+    (tmp_path / "1").mkdir()
+    (tmp_path / "2").mkdir()
+    async with machine(tmp_path / "1", network=network) as one, machine(tmp_path / "2", network=network) as two:
+        for made in (one, two):
+            stub = await made.start(await made.pod("same"), stub_ports=(48081,), id="same")
+            assert await stub.line() == "stub: answering 200 on port 48081"
+        await one.runner.stop()
+        assert (await answer(two, "same", (two.addresses["same"], 48081))).startswith(b"HTTP/1.1 200")
+        assert network == "isolated" or one.addresses["same"] != two.addresses["same"]
 
 
-def test_removed_pods_leave_no_interface_behind(tmp_path: Path) -> None:
+async def test_removed_pods_leave_no_interface_behind(tmp_path: Path) -> None:
     async def interfaces(made: Machine) -> set[str]:
         return set((await made.sh("node", "ls /sys/class/net"))[1].split())
 
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            await made.pod("node", host_network=True)
-            before = await interfaces(made)
-            for number in range(3):
-                await made.pod(f"p{number}")
-            assert await interfaces(made) == before | {"pod1", "pod2", "pod3"}
-            for number in range(3):
-                await made.runner.remove_sandbox(f"p{number}")
-            async with asyncio.timeout(DEADLINE):  # the kernel removes them in its own time
-                while await interfaces(made) != before:
-                    pass
-
-    asyncio.run(scenario())
+    async with machine(tmp_path) as made:
+        await made.pod("node", host_network=True)
+        before = await interfaces(made)
+        for number in range(3):
+            await made.pod(f"p{number}")
+        assert await interfaces(made) == before | {"pod1", "pod2", "pod3"}
+        for number in range(3):
+            await made.runner.remove_sandbox(f"p{number}")
+        async with asyncio.timeout(DEADLINE):  # the kernel removes them in its own time
+            while await interfaces(made) != before:
+                pass

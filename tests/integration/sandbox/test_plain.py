@@ -1,6 +1,5 @@
 """Where namespaces are refused: plain processes, and clear words about what is lost."""
 
-import asyncio
 import sys
 from pathlib import Path
 
@@ -14,58 +13,44 @@ from localkube.kubelet.sandbox import plainnames
 pytestmark = pytest.mark.slow
 
 
-def test_what_is_lost_is_said(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, network="isolated", isolation="plain") as made:
-            granted = made.capabilities
-            assert (granted.namespaces, granted.network) == (False, "shared")
-            assert any(line.startswith("volumes, and certain death of daemons") for line in granted.lost)
-            assert (plainnames.ONLY_PYTHON in granted.lost) == (plainnames.find_wrapper() is None)
-
-    asyncio.run(scenario())
+async def test_what_is_lost_is_said(tmp_path: Path) -> None:
+    async with machine(tmp_path, network="isolated", isolation="plain") as made:
+        granted = made.capabilities
+        assert (granted.namespaces, granted.network) == (False, "shared")
+        assert any(line.startswith("volumes, and certain death of daemons") for line in granted.lost)
+        assert (plainnames.ONLY_PYTHON in granted.lost) == (plainnames.find_wrapper() is None)
 
 
-def test_volumes_are_refused_by_name_but_where_the_host_has_the_same(tmp_path: Path) -> None:
+async def test_volumes_are_refused_by_name_but_where_the_host_has_the_same(tmp_path: Path) -> None:
     volume = tmp_path / "volume"
     volume.mkdir()
-
-    async def scenario() -> None:
-        async with machine(tmp_path, network="shared", isolation="plain") as made:
-            pod = await made.pod("a")
-            with pytest.raises(StartError, match=f"mount {volume} at /data: cannot mount without namespaces"):
-                await made.start(pod, "true", mounts=(Mount(volume, "/data"),))
-            for mount in (Mount(volume, str(volume)), Mount(volume, "/dev/shm")):
-                assert (await made.sh(pod, "true", mounts=(mount,)))[0].code == 0
-            with pytest.raises(StartError, match="cannot replace / without namespaces"):
-                await made.start(pod, "true", root=volume)
-
-    asyncio.run(scenario())
+    async with machine(tmp_path, network="shared", isolation="plain") as made:
+        pod = await made.pod("a")
+        with pytest.raises(StartError, match=f"mount {volume} at /data: cannot mount without namespaces"):
+            await made.start(pod, "true", mounts=(Mount(volume, "/data"),))
+        for mount in (Mount(volume, str(volume)), Mount(volume, "/dev/shm")):
+            assert (await made.sh(pod, "true", mounts=(mount,)))[0].code == 0
+        with pytest.raises(StartError, match="cannot replace / without namespaces"):
+            await made.start(pod, "true", root=volume)
 
 
-def test_a_python_program_resolves_the_names_of_pods(tmp_path: Path) -> None:
+async def test_a_python_program_resolves_the_names_of_pods(tmp_path: Path) -> None:
     look_up = "import socket; print(socket.gethostname(), socket.gethostbyname('b.web.default'))"
-
-    async def scenario() -> None:
-        async with machine(tmp_path, network="shared", isolation="plain") as made:
-            one, other = await made.pod("a"), await made.pod("b")
-            made.write_hosts(f"127.0.0.1 localhost\n{made.addresses[other]} b.web.default\n")
-            expected = f"a {made.addresses[other]}\n"
-            assert await made.sh(one, f'exec {sys.executable} -c "{look_up}"') == (Exit(0), expected)
-            program = await made.start(one, "sleep", "1000")
-            entered = await made.exec(program, sys.executable, "-c", look_up)
-            assert await entered.finish() == (Exit(0), expected)
-
-    asyncio.run(scenario())
+    async with machine(tmp_path, network="shared", isolation="plain") as made:
+        one, other = await made.pod("a"), await made.pod("b")
+        made.write_hosts(f"127.0.0.1 localhost\n{made.addresses[other]} b.web.default\n")
+        expected = f"a {made.addresses[other]}\n"
+        assert await made.sh(one, f'exec {sys.executable} -c "{look_up}"') == (Exit(0), expected)
+        program = await made.start(one, "sleep", "1000")
+        entered = await made.exec(program, sys.executable, "-c", look_up)
+        assert await entered.finish() == (Exit(0), expected)
 
 
 @pytest.mark.skipif(plainnames.find_wrapper() is None, reason="libnss_wrapper is not installed")
-def test_other_programs_do_with_the_wrapper(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, network="shared", isolation="plain") as made:
-            assert plainnames.ONLY_PYTHON not in made.capabilities.lost
-            pod = await made.pod("a")
-            made.write_hosts(f"{HEADER}127.9.8.7 b.web.default\n")
-            end, text = await made.sh(pod, "hostname; getent ahostsv4 b.web.default")
-            assert (end.code, text.split()[:2]) == (0, ["a", "127.9.8.7"]), text
-
-    asyncio.run(scenario())
+async def test_other_programs_do_with_the_wrapper(tmp_path: Path) -> None:
+    async with machine(tmp_path, network="shared", isolation="plain") as made:
+        assert plainnames.ONLY_PYTHON not in made.capabilities.lost
+        pod = await made.pod("a")
+        made.write_hosts(f"{HEADER}127.9.8.7 b.web.default\n")
+        end, text = await made.sh(pod, "hostname; getent ahostsv4 b.web.default")
+        assert (end.code, text.split()[:2]) == (0, ["a", "127.9.8.7"]), text

@@ -4,11 +4,12 @@ import asyncio
 import os
 import pty
 import signal
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.sandbox.harness import Program, eventually, is_alive, machine
+from tests.integration.sandbox.harness import Machine, Program, eventually, is_alive, machine
 
 from localkube.kubelet.processes.runner import Exit, Network, SandboxSpec, StartError
 from localkube.kubelet.sandbox import plainnames
@@ -51,6 +52,12 @@ time.sleep(1000)
 """
 
 
+@pytest.fixture
+def made(tmp_path: Path, isolation: Isolation, network: Network) -> AbstractAsyncContextManager[Machine]:
+    """Return a runner on the ground of the test."""
+    return machine(tmp_path, isolation=isolation, network=network)
+
+
 @on_every_ground
 @pytest.mark.parametrize(
     ("script", "expected"),
@@ -63,218 +70,145 @@ time.sleep(1000)
         ("kill -SEGV $$", Exit(139, 11)),
     ],
 )
-def test_exit_is_passed_on_exactly(
-    tmp_path: Path, isolation: Isolation, network: Network, share: bool, script: str, expected: Exit
-) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            end, _ = await made.sh(await made.pod("a", share_process_namespace=share), f"ulimit -c 0; {script}")
-            assert end == expected
-
-    asyncio.run(scenario())
+async def test_exit_is_passed_on_exactly(made: Machine, share: bool, script: str, expected: Exit) -> None:
+    end, _ = await made.sh(await made.pod("a", share_process_namespace=share), f"ulimit -c 0; {script}")
+    assert end == expected
 
 
 @on_every_ground
-def test_term_ends_a_program_that_does_not_handle_it(
-    tmp_path: Path, isolation: Isolation, network: Network, share: bool
-) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
-            assert is_alive(program.pid)
-            assert b"sleep" in Path(f"/proc/{program.pid}/cmdline").read_bytes()
-            await made.runner.signal(program.id, signal.SIGTERM)
-            assert await program.end() == Exit(143, 15)
-            await made.runner.signal(program.id, signal.SIGTERM)  # gone is not an error
-
-    asyncio.run(scenario())
+async def test_term_ends_a_program_that_does_not_handle_it(made: Machine, share: bool) -> None:
+    program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
+    assert is_alive(program.pid)
+    assert b"sleep" in Path(f"/proc/{program.pid}/cmdline").read_bytes()
+    await made.runner.signal(program.id, signal.SIGTERM)
+    assert await program.end() == Exit(143, 15)
+    await made.runner.signal(program.id, signal.SIGTERM)  # gone is not an error
 
 
 @on_every_ground
-def test_program_that_ignores_term_is_killed(
-    tmp_path: Path, isolation: Isolation, network: Network, share: bool
-) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            pod = await made.pod("a", share_process_namespace=share)
-            program = await made.start(pod, "python3", "-c", IGNORE_TERM)
-            assert await program.line() == "ready"
-            await made.runner.signal(program.id, signal.SIGTERM, everything=True)
-            assert is_alive(program.pid)
-            await made.runner.signal(program.id, signal.SIGKILL)
-            assert await program.end() == Exit(137, 9)
-
-    asyncio.run(scenario())
+async def test_program_that_ignores_term_is_killed(made: Machine, share: bool) -> None:
+    pod = await made.pod("a", share_process_namespace=share)
+    program = await made.start(pod, "python3", "-c", IGNORE_TERM)
+    assert await program.line() == "ready"
+    await made.runner.signal(program.id, signal.SIGTERM, everything=True)
+    assert is_alive(program.pid)
+    await made.runner.signal(program.id, signal.SIGKILL)
+    assert await program.end() == Exit(137, 9)
 
 
 @on_every_ground
-def test_daemon_ends_with_its_container(tmp_path: Path, isolation: Isolation, network: Network, share: bool) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            pod = await made.pod("a", share_process_namespace=share)
-            program = await made.start(pod, "python3", "-c", DAEMON)
-            assert await program.line() == "daemon"
-            end, rest = await program.finish()  # the output ends: nobody holds the pipe any more
-            assert (end, rest) == (Exit(0), "")
-
-    asyncio.run(scenario())
+async def test_daemon_ends_with_its_container(made: Machine, share: bool) -> None:
+    pod = await made.pod("a", share_process_namespace=share)
+    program = await made.start(pod, "python3", "-c", DAEMON)
+    assert await program.line() == "daemon"
+    end, rest = await program.finish()  # the output ends: nobody holds the pipe any more
+    assert (end, rest) == (Exit(0), "")
 
 
 @on_every_ground
-def test_signal_to_everything_reaches_children(
-    tmp_path: Path, isolation: Isolation, network: Network, share: bool
-) -> None:
+async def test_signal_to_everything_reaches_children(made: Machine, share: bool) -> None:
     script = "trap 'echo parent' TERM; sh -c 'trap \"echo child; exit\" TERM; echo up; while :; do sleep 0.01; done' & wait; wait"
-
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            program = await made.start(await made.pod("a", share_process_namespace=share), "sh", "-c", script)
-            assert await program.line() == "up"
-            await made.runner.signal(program.id, signal.SIGTERM, everything=True)
-            lines: set[str] = set()
-            while not lines >= {"parent", "child"}:  # the shell also reports the sleep that was ended
-                lines.add(await program.line())
-
-    asyncio.run(scenario())
+    program = await made.start(await made.pod("a", share_process_namespace=share), "sh", "-c", script)
+    assert await program.line() == "up"
+    await made.runner.signal(program.id, signal.SIGTERM, everything=True)
+    lines: set[str] = set()
+    while not lines >= {"parent", "child"}:  # the shell also reports the sleep that was ended
+        lines.add(await program.line())
 
 
 @on_every_ground
-def test_removing_the_sandbox_ends_everything(
-    tmp_path: Path, isolation: Isolation, network: Network, share: bool
-) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            pod = await made.pod("a", share_process_namespace=share)
-            programs = [await made.start(pod, "python3", "-c", IGNORE_TERM) for _ in range(3)]
-            command = await made.exec(programs[0], "sleep", "1000")
-            await made.runner.remove_sandbox(pod)
-            assert [await program.end() for program in programs] == [Exit(137, 9)] * 3
-            assert (await command.end()).code == 137
-            assert eventually(lambda: not any(is_alive(program.pid) for program in (*programs, command)))
-            await made.runner.remove_sandbox(pod)  # gone is not an error
-            with pytest.raises(StartError, match="no sandbox"):
-                await made.start(pod, "true")
-
-    asyncio.run(scenario())
+async def test_removing_the_sandbox_ends_everything(made: Machine, share: bool) -> None:
+    pod = await made.pod("a", share_process_namespace=share)
+    programs = [await made.start(pod, "python3", "-c", IGNORE_TERM) for _ in range(3)]
+    command = await made.exec(programs[0], "sleep", "1000")
+    await made.runner.remove_sandbox(pod)
+    assert [await program.end() for program in programs] == [Exit(137, 9)] * 3
+    assert (await command.end()).code == 137
+    assert eventually(lambda: not any(is_alive(program.pid) for program in (*programs, command)))
+    await made.runner.remove_sandbox(pod)  # gone is not an error
+    with pytest.raises(StartError, match="no sandbox"):
+        await made.start(pod, "true")
 
 
 @on_every_ground
-def test_zombies_are_reaped(tmp_path: Path, isolation: Isolation, network: Network, share: bool) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            program = await made.start(await made.pod("a", share_process_namespace=share), "python3", "-c", ORPHANS)
-            assert await program.line() == "made"
-            parent = _parent(program.pid)
-            assert eventually(lambda: _children(parent) == [program.pid])
-
-    asyncio.run(scenario())
+async def test_zombies_are_reaped(made: Machine, share: bool) -> None:
+    program = await made.start(await made.pod("a", share_process_namespace=share), "python3", "-c", ORPHANS)
+    assert await program.line() == "made"
+    parent = _parent(program.pid)
+    assert eventually(lambda: _children(parent) == [program.pid])
 
 
 @on_every_ground
-def test_command_in_a_container_shares_it(tmp_path: Path, isolation: Isolation, network: Network, share: bool) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            pod = await made.pod("a", share_process_namespace=share)
-            program = await made.start(pod, "sleep", "1000", env={"RANK": "7"}, cwd="/usr")
-            command = await made.exec(program, "sh", "-c", "echo $RANK; pwd; hostname; exit 5")
-            assert command.pid > 1
-            end, output = await command.finish()
-            assert end == Exit(5)
-            is_named = isolation == "namespaces" or plainnames.find_wrapper() is not None
-            hostname = "a" if is_named else os.uname().nodename
-            assert output.splitlines() == ["7", "/usr", hostname]
-
-    asyncio.run(scenario())
+async def test_command_in_a_container_shares_it(made: Machine, isolation: Isolation, share: bool) -> None:
+    pod = await made.pod("a", share_process_namespace=share)
+    program = await made.start(pod, "sleep", "1000", env={"RANK": "7"}, cwd="/usr")
+    command = await made.exec(program, "sh", "-c", "echo $RANK; pwd; hostname; exit 5")
+    assert command.pid > 1
+    end, output = await command.finish()
+    assert end == Exit(5)
+    is_named = isolation == "namespaces" or plainnames.find_wrapper() is not None
+    hostname = "a" if is_named else os.uname().nodename
+    assert output.splitlines() == ["7", "/usr", hostname]
 
 
 @on_every_ground
-def test_command_can_be_killed_with_what_it_started(
-    tmp_path: Path, isolation: Isolation, network: Network, share: bool
-) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
-            command = await made.exec(program, "sh", "-c", "sleep 998 & echo up; wait")
-            assert await command.line() == "up"
-            children = _children(command.pid)
-            await made.runner.kill_exec(command.pid)
-            assert (await command.finish())[0] == Exit(137, 9)
-            assert eventually(lambda: not any(is_alive(pid) for pid in children))
-            assert is_alive(program.pid)
-            await made.runner.kill_exec(command.pid)  # gone is not an error
-
-    asyncio.run(scenario())
+async def test_command_can_be_killed_with_what_it_started(made: Machine, share: bool) -> None:
+    program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
+    command = await made.exec(program, "sh", "-c", "sleep 998 & echo up; wait")
+    assert await command.line() == "up"
+    children = _children(command.pid)
+    await made.runner.kill_exec(command.pid)
+    assert (await command.finish())[0] == Exit(137, 9)
+    assert eventually(lambda: not any(is_alive(pid) for pid in children))
+    assert is_alive(program.pid)
+    await made.runner.kill_exec(command.pid)  # gone is not an error
 
 
 @on_every_ground
-def test_command_in_a_container_that_ended_is_refused(
-    tmp_path: Path, isolation: Isolation, network: Network, share: bool
-) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            program = await made.start(await made.pod("a", share_process_namespace=share), "true")
-            await program.end()
-            with pytest.raises(StartError, match="not running"):
-                await made.exec(program, "true")
-
-    asyncio.run(scenario())
+async def test_command_in_a_container_that_ended_is_refused(made: Machine, share: bool) -> None:
+    program = await made.start(await made.pod("a", share_process_namespace=share), "true")
+    await program.end()
+    with pytest.raises(StartError, match="not running"):
+        await made.exec(program, "true")
 
 
 @on_every_ground
-def test_command_on_a_terminal_controls_it(tmp_path: Path, isolation: Isolation, network: Network, share: bool) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
-            ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
-            terminal, slave = pty.openpty()
-            fds = (slave, slave, slave)
-            await made.runner.exec(
-                program.id, ("sh", "-c", "echo $TERM; echo to-terminal >/dev/tty"), fds, ended.set_result
-            )
-            os.close(slave)
-            assert await asyncio.wait_for(ended, 10) == Exit(0)
-            assert os.read(terminal, 1000).split() == [b"xterm", b"to-terminal"]
-            os.close(terminal)
-
-    asyncio.run(scenario())
+async def test_command_on_a_terminal_controls_it(made: Machine, share: bool) -> None:
+    program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
+    ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+    terminal, slave = pty.openpty()
+    fds = (slave, slave, slave)
+    await made.runner.exec(program.id, ("sh", "-c", "echo $TERM; echo to-terminal >/dev/tty"), fds, ended.set_result)
+    os.close(slave)
+    assert await asyncio.wait_for(ended, 10) == Exit(0)
+    assert os.read(terminal, 1000).split() == [b"xterm", b"to-terminal"]
+    os.close(terminal)
 
 
 @on_every_ground
-def test_the_cluster_process_keeps_no_descriptor(
-    tmp_path: Path, isolation: Isolation, network: Network, share: bool
-) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            before = _descriptors()
-            for number in range(5):
-                pod = await made.pod(f"pod{number}", share_process_namespace=share)
-                program: Program = await made.start(pod, "sleep", "1000")
-                (await made.runner.open_socket(pod)).close()
-                await made.runner.remove_sandbox(pod)
-                await program.finish()
-                with pytest.raises(StartError):
-                    await made.start(pod, "true")
-            assert _descriptors() == before
-
-    asyncio.run(scenario())
+async def test_the_cluster_process_keeps_no_descriptor(made: Machine, share: bool) -> None:
+    before = _descriptors()
+    for number in range(5):
+        pod = await made.pod(f"pod{number}", share_process_namespace=share)
+        program: Program = await made.start(pod, "sleep", "1000")
+        (await made.runner.open_socket(pod)).close()
+        await made.runner.remove_sandbox(pod)
+        await program.finish()
+        with pytest.raises(StartError):
+            await made.start(pod, "true")
+    assert _descriptors() == before
 
 
 @on_every_ground
-def test_a_program_gets_its_three_streams_and_no_other_descriptor(
-    tmp_path: Path, isolation: Isolation, network: Network, share: bool
-) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            pod = await made.pod("a", share_process_namespace=share)
-            program = await made.start(pod, "sleep", "1000")
-            listing = "import os; print(*sorted(os.listdir('/proc/self/fd')))"  # 3 is the listing's own
-            for lister in (
-                await made.start(pod, "python3", "-c", listing),
-                await made.exec(program, "python3", "-c", listing),
-            ):
-                assert await lister.line() == "0 1 2 3"
-
-    asyncio.run(scenario())
+async def test_a_program_gets_its_three_streams_and_no_other_descriptor(made: Machine, share: bool) -> None:
+    pod = await made.pod("a", share_process_namespace=share)
+    program = await made.start(pod, "sleep", "1000")
+    listing = "import os; print(*sorted(os.listdir('/proc/self/fd')))"  # 3 is the listing's own
+    for lister in (
+        await made.start(pod, "python3", "-c", listing),
+        await made.exec(program, "python3", "-c", listing),
+    ):
+        assert await lister.line() == "0 1 2 3"
 
 
 def _descriptors() -> list[str]:
@@ -302,29 +236,22 @@ def _children(pid: int) -> list[int]:
     ],
     ids=["command", "argument", "directory", "value", "variable", "surrogate"],
 )
-def test_nul_in_what_is_run_is_refused_and_other_containers_go_on(
-    tmp_path: Path, isolation: Isolation, network: Network, share: bool, argv: tuple[str, ...], options: dict[str, Any]
+async def test_nul_in_what_is_run_is_refused_and_other_containers_go_on(
+    made: Machine, share: bool, argv: tuple[str, ...], options: dict[str, Any]
 ) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, isolation=isolation, network=network) as made:
-            pod = await made.pod("a", share_process_namespace=share)
-            other = await made.start(pod, "sleep", "60")
-            with pytest.raises(StartError, match=r"null|not found|surrogates"):
-                await made.start(pod, *argv, **options)
-            assert not other.ended.done()
-            assert not made.lost
-
-    asyncio.run(scenario())
+    pod = await made.pod("a", share_process_namespace=share)
+    other = await made.start(pod, "sleep", "60")
+    with pytest.raises(StartError, match=r"null|not found|surrogates"):
+        await made.start(pod, *argv, **options)
+    assert not other.ended.done()
+    assert not made.lost
 
 
-def test_a_pod_that_cannot_be_made_does_not_end_the_others(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            other = await made.start(await made.pod("a"), "sleep", "60")
-            spec = SandboxSpec(id="b\0", hostname="b", directory=tmp_path, hosts_directory=made.hosts)
-            with pytest.raises(StartError, match="null"):
-                await made.runner.create_sandbox(spec, lambda: None)
-            assert not other.ended.done()
-            assert not made.lost
-
-    asyncio.run(scenario())
+async def test_a_pod_that_cannot_be_made_does_not_end_the_others(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        other = await made.start(await made.pod("a"), "sleep", "60")
+        spec = SandboxSpec(id="b\0", hostname="b", directory=tmp_path, hosts_directory=made.hosts)
+        with pytest.raises(StartError, match="null"):
+            await made.runner.create_sandbox(spec, lambda: None)
+        assert not other.ended.done()
+        assert not made.lost

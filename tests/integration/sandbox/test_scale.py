@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.integration.sandbox.harness import machine
+from tests.integration.sandbox.harness import Machine
 
 from localkube.kubelet.processes import processtree
 from localkube.kubelet.processes.runner import Exit
@@ -22,89 +22,67 @@ FILLING = 1050
 """Pods without containers: more than a bridge has ports, and with three descriptors each more than select() knows."""
 
 
-def test_fifty_stub_pods_start_within_seconds_and_stay_small(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            begin = time.monotonic()
+async def test_fifty_stub_pods_start_within_seconds_and_stay_small(made: Machine) -> None:
+    begin = time.monotonic()
 
-            async def stub(number: int) -> None:
-                program = await made.start(await made.pod(f"pod-{number}"), stub_ports=(8080,))
-                assert (await program.line()).startswith("stub: answering")
+    async def stub(number: int) -> None:
+        program = await made.start(await made.pod(f"pod-{number}"), stub_ports=(8080,))
+        assert (await program.line()).startswith("stub: answering")
 
-            await asyncio.gather(*(stub(number) for number in range(STUBS)))
-            seconds = time.monotonic() - begin
-            own = [
-                _own_memory(pid)
-                for pid in processtree.descendants([os.getpid()], processtree.read())
-                if _name(pid) == "kube-stub"
-            ]
-            assert len(own) == STUBS
-            assert seconds < SECONDS
-            assert max(own) < 4 << 20
-            begin = time.monotonic()
-            await asyncio.gather(*(made.runner.remove_sandbox(f"pod-{number}") for number in range(STUBS)))
-            assert time.monotonic() - begin < SECONDS
-            print(f"{STUBS} stubs: {seconds:.2f} s, {sum(own) / STUBS / 2**10:.0f} KiB each of their own")  # noqa: T201
-
-    asyncio.run(scenario())
+    await asyncio.gather(*(stub(number) for number in range(STUBS)))
+    seconds = time.monotonic() - begin
+    own = [
+        _own_memory(pid)
+        for pid in processtree.descendants([os.getpid()], processtree.read())
+        if _name(pid) == "kube-stub"
+    ]
+    assert len(own) == STUBS
+    assert seconds < SECONDS
+    assert max(own) < 4 << 20
+    begin = time.monotonic()
+    await asyncio.gather(*(made.runner.remove_sandbox(f"pod-{number}") for number in range(STUBS)))
+    assert time.monotonic() - begin < SECONDS
+    print(f"{STUBS} stubs: {seconds:.2f} s, {sum(own) / STUBS / 2**10:.0f} KiB each of their own")  # noqa: T201
 
 
-def test_the_socket_of_a_probe_does_not_wait_for_all_pods_that_start_or_end(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            names = [f"pod-{number}" for number in range(100)]
-            for change in (made.pod, made.runner.remove_sandbox):
-                changing = [asyncio.create_task(change(name)) for name in names]
-                await asyncio.wait(changing, return_when=asyncio.FIRST_COMPLETED)
-                (await made.runner.open_socket(None)).close()
-                before = sum(task.done() for task in changing)
-                await asyncio.gather(*changing)
-                assert before <= 2 * AT_ONCE
-
-    asyncio.run(scenario())
+async def test_the_socket_of_a_probe_does_not_wait_for_all_pods_that_start_or_end(made: Machine) -> None:
+    names = [f"pod-{number}" for number in range(100)]
+    for change in (made.pod, made.runner.remove_sandbox):
+        changing = [asyncio.create_task(change(name)) for name in names]
+        await asyncio.wait(changing, return_when=asyncio.FIRST_COMPLETED)
+        (await made.runner.open_socket(None)).close()
+        before = sum(task.done() for task in changing)
+        await asyncio.gather(*changing)
+        assert before <= 2 * AT_ONCE
 
 
-def test_pods_start_end_and_reach_each_other_beyond_1024_files_and_1024_ports(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            first = await made.start(await made.pod("first"), stub_ports=(8080,))
-            assert (await first.line()).startswith("stub: answering")
-            await asyncio.gather(*(made.pod(f"empty-{number}") for number in range(FILLING)))
-            program = await made.start(await made.pod("late"), stub_ports=(8080,))
-            assert (await program.line()).startswith("stub: answering")
-            fetch = FETCH.format(address=made.addresses["first"])
-            last = await made.start(await made.pod("last"), sys.executable, "-c", fetch)
-            assert await last.finish() == (Exit(0), "stub\n")
-            assert await made.sh("last", "exit 3") == (Exit(3), "")
-            assert not first.ended.done()
-            assert not made.lost
-
-    asyncio.run(scenario())
+async def test_pods_start_end_and_reach_each_other_beyond_1024_files_and_1024_ports(made: Machine) -> None:
+    first = await made.start(await made.pod("first"), stub_ports=(8080,))
+    assert (await first.line()).startswith("stub: answering")
+    await asyncio.gather(*(made.pod(f"empty-{number}") for number in range(FILLING)))
+    program = await made.start(await made.pod("late"), stub_ports=(8080,))
+    assert (await program.line()).startswith("stub: answering")
+    fetch = FETCH.format(address=made.addresses["first"])
+    last = await made.start(await made.pod("last"), sys.executable, "-c", fetch)
+    assert await last.finish() == (Exit(0), "stub\n")
+    assert await made.sh("last", "exit 3") == (Exit(3), "")
+    assert not first.ended.done()
+    assert not made.lost
 
 
-def test_addresses_of_removed_pods_are_not_reused_at_once(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            for number in range(3):
-                await made.pod(f"pod-{number}")
-                await made.runner.remove_sandbox(f"pod-{number}")
-            assert len(set(made.addresses.values())) == 3
-
-    asyncio.run(scenario())
+async def test_addresses_of_removed_pods_are_not_reused_at_once(made: Machine) -> None:
+    for number in range(3):
+        await made.pod(f"pod-{number}")
+        await made.runner.remove_sandbox(f"pod-{number}")
+    assert len(set(made.addresses.values())) == 3
 
 
-def test_a_container_does_not_carry_the_mounts_of_other_pods(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            counts = []
-            for number in range(10):
-                _, output = await made.sh(
-                    await made.pod(f"pod-{number}"), "grep -c /state/sandbox /proc/self/mountinfo"
-                )
-                counts.append(output)
-            assert counts == ["0\n"] * 10
-
-    asyncio.run(scenario())
+async def test_a_container_does_not_carry_the_mounts_of_other_pods(made: Machine) -> None:
+    counts = []
+    for number in range(10):
+        _, output = await made.sh(await made.pod(f"pod-{number}"), "grep -c /state/sandbox /proc/self/mountinfo")
+        counts.append(output)
+    assert counts == ["0\n"] * 10
 
 
 def _own_memory(pid: int) -> int:

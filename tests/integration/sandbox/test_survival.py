@@ -124,64 +124,55 @@ def test_what_a_machine_refuses_is_done_without_and_said(
 
 
 @pytest.mark.parametrize(("network", "isolation"), GROUNDS)
-def test_a_launcher_that_dies_is_replaced_after_all_that_is_lost_was_told(
+async def test_a_launcher_that_dies_is_replaced_after_all_that_is_lost_was_told(
     tmp_path: Path, network: Network, isolation: Isolation
 ) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, network=network, isolation=isolation) as made:
-            pod = await made.pod("a")
-            program = await made.start(pod, "sleep", "1000")
-            _kill_launcher()
-            assert await program.end() == Exit(137, 9)
-            assert made.lost == [pod]
-            assert eventually(lambda: not is_alive(program.pid))
-            with pytest.raises(LauncherEndedError):
-                await made.start(pod, "true")
-            await made.runner.remove_sandbox(pod)
-            await made.runner.signal(program.id, 15)
-            assert (await made.sh(await made.pod("b"), "exit 4"))[0] == Exit(4)
-            await made.runner.remove_sandbox("b")
-            other = await made.start(await made.pod("c"), "sleep", "1000")
-            _kill_launcher()
-            await other.end()
-            assert made.lost == [pod, "c"]
-            with pytest.raises(StartError, match="ended again; a new one is started after"):
-                await made.pod("d")
-
-    asyncio.run(scenario())
+    async with machine(tmp_path, network=network, isolation=isolation) as made:
+        pod = await made.pod("a")
+        program = await made.start(pod, "sleep", "1000")
+        _kill_launcher()
+        assert await program.end() == Exit(137, 9)
+        assert made.lost == [pod]
+        assert eventually(lambda: not is_alive(program.pid))
+        with pytest.raises(LauncherEndedError):
+            await made.start(pod, "true")
+        await made.runner.remove_sandbox(pod)
+        await made.runner.signal(program.id, 15)
+        assert (await made.sh(await made.pod("b"), "exit 4"))[0] == Exit(4)
+        await made.runner.remove_sandbox("b")
+        other = await made.start(await made.pod("c"), "sleep", "1000")
+        _kill_launcher()
+        await other.end()
+        assert made.lost == [pod, "c"]
+        with pytest.raises(StartError, match="ended again; a new one is started after"):
+            await made.pod("d")
 
 
-def test_stop_reports_what_still_ran(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, network="shared", isolation="plain") as made:
-            program = await made.start(await made.pod("a"), "sleep", "1000")
-            await made.runner.stop()
-            assert await program.end() == Exit(137, 9)
-            assert eventually(lambda: not is_alive(program.pid))
-
-    asyncio.run(scenario())
+async def test_stop_reports_what_still_ran(tmp_path: Path) -> None:
+    async with machine(tmp_path, network="shared", isolation="plain") as made:
+        program = await made.start(await made.pod("a"), "sleep", "1000")
+        await made.runner.stop()
+        assert await program.end() == Exit(137, 9)
+        assert eventually(lambda: not is_alive(program.pid))
 
 
-def test_an_end_is_reported_after_the_start_and_once(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with machine(tmp_path, network="shared", isolation="plain") as made:
-            pod = await made.pod("a")
-            told: list[str] = []
-            done = asyncio.Event()
-            for number in range(20):
-                done.clear()
+async def test_an_end_is_reported_after_the_start_and_once(tmp_path: Path) -> None:
+    async with machine(tmp_path, network="shared", isolation="plain") as made:
+        pod = await made.pod("a")
+        told: list[str] = []
+        done = asyncio.Event()
+        for number in range(20):
+            done.clear()
 
-                def on_exit(_: Exit) -> None:
-                    told.append("end")
-                    done.set()
+            def on_exit(_: Exit) -> None:
+                told.append("end")
+                done.set()
 
-                spec = ContainerSpec(id=f"c{number}", sandbox_id=pod, argv=("true",), env={}, stdout=1, stderr=2)
-                await made.runner.start_container(spec, on_exit)
-                told.append("start")
-                await asyncio.wait_for(done.wait(), 10)
-            assert told == ["start", "end"] * 20
-
-    asyncio.run(scenario())
+            spec = ContainerSpec(id=f"c{number}", sandbox_id=pod, argv=("true",), env={}, stdout=1, stderr=2)
+            await made.runner.start_container(spec, on_exit)
+            told.append("start")
+            await asyncio.wait_for(done.wait(), 10)
+        assert told == ["start", "end"] * 20
 
 
 STARTING = """

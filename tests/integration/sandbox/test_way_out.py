@@ -1,6 +1,5 @@
 """The way out of the pods' network, by whichever program is installed."""
 
-import asyncio
 import shutil
 import subprocess
 import sys
@@ -26,25 +25,23 @@ def install(directory: Path, name: str, script: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "nameserver"), [("slirp4netns", "10.88.0.3"), ("pasta", "169.254.1.1")])
-def test_installed_program_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, nameserver: str) -> None:
+async def test_installed_program_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, nameserver: str
+) -> None:
     program = shutil.which(name)
     if program is None:
         pytest.skip(f"{name} is not installed")
     if name == "pasta" and shutil.which("slirp4netns"):
         pytest.skip("slirp4netns is installed, and preferred")
     monkeypatch.setenv("PATH", install(tmp_path, name, f'exec {program} "$@"'))
-
-    async def scenario() -> None:
-        async with machine(tmp_path) as made:
-            if NO_WAY_OUT in str(made.capabilities.lost):
-                pytest.skip(f"{name} does not work here: {made.capabilities.lost}")
-            _, output = await made.sh(await made.pod("a"), "cat /etc/resolv.conf")
-            assert output == f"nameserver {nameserver}\n"
-
-    asyncio.run(scenario())
+    async with machine(tmp_path) as made:
+        if NO_WAY_OUT in str(made.capabilities.lost):
+            pytest.skip(f"{name} does not work here: {made.capabilities.lost}")
+        _, output = await made.sh(await made.pod("a"), "cat /etc/resolv.conf")
+        assert output == f"nameserver {nameserver}\n"
 
 
-def test_program_that_fails_is_said_and_pods_run_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_program_that_fails_is_said_and_pods_run_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", install(tmp_path, "slirp4netns", "echo no tun device >&2; exit 3"))
 
     async def scenario(made: Machine) -> None:
@@ -53,13 +50,10 @@ def test_program_that_fails_is_said_and_pods_run_without(tmp_path: Path, monkeyp
         assert "no tun device" in (tmp_path / "state" / "way-out.log").read_text()
         assert (await made.sh(await made.pod("a"), "exit 0"))[0].code == 0
 
-    async def run() -> None:
-        async with machine(tmp_path) as made:
-            if "pasta" in str(made.capabilities.lost) or NO_WAY_OUT not in str(made.capabilities.lost):
-                pytest.skip("pasta is installed")
-            await scenario(made)
-
-    asyncio.run(run())
+    async with machine(tmp_path) as made:
+        if "pasta" in str(made.capabilities.lost) or NO_WAY_OUT not in str(made.capabilities.lost):
+            pytest.skip("pasta is installed")
+        await scenario(made)
 
 
 def test_kernel_takes_the_masquerading_rule() -> None:

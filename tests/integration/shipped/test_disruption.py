@@ -78,8 +78,7 @@ async def live(cluster: Cluster, directory: Path) -> None:
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(transport(cluster, "tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
-        await space.create(lws(replicas=4, size=2, annotations={labels.DO_NOT_DISRUPT: STARTING}))
-        before = await space.settled()
+        before = await space.bring_up(lws(replicas=4, size=2, annotations={labels.DO_NOT_DISRUPT: STARTING}))
         await space.until(are_unmarked)
         assert any(is_marked(change.object) for change in space.changes)
         await open_one_after_the_other(space)

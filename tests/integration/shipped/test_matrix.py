@@ -73,8 +73,7 @@ async def test_a_manager_with_these_settings_does_its_work(
 
 async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> None:
     """Create a LeaderWorkerSet; let its group be recreated, rolled, and joined by another one; delete it."""
-    await space.create(lws(replicas=1, size=2, annotations=annotations))
-    created = await space.settled()
+    created = await space.bring_up(lws(replicas=1, size=2, annotations=annotations))
     if annotations.get(labels.GANG_SCHEDULER) == NONE:
         provider = ""
     links = {link_of(pod) for pod in created.pods.values()}

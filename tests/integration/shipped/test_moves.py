@@ -64,8 +64,7 @@ async def live(cluster: Cluster, directory: Path) -> None:
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(transport(cluster, "tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
-        await space.create(lws(replicas=GROUPS, size=2))
-        await space.settled()
+        await space.bring_up(lws(replicas=GROUPS, size=2))
         node = (await nodes_of(space))["web-1-1"]
         affected = {name.split("-")[1] for name, place in (await nodes_of(space)).items() if place == node}
         space.always(at_most_one_is_away)
@@ -223,8 +222,10 @@ async def drain(cluster: Cluster, directory: Path) -> None:
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
         session = session_of(space)
         rollout = {"maxUnavailable": AWAY, "maxSurge": 0}
-        await space.create(lws(replicas=MANY, size=2, rollout=rollout, template=in_pool()))
-        pods, before = (await space.settled()).pods.values(), await leader_uids(space)
+        pods, before = (
+            (await space.bring_up(lws(replicas=MANY, size=2, rollout=rollout, template=in_pool()))).pods.values(),
+            await leader_uids(space),
+        )
         closed, affected = POOL[:3], groups_on(pods, *POOL[:3])
         assert sum(len(groups_on(pods, node)) for node in closed) > len(affected), "no group is on two of them"
         preview = await (await Drain.of(session, closed)).preview()

@@ -76,8 +76,7 @@ async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[J
     client = Client(transport(cluster, "tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
         asks = {labels.FOLLOW_PROGRESS: "true"}
-        await space.create(lws(replicas=1, size=2, template={"workerTemplate": talking()}, annotations=asks))
-        first = await space.settled()
+        first = await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": talking()}, annotations=asks))
         if isinstance(cluster, KubernetesCluster):
             async with logs_on(client, first.pods["web-0"]["spec"]["nodeName"], {"main": "", "progress": PROGRESS}):
                 await space.until(says_its_progress)

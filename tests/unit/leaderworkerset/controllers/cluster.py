@@ -111,6 +111,11 @@ class Cluster:
         metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
         return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
 
+    async def bring_up(self, lws: JSONObject) -> None:
+        """Create a LeaderWorkerSet, and let time pass."""
+        await self.create(lws)
+        await self.settle()
+
     async def edit(self, **spec: Any) -> None:
         """Merge fields into the spec of the LeaderWorkerSet `web`."""
         await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), {"spec": spec}, kind="merge")
@@ -141,8 +146,7 @@ class Cluster:
     async def live_with_random_keys(self) -> None:
         """Create a LeaderWorkerSet whose groups have random keys; let one fail twice, and all be replaced."""
         spec = {"groupIdentity": "Hash"}
-        await self.create(builders.leaderworkerset_object("random", spec=spec))
-        await self.settle()
+        await self.bring_up(builders.leaderworkerset_object("random", spec=spec))
         for _ in range(2):
             worker = next(name for name in await self.uids() if name.startswith("random-") and name.endswith("-1"))
             await self.restart_container(worker)
@@ -156,8 +160,7 @@ class Cluster:
 
     async def exhaust_and_recover(self) -> None:
         """Create a LeaderWorkerSet whose only group has no restart; let it fail, recover it, and delete the set."""
-        await self.create(builders.leaderworkerset_object("limited", replicas=1, template={"maxGroupRestarts": 0}))
-        await self.settle()
+        await self.bring_up(builders.leaderworkerset_object("limited", replicas=1, template={"maxGroupRestarts": 0}))
         await self.restart_container("limited-0-1")
         await self.settle()
         recover = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
@@ -172,8 +175,7 @@ class Cluster:
     async def end_together(self) -> None:
         """Create a LeaderWorkerSet whose workers end with their leader, and scale it down while that takes its time."""
         metadata = {"annotations": {labels.POD_TERMINATION_POLICY: "Parallel"}}
-        await self.create(builders.leaderworkerset_object("ending", metadata=metadata))
-        await self.settle()
+        await self.bring_up(builders.leaderworkerset_object("ending", metadata=metadata))
         lws = ObjectKey(NAMESPACE, "ending")
         held, free = ({"metadata": {"finalizers": finalizers}} for finalizers in (["example.com/hold"], None))
         for leader in ("ending-0", "ending-1"):
@@ -199,8 +201,9 @@ class Cluster:
         pods = builders.pod_template()
         pods["spec"]["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [own]}}
         template = {"workerTemplate": pods}
-        await self.create(builders.leaderworkerset_object("staying", replicas=1, metadata=metadata, template=template))
-        await self.settle()
+        await self.bring_up(
+            builders.leaderworkerset_object("staying", replicas=1, metadata=metadata, template=template)
+        )
         for pod in ("staying-0", "staying-0-1"):
             await self.bind(pod, f"node-of-{pod}")
         await self.settle()

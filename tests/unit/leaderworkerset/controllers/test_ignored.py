@@ -35,20 +35,18 @@ async def _verbatim(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 async def comes_up(cluster: Cluster, name: str) -> bool:
     """Create a set and return whether it becomes available."""
-    await cluster.create(builders.leaderworkerset_object(name=name))
-    await cluster.settle()
+    await cluster.bring_up(builders.leaderworkerset_object(name=name))
     return meta.is_condition_true(await cluster.get(LEADERWORKERSETS, name), "Available")
 
 
-async def test_a_size_of_thousands_of_digits_stops_nobody() -> None:
-    async with Cluster().running() as cluster:
-        async with cluster.managed():
-            assert await comes_up(cluster, "web")
-            size = {"metadata": {"annotations": {labels.SIZE: "9" * 4301}}}
-            await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), size, kind="merge")
-            assert await comes_up(cluster, "other")
-        async with cluster.managed():
-            assert await comes_up(cluster, "later")
+async def test_a_size_of_thousands_of_digits_stops_nobody(cluster: Cluster) -> None:
+    async with cluster.managed():
+        assert await comes_up(cluster, "web")
+        size = {"metadata": {"annotations": {labels.SIZE: "9" * 4301}}}
+        await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), size, kind="merge")
+        assert await comes_up(cluster, "other")
+    async with cluster.managed():
+        assert await comes_up(cluster, "later")
 
 
 async def test_an_object_that_cannot_be_read_stops_nobody_and_its_set_says_so() -> None:

@@ -56,8 +56,7 @@ async def live(cluster: Cluster) -> None:
         await cluster.end_together()
         await cluster.come_back()
         await cluster.create(placed())
-        await cluster.create(builders.leaderworkerset_object(spec=OWN_SERVICES))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(spec=OWN_SERVICES))
         await cluster.bind("placed-0", "node")
         await cluster.settle()
         assert len(await cluster.uids()) == 6

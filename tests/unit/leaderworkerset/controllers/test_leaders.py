@@ -62,47 +62,43 @@ async def image(cluster: Cluster) -> str:
     return str(template["spec"]["containers"][0]["image"])
 
 
-async def test_no_group_goes_while_the_end_of_another_is_not_seen_yet() -> None:
-    async with Cluster().running() as cluster:
-        cluster.transport = transport = LateWatch(cluster, PODS)
-        async with cluster.managed():
-            await cluster.create(builders.leaderworkerset_object(image="app:1", replicas=3, size=1))
-            await cluster.settle()
+async def test_no_group_goes_while_the_end_of_another_is_not_seen_yet(cluster: Cluster) -> None:
+    cluster.transport = transport = LateWatch(cluster, PODS)
+    async with cluster.managed():
+        await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=3, size=1))
 
-            transport.on_time.clear()
-            await cluster.client.delete(PODS, ObjectKey(NAMESPACE, "web-1"))
-            await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
-            await cluster.settle(60)
-            assert (await image(cluster), await partition(cluster)) == ("app:2", 3)
+        transport.on_time.clear()
+        await cluster.client.delete(PODS, ObjectKey(NAMESPACE, "web-1"))
+        await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+        await cluster.settle(60)
+        assert (await image(cluster), await partition(cluster)) == ("app:2", 3)
 
-            transport.on_time.set()
-            await cluster.settle(120)
-            assert await partition(cluster) == 0
-            pods = await cluster.objects(PODS)
-            assert {meta.spec(pod)["containers"][0]["image"] for pod in pods} == {"app:2"}
+        transport.on_time.set()
+        await cluster.settle(120)
+        assert await partition(cluster) == 0
+        pods = await cluster.objects(PODS)
+        assert {meta.spec(pod)["containers"][0]["image"] for pod in pods} == {"app:2"}
 
 
-async def test_a_revision_stays_while_an_update_to_it_may_have_begun() -> None:
-    async with Cluster().running() as cluster:
-        cluster.transport = transport = LateWatch(cluster, STATEFULSETS)
-        async with cluster.managed():
-            await cluster.create(builders.leaderworkerset_object(image="app:1", replicas=1, size=1))
-            await cluster.settle()
-            first = await keys(cluster)
-            assert len(first) == 1
+async def test_a_revision_stays_while_an_update_to_it_may_have_begun(cluster: Cluster) -> None:
+    cluster.transport = transport = LateWatch(cluster, STATEFULSETS)
+    async with cluster.managed():
+        await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=1, size=1))
+        first = await keys(cluster)
+        assert len(first) == 1
 
-            transport.on_time.clear()
-            transport.lost.clear()
-            await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
-            await transport.lost.wait()
-            await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:1")})
-            await cluster.settle(10)
-            assert await key_of_leaders(cluster) in await keys(cluster)
+        transport.on_time.clear()
+        transport.lost.clear()
+        await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+        await transport.lost.wait()
+        await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:1")})
+        await cluster.settle(10)
+        assert await key_of_leaders(cluster) in await keys(cluster)
 
-            transport.on_time.set()
-            await cluster.settle(120)
-            assert await keys(cluster) == first == {await key_of_leaders(cluster)}
-            assert await image(cluster) == "app:1"
+        transport.on_time.set()
+        await cluster.settle(120)
+        assert await keys(cluster) == first == {await key_of_leaders(cluster)}
+        assert await image(cluster) == "app:1"
 
 
 async def keys(cluster: Cluster) -> set[str]:
@@ -121,10 +117,9 @@ def group(uid: str, *, is_deleting: bool = False) -> GroupFacts:
     return GroupFacts("web-0", "0", 0, True, "key", None, meta.UID(uid), is_deleting)
 
 
-async def test_leaders_are_compared_by_uid_and_those_that_go_anyway_are_not() -> None:
-    async with Cluster().running() as cluster, cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(image="app:1", replicas=2, size=2))
-        await cluster.settle()
+async def test_leaders_are_compared_by_uid_and_those_that_go_anyway_are_not(cluster: Cluster) -> None:
+    async with cluster.managed():
+        await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=2, size=2))
         client, key = Client(cluster.transport), ObjectKey(NAMESPACE, "web")
         uids = [meta.uid(pod) for pod in await cluster.objects(PODS) if meta.name(pod) in {"web-0", "web-1"}]
         known = {str(number): group(uid) for number, uid in enumerate(uids)}
@@ -133,21 +128,19 @@ async def test_leaders_are_compared_by_uid_and_those_that_go_anyway_are_not() ->
         assert not await leaders.are_as_known(client, key, known | {"2": group("gone")})
 
 
-async def test_no_workers_are_created_again_and_again_for_a_leader_whose_end_is_not_seen_yet() -> None:
+async def test_no_workers_are_created_again_and_again_for_a_leader_whose_end_is_not_seen_yet(cluster: Cluster) -> None:
     """R-WSTS-2: where the cache of pods is the later one; a worker StatefulSet that alone was deleted comes back."""
-    async with Cluster().running() as cluster:
-        cluster.transport = transport = LateWatch(cluster, PODS)
-        async with cluster.managed():
-            await cluster.create(builders.leaderworkerset_object(replicas=2, size=2))
-            await cluster.settle()
-            before, written = await cluster.uids(STATEFULSETS), transport.writes["POST"]
-            transport.on_time.clear()
-            await cluster.client.delete(PODS, ObjectKey(NAMESPACE, "web-1"))
-            await cluster.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web-0"))
-            await cluster.settle(60)
-            assert transport.writes["POST"] - written == 1
-            transport.on_time.set()
-            await cluster.settle()
-            after = await cluster.uids(STATEFULSETS)
-            assert after.keys() == before.keys()
-            assert {name for name in after if after[name] != before[name]} == {"web-0", "web-1"}
+    cluster.transport = transport = LateWatch(cluster, PODS)
+    async with cluster.managed():
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))
+        before, written = await cluster.uids(STATEFULSETS), transport.writes["POST"]
+        transport.on_time.clear()
+        await cluster.client.delete(PODS, ObjectKey(NAMESPACE, "web-1"))
+        await cluster.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web-0"))
+        await cluster.settle(60)
+        assert transport.writes["POST"] - written == 1
+        transport.on_time.set()
+        await cluster.settle()
+        after = await cluster.uids(STATEFULSETS)
+        assert after.keys() == before.keys()
+        assert {name for name in after if after[name] != before[name]} == {"web-0", "web-1"}

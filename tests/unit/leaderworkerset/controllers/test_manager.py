@@ -1,14 +1,10 @@
 """Both controllers together on the embedded API server, with its StatefulSet controller and garbage collector."""
 
 import asyncio
-import inspect
-from collections.abc import Callable, Coroutine
-from functools import wraps
 from typing import Any
 
 import pytest
 from tests import builders
-from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.objects import meta
@@ -17,37 +13,17 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, 
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
-pytestmark = pytest.mark.slow
-
-Scenario = Callable[..., Coroutine[Any, Any, None]]
-
-
-def scenario(test: Scenario) -> Callable[..., None]:
-    """Run the test with a cluster, in virtual time."""
-
-    @wraps(test)
-    def run(**parameters: Any) -> None:
-        async def body() -> None:
-            async with Cluster().running() as cluster:
-                await test(cluster, **parameters)
-
-        virtualtime.run(body())
-
-    given = inspect.signature(test)
-    vars(run)["__signature__"] = given.replace(parameters=list(given.parameters.values())[1:])
-    return run
+pytestmark = [pytest.mark.slow, pytest.mark.virtual_time]
 
 
 async def status_of(cluster: Cluster) -> JSONObject:
     return meta.status(await cluster.get(LEADERWORKERSETS, "web"))
 
 
-@scenario
 async def test_groups_come_up_and_then_nothing_is_written(cluster: Cluster) -> None:
     """R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7; at rest: zero writes."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(replicas=2, size=3))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=3))
         assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-0-2", "web-1", "web-1-1", "web-1-2"]
         assert sorted(await cluster.uids(STATEFULSETS)) == ["web", "web-0", "web-1"]
         assert list(await cluster.uids(SERVICES)) == ["web"]
@@ -60,12 +36,10 @@ async def test_groups_come_up_and_then_nothing_is_written(cluster: Cluster) -> N
         assert before <= 9
 
 
-@scenario
 async def test_a_new_manager_finds_everything_as_it_shall_be(cluster: Cluster) -> None:
     """docs/adr/0013-a-straight-line.md: it applies the leader StatefulSet once, which changes nothing."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(replicas=2))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
     before, uids = cluster.transport.writes.total(), await cluster.uids()
     applied = await cluster.get(STATEFULSETS, "web")
     async with cluster.managed():
@@ -85,12 +59,10 @@ EDITS: dict[str, JSONObject] = {
 }
 
 
-@scenario
 async def test_an_edit_of_the_leader_statefulset_by_others_is_answered_with_one_apply(cluster: Cluster) -> None:
     """R-LSTS-1, Q-26: what is theirs stays."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(metadata={"labels": {"team": "a"}}))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(metadata={"labels": {"team": "a"}}))
         applied = await cluster.get(STATEFULSETS, "web")
         for edit, change in EDITS.items():
             before = cluster.transport.writes["PATCH"]
@@ -105,12 +77,10 @@ async def test_an_edit_of_the_leader_statefulset_by_others_is_answered_with_one_
         assert meta.annotations(left) == meta.annotations(applied) | {"note": "n"}
 
 
-@scenario
 async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
     """R-ROLL-3, R-ARC-5: 2, 5, 1; the groups that stay are not touched."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(replicas=2))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
         first = await cluster.uids()
         for replicas in (5, 1):
             await cluster.edit(replicas=replicas)
@@ -122,7 +92,6 @@ async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
         assert sorted(await cluster.uids(STATEFULSETS)) == ["web", "web-0"]
 
 
-@scenario
 async def test_a_template_is_rolled_out_group_by_group(cluster: Cluster) -> None:
     """R-ROLL-10, R-REV-14: every group is replaced once, never two away at a time, one revision is left."""
     unavailable: list[int] = []
@@ -135,8 +104,7 @@ async def test_a_template_is_rolled_out_group_by_group(cluster: Cluster) -> None
             await asyncio.sleep(0.1)
 
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(replicas=4))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=4))
         before = await cluster.uids()
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(watch())
@@ -154,12 +122,10 @@ async def test_a_template_is_rolled_out_group_by_group(cluster: Cluster) -> None
 
 
 @pytest.mark.slow
-@scenario
 async def test_a_template_edited_back_in_mid_rollout_makes_no_third_revision(cluster: Cluster) -> None:
     """Q-5."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(replicas=4))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=4))
         (key,) = await cluster.revision_keys()
         await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
         await cluster.settle(2)
@@ -170,12 +136,10 @@ async def test_a_template_edited_back_in_mid_rollout_makes_no_third_revision(clu
         assert await cluster.revision_keys() == [key]
 
 
-@scenario
 async def test_a_failed_worker_has_its_group_recreated_once(cluster: Cluster) -> None:
     """R-POD-5, R-POD-9, R-POD-11: all of the group is new, the other groups are not touched."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(replicas=3, size=3))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=3, size=3))
         for group, fail in ((1, cluster.delete_pod), (2, cluster.restart_container)):
             before = await cluster.uids()
             await fail(f"web-{group}-2")
@@ -191,12 +155,10 @@ async def test_a_failed_worker_has_its_group_recreated_once(cluster: Cluster) ->
             assert (await status_of(cluster))["readyReplicas"] == 3
 
 
-@scenario
 async def test_groups_that_fail_at_once_are_recreated_once_each(cluster: Cluster) -> None:
     """R-POD-5: the others are not touched."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(replicas=4, size=3))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=4, size=3))
         before = await cluster.uids()
         async with asyncio.TaskGroup() as group:
             for index in range(3):
@@ -209,12 +171,10 @@ async def test_groups_that_fail_at_once_are_recreated_once_each(cluster: Cluster
         assert len([note for note in await cluster.notes() if "recreate group" in note]) == 3
 
 
-@scenario
 async def test_a_group_that_fails_again_waits_also_for_the_next_manager(cluster: Cluster) -> None:
     """docs/adr/0003-recreation-backoff.md: the wait and its reason outlive the manager and the pod that failed."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(replicas=1))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
         await cluster.delete_pod("web-0-1")
         await cluster.settle()
         second = await cluster.uids()
@@ -233,12 +193,10 @@ async def test_a_group_that_fails_again_waits_also_for_the_next_manager(cluster:
         assert note in await cluster.notes()
 
 
-@scenario
 async def test_with_policy_none_only_the_pod_comes_back(cluster: Cluster) -> None:
     """R-POD-3."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
         before = await cluster.uids()
         await cluster.delete_pod("web-0-1")
         await cluster.settle()
@@ -246,14 +204,12 @@ async def test_with_policy_none_only_the_pod_comes_back(cluster: Cluster) -> Non
         assert {name for name in before if before[name] != after[name]} == {"web-0-1"}
 
 
-@scenario
 async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
     """R-WSTS-1h."""
     gate: list[bool] = []
     cluster.ready_pods = lambda _: bool(gate)
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"}))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"}))
         assert sorted(await cluster.uids()) == ["web-0", "web-1"]
         gate.append(True)
         ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
@@ -262,13 +218,11 @@ async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
         assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-1"]
 
 
-@scenario
 async def test_workers_follow_their_leader_into_its_rack(cluster: Cluster) -> None:
     """R-WSTS-6: not before the leader is placed; the node is read when it is needed."""
     metadata = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(metadata=metadata))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(metadata=metadata))
         assert sorted(await cluster.uids()) == ["web-0", "web-1"]
         await cluster.bind("web-0", "n1")
         await cluster.settle()
@@ -276,23 +230,19 @@ async def test_workers_follow_their_leader_into_its_rack(cluster: Cluster) -> No
         assert (await cluster.get(PODS, "web-0-1"))["spec"]["nodeSelector"] == {"rack": "r7"}
 
 
-@scenario
 async def test_each_group_may_have_its_own_service(cluster: Cluster) -> None:
     """R-SVC-2, R-SVC-7."""
     own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(spec=own))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(spec=own))
         assert sorted(await cluster.uids(SERVICES)) == ["web-0", "web-1"]
         assert (await cluster.get(PODS, "web-1-1"))["spec"]["subdomain"] == "web-1"
 
 
-@scenario
 async def test_what_is_deleted_by_hand_comes_back(cluster: Cluster) -> None:
     """R-SVC-5, R-WSTS-5, R-ARC-7; a group whose worker StatefulSet is deleted keeps its leader."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
         leader = (await cluster.uids())["web-1"]
         await cluster.client.delete(SERVICES, ObjectKey(NAMESPACE, "web"))
         await cluster.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web-1"))
@@ -303,12 +253,10 @@ async def test_what_is_deleted_by_hand_comes_back(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-@scenario
 async def test_deletion_leaves_nothing(cluster: Cluster, propagation: Any) -> None:
     """R-ARC-5."""
     async with cluster.managed():
-        await cluster.create(builders.leaderworkerset_object(replicas=2))
-        await cluster.settle()
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
         await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), propagation=propagation)
         await cluster.settle()
         for resource in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS):

@@ -75,8 +75,7 @@ async def test_what_happens_in_a_cluster_is_shown() -> None:
     cluster, metrics = Cluster(), Metrics()
     cluster.instruments = MANAGED.instruments(metrics)
     async with cluster.running(), cluster.managed():
-        await cluster.create(leaderworkerset_object(replicas=2, size=2))
-        await cluster.settle()
+        await cluster.bring_up(leaderworkerset_object(replicas=2, size=2))
         place = f'leaderworkerset="web",namespace="{NAMESPACE}"'
         found = samples(metrics)
         assert {state: found[f'lws_groups{{{place},state="{state}"}}'] for state in ("desired", "ready")} == {
@@ -114,8 +113,7 @@ async def test_groups_that_fail_again_and_again_are_shown_while_there_are_some()
 
     async with cluster.running(), cluster.managed():
         budget = {"annotations": {labels.MAX_GROUP_RESTARTS: "2"}}
-        await cluster.create(leaderworkerset_object(replicas=2, size=2, metadata=budget))
-        await cluster.settle()
+        await cluster.bring_up(leaderworkerset_object(replicas=2, size=2, metadata=budget))
         assert failing() == {}
         await cluster.restart_container("web-0-1")
         await cluster.settle()
@@ -142,8 +140,7 @@ async def test_groups_that_wait_to_be_moved_are_shown_while_there_are_some() -> 
     waiting = f'lws_groups_to_move{{leaderworkerset="web",namespace="{NAMESPACE}"}}'
     async with cluster.running(), cluster.managed():
         cluster.ready_pods = lambda pod: not meta.name(pod).startswith("web-0")
-        await cluster.create(leaderworkerset_object(replicas=3, size=2))
-        await cluster.settle()
+        await cluster.bring_up(leaderworkerset_object(replicas=3, size=2))
         assert waiting not in samples(metrics)
         for leader in ("web-1", "web-2"):
             patch = {"metadata": {"annotations": {labels.MOVE_GROUP: "true"}}}

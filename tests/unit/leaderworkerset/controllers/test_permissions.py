@@ -30,8 +30,7 @@ Life: TypeAlias = Callable[[Cluster], Coroutine[Any, Any, None]]
 
 async def live_through_everything(cluster: Cluster) -> None:
     """Let all happen that controllers write for: groups, failures, rollouts with and without history, own services, exclusive placement."""
-    await cluster.create(builders.leaderworkerset_object(replicas=2, size=2))
-    await cluster.settle()
+    await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))
     for _ in range(2):  # the second recreation is recorded and waits
         await cluster.restart_container("web-0-1")
         await cluster.settle(60)
@@ -49,8 +48,7 @@ async def live_through_everything(cluster: Cluster) -> None:
     await cluster.settle()
     own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     exclusive = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
-    await cluster.create(builders.leaderworkerset_object(replicas=1, size=2, metadata=exclusive, spec=own))
-    await cluster.settle()
+    await cluster.bring_up(builders.leaderworkerset_object(replicas=1, size=2, metadata=exclusive, spec=own))
     await cluster.bind("web-0", "n1")
     await cluster.settle()
     await cluster.live_with_random_keys()

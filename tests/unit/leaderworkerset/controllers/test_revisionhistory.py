@@ -41,29 +41,26 @@ def limited(**fields: Any) -> JSONObject:
 
 
 @pytest.mark.slow
-async def test_clients_count_one_revision_while_the_last_ones_are_kept() -> None:
-    async with Cluster().running() as cluster, cluster.managed():
-        await cluster.create(limited())
-        await cluster.settle()
+async def test_clients_count_one_revision_while_the_last_ones_are_kept(cluster: Cluster) -> None:
+    async with cluster.managed():
+        await cluster.bring_up(limited())
         assert await seen(cluster) == ([1], [])
         for number in range(2, 7):
             await revise(cluster, f"app:{number}")
             assert await seen(cluster) == ([number], list(range(max(1, number - LIMIT), number)))
 
 
-async def test_content_that_comes_back_leaves_the_history() -> None:
-    async with Cluster().running() as cluster, cluster.managed():
-        await cluster.create(limited())
-        await cluster.settle()
+async def test_content_that_comes_back_leaves_the_history(cluster: Cluster) -> None:
+    async with cluster.managed():
+        await cluster.bring_up(limited())
         await revise(cluster, "app:2")
         await revise(cluster, "app:1")
         assert await seen(cluster) == ([3], [2])
 
 
-async def test_a_rollout_that_was_given_up_is_in_the_history() -> None:
-    async with Cluster().running() as cluster, cluster.managed():
-        await cluster.create(limited())
-        await cluster.settle()
+async def test_a_rollout_that_was_given_up_is_in_the_history(cluster: Cluster) -> None:
+    async with cluster.managed():
+        await cluster.bring_up(limited())
         cluster.ready_pods = lambda _: False
         await revise(cluster, "app:broken")
         assert await seen(cluster) == ([1, 2], [])
@@ -72,10 +69,9 @@ async def test_a_rollout_that_was_given_up_is_in_the_history() -> None:
         assert await seen(cluster) == ([3], [2])
 
 
-async def test_at_rest_the_history_is_neither_read_nor_written_and_goes_with_its_owner() -> None:
-    async with Cluster().running() as cluster, cluster.managed():
-        await cluster.create(limited())
-        await cluster.settle()
+async def test_at_rest_the_history_is_neither_read_nor_written_and_goes_with_its_owner(cluster: Cluster) -> None:
+    async with cluster.managed():
+        await cluster.bring_up(limited())
         await revise(cluster, "app:2")
         before = dict(cluster.transport.writes)
         await cluster.settle(600)

@@ -198,7 +198,7 @@ async def test_its_definition_and_webhook_are_installed_and_its_controller_runs(
             await until_made(client, "changed")
 
 
-def test_its_controller_uses_the_declared_permissions_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_its_controller_uses_the_declared_permissions_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PLURALS, "Widget", (WIDGETS.group, WIDGETS.plural))
     registry = Registry((WIDGET,))
 
@@ -214,17 +214,14 @@ def test_its_controller_uses_the_declared_permissions_and_nothing_else(monkeypat
             await running
         return transport
 
-    async def scenario() -> None:
-        async with api() as server:
-            client = Client(InProcessTransport(server, "tester"))
-            await client.create(CUSTOM_RESOURCE_DEFINITIONS, define())
-            await create_widget(client, text="first")
-            needs = (await run(server, "second", is_old=False)).needs | (await run(server, "third", is_old=True)).needs
-        assert missing(registry.permissions, needs) == []
-        (controller,) = registry.controllers
-        assert unused(controller.permissions, needs) == []
-
-    asyncio.run(scenario())
+    async with api() as server:
+        client = Client(InProcessTransport(server, "tester"))
+        await client.create(CUSTOM_RESOURCE_DEFINITIONS, define())
+        await create_widget(client, text="first")
+        needs = (await run(server, "second", is_old=False)).needs | (await run(server, "third", is_old=True)).needs
+    assert missing(registry.permissions, needs) == []
+    (controller,) = registry.controllers
+    assert unused(controller.permissions, needs) == []
 
 
 def test_it_is_installed_with_a_role_beside_the_other_kinds() -> None:

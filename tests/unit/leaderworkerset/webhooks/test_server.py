@@ -125,7 +125,7 @@ async def test_a_body_beyond_reason_is_refused() -> None:
         assert answer.status == 413
 
 
-def test_a_fault_of_ours_is_a_denial_that_says_so() -> None:
+async def test_a_fault_of_ours_is_a_denial_that_says_so() -> None:
     """Contract 10.2: what panics upstream; here a null container, which no API server sends."""
     prefix = "leaderworkerset.sigs.k8s.io/"
     metadata = {
@@ -134,34 +134,26 @@ def test_a_fault_of_ours_is_a_denial_that_says_so() -> None:
         "annotations": {prefix + "size": "1"},
     }
     pod = {"metadata": metadata, "spec": {"containers": [None]}}
-
-    async def scenario() -> None:
-        async with (
-            server() as running,
-            aiohttp.ClientSession() as client,
-            client.post(running.url + MUTATE_POD, json=review(object=pod), ssl=trust()) as answer,
-        ):
-            found = (await answer.json())["response"]
-            assert (found["uid"], found["allowed"], found["status"]["code"]) == ("u", False, 500)
-            assert found["status"]["message"].startswith("internal error: AttributeError")
-
-    asyncio.run(scenario())
+    async with (
+        server() as running,
+        aiohttp.ClientSession() as client,
+        client.post(running.url + MUTATE_POD, json=review(object=pod), ssl=trust()) as answer,
+    ):
+        found = (await answer.json())["response"]
+        assert (found["uid"], found["allowed"], found["status"]["code"]) == ("u", False, 500)
+        assert found["status"]["message"].startswith("internal error: AttributeError")
 
 
-def test_a_replaced_certificate_serves_new_connections() -> None:
+async def test_a_replaced_certificate_serves_new_connections() -> None:
     other = certificates.create_authority(datetime.now(UTC))
     replacement = certificates.issue(other, ["127.0.0.1"], datetime.now(UTC))
-
-    async def scenario() -> None:
-        async with server() as running:
-            await running.replace_certificate(replacement.chain)
-            async with aiohttp.ClientSession() as client:
-                async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust(other)) as answer:
-                    assert answer.status == 200
-                with pytest.raises(aiohttp.ClientConnectorCertificateError):
-                    await client.post(running.url + VALIDATE_POD, json=review(), ssl=trust())
-
-    asyncio.run(scenario())
+    async with server() as running:
+        await running.replace_certificate(replacement.chain)
+        async with aiohttp.ClientSession() as client:
+            async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust(other)) as answer:
+                assert answer.status == 200
+            with pytest.raises(aiohttp.ClientConnectorCertificateError):
+                await client.post(running.url + VALIDATE_POD, json=review(), ssl=trust())
 
 
 async def test_a_draining_server_answers_and_keeps_no_connection() -> None:
@@ -264,23 +256,19 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
 
 
 @pytest.mark.slow
-def test_large_bodies_that_do_not_come_stop_no_usual_one() -> None:
+async def test_large_bodies_that_do_not_come_stop_no_usual_one() -> None:
     head = f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: {LARGEST_BODY}\r\n\r\n".encode()
-
-    async def scenario() -> None:
-        async with asyncio.timeout(LIMIT), server() as running, aiohttp.ClientSession() as client:
-            port = int(running.url.rsplit(":", 1)[1])
-            writers = []
-            for _ in range(2 * LARGE_AT_ONCE):
-                _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
-                writer.write(head)
-                writers.append(writer)
-            async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
-                assert answer.status == 200
-            for writer in writers:
-                writer.transport.abort()
-
-    asyncio.run(scenario())
+    async with asyncio.timeout(LIMIT), server() as running, aiohttp.ClientSession() as client:
+        port = int(running.url.rsplit(":", 1)[1])
+        writers = []
+        for _ in range(2 * LARGE_AT_ONCE):
+            _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
+            writer.write(head)
+            writers.append(writer)
+        async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
+            assert answer.status == 200
+        for writer in writers:
+            writer.transport.abort()
 
 
 @contextmanager
@@ -295,31 +283,27 @@ def few_descriptors() -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_bodies_that_come_slowly_keep_no_api_server_out() -> None:
+async def test_bodies_that_come_slowly_keep_no_api_server_out() -> None:
     """More than there may be connections, each with a request whose headers are read, and most of a minute left."""
     head = f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode()
-
-    async def scenario() -> None:
-        async with AsyncExitStack() as stack:
-            with few_descriptors():
-                running = await stack.enter_async_context(server(body_seconds=60))
-            client = await stack.enter_async_context(aiohttp.ClientSession())
-            port = int(running.url.rsplit(":", 1)[1])
-            streams = []
-            for _ in range(DESCRIPTORS // 2 + 20):
-                streams.append(await asyncio.open_connection("127.0.0.1", port, ssl=trust()))
-                streams[-1][1].write(head)
-            async with (
-                asyncio.timeout(LIMIT),
-                client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer,
-            ):
-                assert answer.status == 200
-            async with asyncio.timeout(LIMIT):
-                assert await streams[0][0].read() == b""
-            for _, writer in streams:
-                writer.transport.abort()
-
-    asyncio.run(scenario())
+    async with AsyncExitStack() as stack:
+        with few_descriptors():
+            running = await stack.enter_async_context(server(body_seconds=60))
+        client = await stack.enter_async_context(aiohttp.ClientSession())
+        port = int(running.url.rsplit(":", 1)[1])
+        streams = []
+        for _ in range(DESCRIPTORS // 2 + 20):
+            streams.append(await asyncio.open_connection("127.0.0.1", port, ssl=trust()))
+            streams[-1][1].write(head)
+        async with (
+            asyncio.timeout(LIMIT),
+            client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer,
+        ):
+            assert answer.status == 200
+        async with asyncio.timeout(LIMIT):
+            assert await streams[0][0].read() == b""
+        for _, writer in streams:
+            writer.transport.abort()
 
 
 async def test_the_rest_of_a_body_is_waited_for_no_longer_than_its_bound() -> None:

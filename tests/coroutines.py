@@ -1,0 +1,28 @@
+"""Tests that are coroutines: what runs them, and enters those of their fixtures that are asynchronous context managers."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any
+
+import pytest
+
+
+def run_test(
+    pyfuncitem: pytest.Function, run: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run
+) -> bool | None:
+    """Run a test if it is a coroutine; it gets what a fixture that is an asynchronous context manager yields."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+
+    async def entered() -> None:
+        async with AsyncExitStack() as stack:
+            given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+            for name, value in given.items():
+                if isinstance(value, AbstractAsyncContextManager):
+                    given[name] = await stack.enter_async_context(value)
+            await pyfuncitem.obj(**given)
+
+    run(entered())
+    return True
