@@ -154,6 +154,18 @@ def find_condition(obj: Mapping[str, Any], condition_type: str) -> JSONObject | 
     return next((condition for condition in conditions if condition.get("type") == condition_type), None)
 
 
+def with_condition(obj: Mapping[str, Any], condition: JSONObject, moment: str) -> list[JSONObject]:
+    """Return the object's conditions with this one; its time is that of the last other status, now where there is none.
+
+    >>> with_condition({}, {"type": "Ready", "status": "True"}, "2026-01-01T00:00:00Z")
+    [{'type': 'Ready', 'status': 'True', 'lastTransitionTime': '2026-01-01T00:00:00Z'}]
+    """
+    known = find_condition(obj, condition["type"]) or {}
+    since = known.get("lastTransitionTime") if known.get("status") == condition["status"] else None
+    others = [one for one in status(obj).get("conditions") or [] if one["type"] != condition["type"]]
+    return [*others, condition | {"lastTransitionTime": since or moment}]
+
+
 def is_condition_true(obj: Mapping[str, Any], condition_type: str) -> bool:
     """Return whether the condition of the given type is present and `True`."""
     condition = find_condition(obj, condition_type)

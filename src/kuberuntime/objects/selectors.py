@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from kuberuntime.objects import decimals, names
+from kuberuntime.objects import decimals, meta, names
 from kuberuntime.objects.meta import JSON, JSONObject
 
 
@@ -221,6 +221,12 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
         terms.append(FieldTerm(match["path"], match["operator"] != "!=", _ESCAPED.sub(r"\1", match["value"])))
         position = match.end()
     return tuple(terms)
+
+
+def selects(service: JSONObject, pod: JSONObject) -> bool:
+    """Return whether a Service selects a pod; one without a selector has no pods."""
+    wanted: Mapping[str, str] = meta.spec(service).get("selector") or {}
+    return bool(wanted) and wanted.items() <= meta.labels(pod).items()
 
 
 def field_text(obj: JSONObject, path: str) -> str:

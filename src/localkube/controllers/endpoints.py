@@ -18,6 +18,7 @@ from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import ENDPOINT_SLICES
+from kuberuntime.objects.selectors import selects
 from kuberuntime.plan import Action, Actions, Create, Delete, Plan, guarded_patch
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -158,13 +159,6 @@ def _placed(
         name = next(name for name in names if name not in slices)
         slices[name], rest = rest[:PER_SLICE], rest[PER_SLICE:]
     return slices
-
-
-def selects(service: JSONObject, pod: JSONObject) -> bool:
-    """Return whether the service's selector matches the pod; a service without one has no pods."""
-    wanted = meta.spec(service).get("selector") or {}
-    labels = meta.labels(pod)
-    return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())
 
 
 def _endpoint_in(service: JSONObject, pod: JSONObject | None) -> JSONObject | None:

@@ -85,13 +85,5 @@ def with_remaining(namespace: JSONObject, remaining: Counter[str], now: datetime
     known = meta.find_condition(namespace, CONTENT_REMAINING) or {}
     if known.get("message") == message:
         return None
-    since = known.get("lastTransitionTime") or timestamps.render(now)
-    condition = {
-        "type": CONTENT_REMAINING,
-        "status": "True",
-        "reason": "SomeResourcesRemain",
-        "message": message,
-        "lastTransitionTime": since,
-    }
-    others: list[JSONObject] = meta.status(namespace).get("conditions") or []
-    return [*(one for one in others if one["type"] != CONTENT_REMAINING), condition]
+    condition = {"type": CONTENT_REMAINING, "status": "True", "reason": "SomeResourcesRemain", "message": message}
+    return meta.with_condition(namespace, condition, timestamps.render(now))

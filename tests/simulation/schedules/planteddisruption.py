@@ -3,7 +3,6 @@
 from typing import Any
 from unittest.mock import patch
 
-from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.disruption import groupbudget, reconcile, window
 from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
@@ -17,19 +16,6 @@ def opens_before_the_closed_one_is_proved() -> Any:
         is_whole=property(lambda self: self.budget is not None and self.is_present),
         is_quiet=property(lambda self: self.budget is not None and not self.is_open),
     )
-
-
-def forgets_recorded_evictions() -> Any:
-    """Take a group for whole although an eviction was granted whose pod is not deleted yet."""
-
-    def is_whole(self: ProtectedGroup) -> bool:
-        status = meta.status(self.budget or {})
-        return (
-            self.is_present
-            and int(status.get("currentHealthy") or 0) + len(status.get("disruptedPods") or {}) >= self.size
-        )
-
-    return patch.object(ProtectedGroup, "is_whole", property(is_whole))
 
 
 def forgets_who_is_missing() -> Any:

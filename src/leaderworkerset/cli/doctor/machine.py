@@ -24,7 +24,6 @@ class Machine(Struct, frozen=True, kw_only=True):
     python: tuple[int, int, int]
     has_localkube: bool
     namespaces: str | None
-    soft_files: int
     hard_files: int
     directory: str
     directory_error: str | None

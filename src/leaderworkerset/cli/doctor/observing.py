@@ -254,14 +254,13 @@ def observe_machine() -> Machine:
     """Try what a cluster of this machine needs."""
     directory = places.place(places.DEFAULT).directory.parent
     error, free = _try_directory(directory)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = 2**20
     return Machine(
         system=platform.system(),
         python=sys.version_info[:3],
         has_localkube=find_spec("localkube") is not None,
         namespaces=_try_namespaces(),
-        soft_files=unlimited if soft == resource.RLIM_INFINITY else soft,
         hard_files=unlimited if hard == resource.RLIM_INFINITY else hard,
         directory=str(directory),
         directory_error=error,

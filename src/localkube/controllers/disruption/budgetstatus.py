@@ -89,15 +89,11 @@ def _is_healthy(pod: JSONObject, disrupted: Mapping[str, str]) -> bool:
 
 def _conditions(observed: ObservedBudget, found: tuple[str, str, str]) -> list[JSONObject]:
     status, reason, message = found
-    old = meta.find_condition(observed.budget, CONDITION) or {}
-    since = timestamps.render(observed.now)
     condition = {
         "type": CONDITION,
         "status": status,
         "observedGeneration": meta.generation(observed.budget),
-        "lastTransitionTime": old.get("lastTransitionTime", since) if old.get("status") == status else since,
         "reason": reason,
         "message": message,
     }
-    others = [one for one in meta.status(observed.budget).get("conditions") or [] if one["type"] != CONDITION]
-    return [*others, condition]
+    return meta.with_condition(observed.budget, condition, timestamps.render(observed.now))

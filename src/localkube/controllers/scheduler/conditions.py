@@ -46,19 +46,14 @@ def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObje
     known = meta.find_condition(pod, SCHEDULED) or {}
     if (known.get("status"), known.get("reason"), known.get("message")) == ("False", UNSCHEDULABLE, message):
         return None
-    since = timestamps.render(now)
-    if known.get("status") == "False":
-        since = known.get("lastTransitionTime") or since
     condition = {
         "type": SCHEDULED,
         "status": "False",
         "lastProbeTime": None,
-        "lastTransitionTime": since,
         "reason": UNSCHEDULABLE,
         "message": message,
     }
-    others: list[JSONObject] = [one for one in meta.status(pod).get("conditions") or [] if one["type"] != SCHEDULED]
-    return [*others, condition]
+    return meta.with_condition(pod, condition, timestamps.render(now))
 
 
 def scheduled(pod: JSONObject, node: str) -> Event:

@@ -24,6 +24,7 @@ from msgspec import Struct, field
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.objects.selectors import selects
 from localkube.kubelet.spec import podspec
 
 RETRY: Final = 10.0
@@ -49,13 +50,6 @@ class Lines(Struct, frozen=True):
 
 
 NOTHING: Final = Lines("", "")
-
-
-def selects(service: JSONObject, pod: JSONObject) -> bool:
-    """Return whether the Service's selector matches the pod; one without a selector matches none."""
-    selector: Mapping[str, str] = meta.spec(service).get("selector") or {}
-    labels = meta.labels(pod)
-    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
 
 
 def is_published(service: JSONObject, pod: JSONObject) -> bool:

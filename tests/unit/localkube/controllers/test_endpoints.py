@@ -16,6 +16,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import ENDPOINT_SLICES, PODS, SERVICES
+from kuberuntime.objects.selectors import selects
 from kuberuntime.plan import Create, Delete, Patch, Plan
 from localkube.controllers import endpoints
 
@@ -89,7 +90,7 @@ def test_only_differences_are_written() -> None:
 
 
 def test_a_service_without_selector_selects_nothing() -> None:
-    assert not endpoints.selects(build_service(selector=None), build_endpoint_pod("a"))
+    assert not selects(build_service(selector=None), build_endpoint_pod("a"))
 
 
 def live(service: JSONObject, pods: list[JSONObject]) -> list[JSONObject]:

@@ -197,7 +197,6 @@ GOOD = Machine(
     python=(3, 12, 1),
     has_localkube=True,
     namespaces=None,
-    soft_files=1024,
     hard_files=20000,
     directory="/home/me/.local/state/lws",
     directory_error=None,
