@@ -34,19 +34,16 @@ def test_an_invalid_setting_of_nodes_is_named(nodes: Nodes, setting: str, messag
     assert caught.value.setting == setting
 
 
-def test_words_on_nodes_become_nodes() -> None:
+async def test_words_on_nodes_become_nodes() -> None:
     words = Nodes(count=4, labels=("rack=r{i//2}",), taints=("pool=p{i//2}:NoSchedule",), capacity=("cpu=8",), gpus=2)
 
-    async def scenario() -> None:
-        async with testing.temporary("controllers", nodes=words) as server:
-            nodes = {node["metadata"]["name"]: node for node in (await server.client().list(NODES)).items}
-            assert len(nodes) == 4
-            last = nodes["node-3"]
-            assert last["metadata"]["labels"]["rack"] == "r1"
-            assert {"key": "pool", "effect": "NoSchedule", "value": "p1"} in last["spec"]["taints"]
-            assert (last["status"]["capacity"]["cpu"], last["status"]["capacity"]["nvidia.com/gpu"]) == ("8", "2")
-
-    asyncio.run(scenario())
+    async with testing.temporary("controllers", nodes=words) as server:
+        nodes = {node["metadata"]["name"]: node for node in (await server.client().list(NODES)).items}
+        assert len(nodes) == 4
+        last = nodes["node-3"]
+        assert last["metadata"]["labels"]["rack"] == "r1"
+        assert {"key": "pool", "effect": "NoSchedule", "value": "p1"} in last["spec"]["taints"]
+        assert (last["status"]["capacity"]["cpu"], last["status"]["capacity"]["nvidia.com/gpu"]) == ("8", "2")
 
 
 async def test_an_api_server_alone_has_no_nodes_and_no_classes() -> None:

@@ -22,35 +22,31 @@ def token_file(path: Path) -> StoredCredentials:
     return StoredCredentials(token=Material("tokenFile", file=path), certificate=NOTHING, key=NOTHING)
 
 
-def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
+@pytest.mark.virtual_time
+async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one\n")
     source = token_file(path)
 
-    async def scenario() -> list[str]:
-        tokens = [(await source.get()).token]
-        path.write_text("two")
-        for _ in range(2):
-            tokens.append((await source.get()).token)
-            await asyncio.sleep(REREAD)
-        return [*tokens, (await source.get()).token]
-
-    assert run(scenario()) == ["one", "one", "two", "two"]
+    tokens = [(await source.get()).token]
+    path.write_text("two")
+    for _ in range(2):
+        tokens.append((await source.get()).token)
+        await asyncio.sleep(REREAD)
+    assert [*tokens, (await source.get()).token] == ["one", "one", "two", "two"]
 
 
-def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
+@pytest.mark.virtual_time
+async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one")
     source = token_file(path)
 
-    async def scenario() -> None:
-        first = await source.get()
-        assert not await source.renew(first)
-        path.write_text("two")
-        assert await source.renew(first)
-        assert (await source.get()).token == "two"
-
-    run(scenario())
+    first = await source.get()
+    assert not await source.renew(first)
+    path.write_text("two")
+    assert await source.renew(first)
+    assert (await source.get()).token == "two"
 
 
 def test_a_token_that_stands_in_the_kubeconfig_cannot_be_renewed() -> None:
@@ -105,40 +101,33 @@ def printing(**status: Any) -> str:
     return f"echo {shlex.quote(json.dumps(credential))}"
 
 
-def test_a_plugin_without_expiry_runs_once_for_all(tmp_path: Path) -> None:
+async def test_a_plugin_without_expiry_runs_once_for_all(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, printing(token="t"))
 
-    async def scenario() -> list[Credentials]:
-        return await asyncio.gather(*[plugin.source.get() for _ in range(20)])
-
-    assert asyncio.run(scenario()) == [Credentials("t")] * 20
+    assert (await asyncio.gather(*[plugin.source.get() for _ in range(20)])) == [Credentials("t")] * 20
     assert plugin.runs == 1
 
 
 @pytest.mark.parametrize(("seconds", "runs"), [(-1, 2), (5, 2), (3600, 1)])
-def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(tmp_path: Path, seconds: int, runs: int) -> None:
+async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
+    tmp_path: Path, seconds: int, runs: int
+) -> None:
     expiry = (START + timedelta(seconds=seconds)).isoformat()
     plugin = Plugin(tmp_path, printing(token="t", expirationTimestamp=expiry))
 
-    async def scenario() -> None:
-        for _ in range(2):
-            await plugin.source.get()
-
-    asyncio.run(scenario())
+    for _ in range(2):
+        await plugin.source.get()
     assert plugin.runs == runs
 
 
-def test_a_refused_credential_is_asked_for_again_once(tmp_path: Path) -> None:
+async def test_a_refused_credential_is_asked_for_again_once(tmp_path: Path) -> None:
     first, later = printing(token="t"), printing(token="other")
     plugin = Plugin(tmp_path, f'if [ "$(wc -l < {tmp_path}/runs)" = 1 ]; then {first}; else {later}; fi')
 
-    async def scenario() -> None:
-        refused = await plugin.source.get()
-        renewed = await asyncio.gather(*[plugin.source.renew(refused) for _ in range(5)])
-        assert renewed == [True] * 5
-        assert await plugin.source.get() == Credentials("other")
-
-    asyncio.run(scenario())
+    refused = await plugin.source.get()
+    renewed = await asyncio.gather(*[plugin.source.renew(refused) for _ in range(5)])
+    assert renewed == [True] * 5
+    assert await plugin.source.get() == Credentials("other")
     assert plugin.runs == 2
 
 

@@ -5,7 +5,6 @@ import asyncio
 import msgspec
 import pytest
 from structlog.testing import capture_logs
-from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.cache.informing import names, running, settle
 from tests.unit.kuberuntime.fakes import SmallServer, failure
 
@@ -63,30 +62,27 @@ async def test_an_object_that_cannot_be_decoded_is_absent_and_the_others_are_fol
         assert len(server.requests) <= 3
 
 
-def test_an_object_that_a_subscriber_fails_on_is_absent_for_all() -> None:
+async def test_an_object_that_a_subscriber_fails_on_is_absent_for_all() -> None:
     def fail(change: Change) -> None:
         if meta.name(change.object) == "bad":
             raise RecursionError
 
-    async def scenario() -> None:
-        server = SmallServer()
-        server.put("bad")
-        async with running(server) as informer:
-            known: set[str] = set()
+    server = SmallServer()
+    server.put("bad")
+    async with running(server) as informer:
+        known: set[str] = set()
 
-            def follow(change: Change) -> None:
-                (known.discard if change.new is None else known.add)(meta.name(change.object))
+        def follow(change: Change) -> None:
+            (known.discard if change.new is None else known.add)(meta.name(change.object))
 
-            informer.subscribe(follow)
-            assert known == {"bad"}
-            informer.subscribe(fail)
-            assert (known, names(informer)) == (set(), set())
-            server.put("a")
-            server.put("bad", spec={})
-            await settle()
-            assert known == names(informer) == {"a"}
-
-    run(scenario())
+        informer.subscribe(follow)
+        assert known == {"bad"}
+        informer.subscribe(fail)
+        assert (known, names(informer)) == (set(), set())
+        server.put("a")
+        server.put("bad", spec={})
+        await settle()
+        assert known == names(informer) == {"a"}
 
 
 async def test_an_object_that_an_index_fails_on_is_absent() -> None:

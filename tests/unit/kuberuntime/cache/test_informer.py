@@ -156,18 +156,15 @@ async def test_a_server_that_refuses_every_request_is_not_asked_in_a_hot_loop(co
     assert 15 < len(server.requests) < 80
 
 
-def test_versions_that_expire_at_once_are_not_asked_for_in_a_hot_loop() -> None:
+async def test_versions_that_expire_at_once_are_not_asked_for_in_a_hot_loop() -> None:
     def refuse_watches(request: Request) -> Response | None:
         return failure(410, "Expired") if ("watch", "true") in request.query else None
 
-    async def scenario() -> None:
-        server = SmallServer(streaming_lists=False)
-        server.refuse = refuse_watches
-        async with running(server):
-            await asyncio.sleep(60)
-        assert len(server.requests) < 60 * 20
-
-    run(scenario())
+    server = SmallServer(streaming_lists=False)
+    server.refuse = refuse_watches
+    async with running(server):
+        await asyncio.sleep(60)
+    assert len(server.requests) < 60 * 20
 
 
 async def test_a_relist_brings_what_a_mute_stream_kept() -> None:

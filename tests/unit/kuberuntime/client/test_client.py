@@ -102,22 +102,20 @@ def test_a_whole_list_that_is_refused_ends_the_list() -> None:
         run(Client(transport).list(PODS))
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("items", [5, []], ids=["a page that cannot be decoded", "a list that is abandoned"])
-def test_no_request_for_a_page_outlives_its_list(items: object) -> None:
+async def test_no_request_for_a_page_outlives_its_list(items: object) -> None:
     class Slow(ScriptedTransport):
         async def request(self, request: Request) -> Response:
             if dict(request.query).get("continue"):
                 await asyncio.sleep(100)
             return await super().request(request)
 
-    async def scenario() -> set[asyncio.Task[object]]:
-        before = asyncio.all_tasks()
-        with pytest.raises((TypeError, TimeoutError)):
-            async with asyncio.timeout(1):
-                await Client(Slow(answer(200, {"metadata": {"continue": "t"}, "items": items}))).list(PODS)
-        return asyncio.all_tasks() - before
-
-    assert run(scenario()) == set()
+    before = asyncio.all_tasks()
+    with pytest.raises((TypeError, TimeoutError)):
+        async with asyncio.timeout(1):
+            await Client(Slow(answer(200, {"metadata": {"continue": "t"}, "items": items}))).list(PODS)
+    assert (asyncio.all_tasks() - before) == set()
 
 
 def test_a_page_that_is_no_object_is_an_error() -> None:
@@ -131,26 +129,22 @@ def test_an_empty_list_may_have_no_items() -> None:
     assert run(client.list(PODS)) == Listing([], ResourceVersion("7"))
 
 
-def test_a_busy_server_is_asked_again_after_the_time_it_named() -> None:
+@pytest.mark.virtual_time
+async def test_a_busy_server_is_asked_again_after_the_time_it_named() -> None:
     transport = ScriptedTransport(busy("2"), busy("3", 503), answer(200, POD))
 
-    async def scenario() -> float:
-        await Client(transport).get(PODS, KEY)
-        return asyncio.get_running_loop().time()
-
-    assert run(scenario()) == pytest.approx(5)
+    await Client(transport).get(PODS, KEY)
+    assert asyncio.get_running_loop().time() == pytest.approx(5)
     assert len(transport.requests) == 3
 
 
-def test_patience_with_a_busy_server_ends() -> None:
+@pytest.mark.virtual_time
+async def test_patience_with_a_busy_server_ends() -> None:
     transport = ScriptedTransport(*[busy("3600")] * (RETRIES + 1))
 
-    async def scenario() -> float:
-        with pytest.raises(TooManyRequestsError):
-            await Client(transport).get(PODS, KEY)
-        return asyncio.get_running_loop().time()
-
-    assert run(scenario()) == pytest.approx(RETRIES * 10)
+    with pytest.raises(TooManyRequestsError):
+        await Client(transport).get(PODS, KEY)
+    assert asyncio.get_running_loop().time() == pytest.approx(RETRIES * 10)
 
 
 def test_a_server_that_names_no_time_is_not_asked_again() -> None:
@@ -161,17 +155,15 @@ def test_a_server_that_names_no_time_is_not_asked_again() -> None:
     assert len(transport.requests) == 1
 
 
-def test_writes_carry_dry_run_and_field_validation() -> None:
+@pytest.mark.virtual_time
+async def test_writes_carry_dry_run_and_field_validation() -> None:
     transport = ScriptedTransport(*[answer(200, POD)] * 4)
     client = Client(transport, field_validation="Strict")
 
-    async def scenario() -> None:
-        await client.create(PODS, POD, dry_run=True)
-        await client.update(PODS, POD)
-        await client.apply(PODS, POD, manager="lws", dry_run=True)
-        await client.patch(PODS, KEY, {}, kind="merge")
-
-    run(scenario())
+    await client.create(PODS, POD, dry_run=True)
+    await client.update(PODS, POD)
+    await client.apply(PODS, POD, manager="lws", dry_run=True)
+    await client.patch(PODS, KEY, {}, kind="merge")
 
     assert [request.query for request in transport.requests] == [
         (("fieldValidation", "Strict"), ("dryRun", "All")),

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import pytest
 import trustme
 from aiohttp import web
-from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
 
 from kuberuntime.access.access import TLS, Access
@@ -141,24 +140,21 @@ def test_the_rest_of_a_write_is_not_sent() -> None:
             sending.sendmsg([b"rest"])
 
 
-def test_a_write_that_waited_for_its_handshake_is_not_sent() -> None:
+async def test_a_write_that_waited_for_its_handshake_is_not_sent() -> None:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
 
-    async def scenario() -> None:
-        gate = Gate()
+    gate = Gate()
 
-        def close_gate(*_: object) -> None:
-            gate.seconds = 0.0
+    def close_gate(*_: object) -> None:
+        gate.seconds = 0.0
 
-        context.sni_callback = close_gate  # in the middle of the handshake
-        trusted = TLS(authority=authority.cert_pem.bytes())
-        async with server(context, trusted) as running, leader(running, gate) as transport:
-            assert isinstance(await outcome(transport, POST), NotLeadingError)
-            assert running.arrived == []
-
-    asyncio.run(scenario())
+    context.sni_callback = close_gate  # in the middle of the handshake
+    trusted = TLS(authority=authority.cert_pem.bytes())
+    async with server(context, trusted) as running, leader(running, gate) as transport:
+        assert isinstance(await outcome(transport, POST), NotLeadingError)
+        assert running.arrived == []
 
 
 async def test_reads_pass_a_closed_fence() -> None:
@@ -206,23 +202,21 @@ async def outcome(transport: Transport, request: Request) -> Response | Exceptio
         return error
 
 
-def test_keys_that_are_due_while_the_fence_is_closed_are_not_tried_as_fast_as_they_fail() -> None:
+@pytest.mark.virtual_time
+async def test_keys_that_are_due_while_the_fence_is_closed_are_not_tried_as_fast_as_they_fail() -> None:
     """A leader with thousands of them would be too busy failing to renew its lease in time."""
     tried: list[int] = []
 
-    async def scenario() -> None:
-        transport = FencedTransport(ScriptedTransport(), Gate(0.0))
-        queue = WorkQueue[int]()
-        for key in range(1000):
-            queue.add(key)
+    transport = FencedTransport(ScriptedTransport(), Gate(0.0))
+    queue = WorkQueue[int]()
+    for key in range(1000):
+        queue.add(key)
 
-        async def write(key: int) -> None:
-            tried.append(key)
-            await transport.request(POST)
+    async def write(key: int) -> None:
+        tried.append(key)
+        await transport.request(POST)
 
-        working = asyncio.ensure_future(run_workers(queue, write, name="test", workers=5))
-        await asyncio.sleep(10.5 * CLOSED)
-        working.cancel()
-
-    run(scenario())
+    working = asyncio.ensure_future(run_workers(queue, write, name="test", workers=5))
+    await asyncio.sleep(10.5 * CLOSED)
+    working.cancel()
     assert len(tried) == 55

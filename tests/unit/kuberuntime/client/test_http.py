@@ -38,7 +38,7 @@ class Renewable:
         return Credentials(self.tokens[0]) != refused
 
 
-def test_a_request_arrives_as_it_is_and_so_does_its_answer() -> None:
+async def test_a_request_arrives_as_it_is_and_so_does_its_answer() -> None:
     seen: list[tuple[str, str, dict[str, str], bytes]] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -46,13 +46,10 @@ def test_a_request_arrives_as_it_is_and_so_does_its_answer() -> None:
         seen.append((request.method, request.raw_path, headers, await request.read()))
         return web.Response(status=201, body=b"made", headers={"Retry-After": "1"})
 
-    async def scenario() -> None:
-        async with serving(handler) as access:
-            query = (("labelSelector", "a in (b,c),d!=e+f"), ("limit", "500"))
-            answer = await ask(access, Request("POST", "/api/v1/pods", query, {"content-type": "x/y"}, b"{}"))
-            assert (answer.status, answer.body, answer.headers["retry-after"]) == (201, b"made", "1")
-
-    asyncio.run(scenario())
+    async with serving(handler) as access:
+        query = (("labelSelector", "a in (b,c),d!=e+f"), ("limit", "500"))
+        answer = await ask(access, Request("POST", "/api/v1/pods", query, {"content-type": "x/y"}, b"{}"))
+        assert (answer.status, answer.body, answer.headers["retry-after"]) == (201, b"made", "1")
     [(method, path, headers, body)] = seen
     assert (method, body) == ("POST", b"{}")
     assert path == "/api/v1/pods?labelSelector=a+in+(b,c),d!%3De%2Bf&limit=500"
@@ -63,19 +60,16 @@ def test_a_request_arrives_as_it_is_and_so_does_its_answer() -> None:
 
 
 @pytest.mark.parametrize("size", [2**18 + 1, 3 * 2**20])
-def test_a_large_body_arrives_whole_and_once_more_after_its_credentials_were_refused(size: int) -> None:
+async def test_a_large_body_arrives_whole_and_once_more_after_its_credentials_were_refused(size: int) -> None:
     body, received = bytes(range(256)) * (size // 256) + b"end", []
 
     async def handler(request: web.Request) -> web.Response:
         received.append((request.content_length, await request.content.read()))
         return web.Response(status=401 if len(received) == 1 else 200)
 
-    async def scenario() -> None:
-        async with serving(handler) as access:
-            renewable = replace(access, credentials=Renewable("old", "new"))
-            assert (await ask(renewable, Request("PUT", "/version", body=body))).status == 200
-
-    asyncio.run(scenario())
+    async with serving(handler) as access:
+        renewable = replace(access, credentials=Renewable("old", "new"))
+        assert (await ask(renewable, Request("PUT", "/version", body=body))).status == 200
     assert received == [(len(body), body)] * 2
 
 
@@ -90,7 +84,7 @@ def test_a_server_may_live_below_a_path() -> None:
     assert asyncio.run(scenario()) == b"/k8s/clusters/c-1/version"
 
 
-def test_connections_are_kept_and_shared() -> None:
+async def test_connections_are_kept_and_shared() -> None:
     peers = set()
 
     async def handler(request: web.Request) -> web.Response:
@@ -98,12 +92,9 @@ def test_connections_are_kept_and_shared() -> None:
         peers.add(request.transport.get_extra_info("peername"))
         return web.Response()
 
-    async def scenario() -> None:
-        async with serving(handler) as access, transport(access) as made:
-            for _ in range(10):
-                await made.request(GET)
-
-    asyncio.run(scenario())
+    async with serving(handler) as access, transport(access) as made:
+        for _ in range(10):
+            await made.request(GET)
     assert len(peers) == 1
 
 
@@ -126,20 +117,17 @@ async def test_a_create_over_a_connection_that_went_stale_is_not() -> None:
             await made.request(POST)
 
 
-def test_refused_credentials_are_renewed_once() -> None:
+async def test_refused_credentials_are_renewed_once() -> None:
     tried: list[str] = []
 
     async def handler(request: web.Request) -> web.Response:
         tried.append(request.headers["authorization"])
         return web.Response(status=200 if tried[-1] == "Bearer new" else 401)
 
-    async def scenario() -> None:
-        async with serving(handler) as access:
-            assert (await ask(replace(access, credentials=Renewable("old", "new")))).status == 200
-            assert (await ask(replace(access, credentials=Renewable("old", "older", "new")))).status == 401
-            assert (await ask(access)).status == 401
-
-    asyncio.run(scenario())
+    async with serving(handler) as access:
+        assert (await ask(replace(access, credentials=Renewable("old", "new")))).status == 200
+        assert (await ask(replace(access, credentials=Renewable("old", "older", "new")))).status == 401
+        assert (await ask(access)).status == 401
     assert tried == ["Bearer old", "Bearer new", "Bearer old", "Bearer older", "Bearer t"]
 
 
@@ -161,48 +149,39 @@ async def test_a_server_that_is_not_there_is_named() -> None:
         await ask(access)
 
 
-def test_a_server_that_does_not_answer_is_given_up() -> None:
+async def test_a_server_that_does_not_answer_is_given_up() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async def scenario() -> None:
-        async with listening(silent) as access:
-            with pytest.raises(ConnectionFailedError, match="did not answer in time"):
-                await ask(access, seconds=0.05)
-            with pytest.raises(ConnectionFailedError, match="did not answer in time"):
-                async with transport(access, 0.05) as made, made.stream(GET):
-                    pass
-
-    asyncio.run(scenario())
+    async with listening(silent) as access:
+        with pytest.raises(ConnectionFailedError, match="did not answer in time"):
+            await ask(access, seconds=0.05)
+        with pytest.raises(ConnectionFailedError, match="did not answer in time"):
+            async with transport(access, 0.05) as made, made.stream(GET):
+                pass
 
 
-def test_an_answer_that_breaks_off_is_a_fault() -> None:
+async def test_an_answer_that_breaks_off_is_a_fault() -> None:
     async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{")
 
-    async def scenario() -> None:
-        async with listening(half) as access:
-            with pytest.raises(ConnectionFailedError, match="cannot reach"):
-                await ask(access)
-
-    asyncio.run(scenario())
+    async with listening(half) as access:
+        with pytest.raises(ConnectionFailedError, match="cannot reach"):
+            await ask(access)
 
 
-def test_a_server_that_does_not_speak_http_is_a_fault() -> None:
+async def test_a_server_that_does_not_speak_http_is_a_fault() -> None:
     async def noise(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"SSH-2.0-OpenSSH\r\n\r\n")
 
-    async def scenario() -> None:
-        async with listening(noise) as access:
-            with pytest.raises(ConnectionFailedError, match="cannot reach"):
-                await ask(access)
-
-    asyncio.run(scenario())
+    async with listening(noise) as access:
+        with pytest.raises(ConnectionFailedError, match="cannot reach"):
+            await ask(access)
 
 
-def test_a_stream_gives_chunks_as_they_come_and_ends_when_left() -> None:
+async def test_a_stream_gives_chunks_as_they_come_and_ends_when_left() -> None:
     left = asyncio.Event()
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -215,30 +194,24 @@ def test_a_stream_gives_chunks_as_they_come_and_ends_when_left() -> None:
         finally:
             left.set()
 
-    async def scenario() -> None:
-        async with serving(handler) as access, transport(access) as made:
-            async with made.stream(GET) as stream:
-                assert stream.status == 200
-                chunks = aiter(stream.chunks)
-                assert (await anext(chunks)).startswith(b"tick\n")
-            await asyncio.wait_for(left.wait(), 5)
-
-    asyncio.run(scenario())
+    async with serving(handler) as access, transport(access) as made:
+        async with made.stream(GET) as stream:
+            assert stream.status == 200
+            chunks = aiter(stream.chunks)
+            assert (await anext(chunks)).startswith(b"tick\n")
+        await asyncio.wait_for(left.wait(), 5)
 
 
-def test_a_stream_that_breaks_off_is_a_fault() -> None:
+async def test_a_stream_that_breaks_off_is_a_fault() -> None:
     async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ntick\n\r\n")
 
-    async def scenario() -> None:
-        async with listening(broken) as access, transport(access) as made, made.stream(GET) as stream:
-            chunks = aiter(stream.chunks)
-            assert await anext(chunks) == b"tick\n"
-            with pytest.raises(ConnectionFailedError, match="cannot reach"):
-                await anext(chunks)
-
-    asyncio.run(scenario())
+    async with listening(broken) as access, transport(access) as made, made.stream(GET) as stream:
+        chunks = aiter(stream.chunks)
+        assert await anext(chunks) == b"tick\n"
+        with pytest.raises(ConnectionFailedError, match="cannot reach"):
+            await anext(chunks)
 
 
 async def test_many_open_streams_do_not_take_the_places_of_requests() -> None:

@@ -150,18 +150,15 @@ def test_a_key_that_does_not_fit_is_an_error_not_a_question(authority: trustme.C
         asyncio.run(ask(Access("https://127.0.0.1:1", credentials)))
 
 
-def test_a_proxy_is_asked_for_the_server() -> None:
+async def test_a_proxy_is_asked_for_the_server() -> None:
     seen: list[str] = []
 
     async def proxying(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         seen.append((await reader.readuntil(b"\r\n\r\n")).decode().splitlines()[0])
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 
-    async def scenario() -> None:
-        async with listening(proxying) as access:
-            assert (await ask(Access("http://api.example:80", token("t"), proxy=access.server))).status == 200
-
-    asyncio.run(scenario())
+    async with listening(proxying) as access:
+        assert (await ask(Access("http://api.example:80", token("t"), proxy=access.server))).status == 200
     assert seen == ["GET http://api.example/version HTTP/1.1"]
 
 
@@ -176,21 +173,18 @@ def test_a_proxy_over_tls_is_trusted_by_the_same_authority_for_a_server_without_
         asyncio.run(ask_through(trustme.CA()))
 
 
-def test_a_proxy_that_refuses_is_told_without_its_password() -> None:
+async def test_a_proxy_that_refuses_is_told_without_its_password() -> None:
     async def refusing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
         writer.close()
 
-    async def scenario() -> None:
-        async with listening(refusing) as access:
-            through = access.server.replace("http://", "http://me:s3cret@")
-            with pytest.raises(ConnectionFailedError) as caught:
-                await ask(Access("https://api.example:6443", token("t"), proxy=through))
-        said = "cannot reach https://api.example:6443: its proxy answered 407 Proxy Authentication Required"
-        assert str(caught.value) == said
-
-    asyncio.run(scenario())
+    async with listening(refusing) as access:
+        through = access.server.replace("http://", "http://me:s3cret@")
+        with pytest.raises(ConnectionFailedError) as caught:
+            await ask(Access("https://api.example:6443", token("t"), proxy=through))
+    said = "cannot reach https://api.example:6443: its proxy answered 407 Proxy Authentication Required"
+    assert str(caught.value) == said
 
 
 def test_channels_carry_pieces_of_several_streams() -> None:

@@ -33,15 +33,13 @@ def test_a_part_that_fails_ends_the_others() -> None:
     assert steady.ended
 
 
-def test_cancelling_ends_all_parts() -> None:
+@pytest.mark.virtual_time
+async def test_cancelling_ends_all_parts() -> None:
     parts = [Part(), Part()]
 
-    async def scenario() -> None:
-        task = asyncio.ensure_future(Manager(informers=[], runnables=parts).run())
-        await asyncio.sleep(1)
-        task.cancel()
-        await asyncio.wait([task])
-
-    run(scenario())
+    task = asyncio.ensure_future(Manager(informers=[], runnables=parts).run())
+    await asyncio.sleep(1)
+    task.cancel()
+    await asyncio.wait([task])
 
     assert [part.ended for part in parts] == [True, True]

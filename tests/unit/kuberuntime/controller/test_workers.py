@@ -12,8 +12,9 @@ from kuberuntime.controller.workqueue import WorkQueue, run_workers
 from kuberuntime.errors import ConflictError, KubeError
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("error", [RequeueError("stale", ()), KubeError("refused"), RuntimeError("a bug")], ids=repr)
-def test_an_error_brings_the_key_again_with_back_off(error: Exception) -> None:
+async def test_an_error_brings_the_key_again_with_back_off(error: Exception) -> None:
     """R-ARC-9: whatever was raised."""
     times: list[float] = []
 
@@ -22,14 +23,11 @@ def test_an_error_brings_the_key_again_with_back_off(error: Exception) -> None:
         if len(times) < 4:
             raise error
 
-    async def scenario() -> None:
-        queue = WorkQueue[str]()
-        queue.add("a")
-        task = asyncio.ensure_future(run_workers(queue, work, name="test", workers=1))
-        await asyncio.sleep(1)
-        task.cancel()
-
-    run(scenario())
+    queue = WorkQueue[str]()
+    queue.add("a")
+    task = asyncio.ensure_future(run_workers(queue, work, name="test", workers=1))
+    await asyncio.sleep(1)
+    task.cancel()
     assert times == pytest.approx([0, 0.005, 0.015, 0.035])
 
 
@@ -52,36 +50,32 @@ def test_a_conflict_is_reported_only_when_it_lasts() -> None:
     assert levels == ["debug"] * 8 + ["warning"] * 2
 
 
-def test_a_held_key_is_neither_a_success_nor_a_failure() -> None:
+@pytest.mark.virtual_time
+async def test_a_held_key_is_neither_a_success_nor_a_failure() -> None:
     held = {"a"}
     looks: Counter[str] = Counter()
 
     async def work(key: str) -> None:
         looks[key] += 1
 
-    async def scenario() -> None:
-        queue = WorkQueue[str]()
-        queue.add_rate_limited("a")
-        queue.add("b")
-        task = asyncio.ensure_future(run_workers(queue, work, name="test", workers=2, is_held=held.__contains__))
-        await asyncio.sleep(1)
-        assert looks == {"b": 1}
-        assert queue.add_rate_limited("a") == pytest.approx(0.01)
-        held.clear()
-        await asyncio.sleep(1)
-        assert looks == {"a": 1, "b": 1}
-        task.cancel()
-
-    run(scenario())
+    queue = WorkQueue[str]()
+    queue.add_rate_limited("a")
+    queue.add("b")
+    task = asyncio.ensure_future(run_workers(queue, work, name="test", workers=2, is_held=held.__contains__))
+    await asyncio.sleep(1)
+    assert looks == {"b": 1}
+    assert queue.add_rate_limited("a") == pytest.approx(0.01)
+    held.clear()
+    await asyncio.sleep(1)
+    assert looks == {"a": 1, "b": 1}
+    task.cancel()
 
 
-def test_workers_end_when_the_queue_is_shut_down() -> None:
+@pytest.mark.virtual_time
+async def test_workers_end_when_the_queue_is_shut_down() -> None:
     async def work(_: str) -> None:
         raise AssertionError
 
-    async def scenario() -> None:
-        queue = WorkQueue[str]()
-        queue.shut_down()
-        await run_workers(queue, work, name="test", workers=3)
-
-    run(scenario())
+    queue = WorkQueue[str]()
+    queue.shut_down()
+    await run_workers(queue, work, name="test", workers=3)

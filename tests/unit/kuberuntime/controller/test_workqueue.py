@@ -17,15 +17,12 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def test_keys_leave_in_the_order_they_came_and_once() -> None:
-    async def scenario() -> list[str | None]:
-        queue = WorkQueue[str]()
-        for key in "abcab":
-            queue.add(key)
-        queue.shut_down()
-        return [await queue.get() for _ in range(4)]
-
-    assert run(scenario()) == ["a", "b", "c", None]
+async def test_keys_leave_in_the_order_they_came_and_once() -> None:
+    queue = WorkQueue[str]()
+    for key in "abcab":
+        queue.add(key)
+    queue.shut_down()
+    assert [await queue.get() for _ in range(4)] == ["a", "b", "c", None]
 
 
 async def test_a_key_added_while_worked_on_comes_again_when_that_is_done() -> None:
@@ -40,31 +37,25 @@ async def test_a_key_added_while_worked_on_comes_again_when_that_is_done() -> No
     assert len(queue) == 0
 
 
-def test_of_several_delays_the_earliest_counts() -> None:
-    async def scenario() -> list[float]:
-        queue = WorkQueue[str]()
-        times = []
-        for delays in ((10, 3), (3, 10)):
-            started = now()
-            for delay in delays:
-                queue.add_after("a", delay)
-            await queue.get()
-            queue.done("a")
-            times.append(now() - started)
-        return times
-
-    assert run(scenario()) == [3, 3]
-
-
-def test_an_add_does_not_wait_for_a_delay() -> None:
-    async def scenario() -> float:
-        queue = WorkQueue[str]()
-        queue.add_after("a", 10)
-        queue.add("a")
+async def test_of_several_delays_the_earliest_counts() -> None:
+    queue = WorkQueue[str]()
+    times = []
+    for delays in ((10, 3), (3, 10)):
+        started = now()
+        for delay in delays:
+            queue.add_after("a", delay)
         await queue.get()
-        return now()
+        queue.done("a")
+        times.append(now() - started)
+    assert times == [3, 3]
 
-    assert run(scenario()) == 0
+
+async def test_an_add_does_not_wait_for_a_delay() -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("a", 10)
+    queue.add("a")
+    await queue.get()
+    assert now() == 0
 
 
 async def test_failures_back_off_by_key_until_forgotten() -> None:
@@ -76,31 +67,25 @@ async def test_failures_back_off_by_key_until_forgotten() -> None:
     assert [queue.add_rate_limited("a") for _ in range(30)][-1] == 1000
 
 
-def test_a_queue_that_is_shut_down_takes_nothing_and_releases_all_workers() -> None:
-    async def scenario() -> list[str | None]:
-        queue = WorkQueue[str]()
-        queue.add_after("late", 5)
-        workers = [asyncio.ensure_future(queue.get()) for _ in range(3)]
-        await asyncio.sleep(0)
-        queue.shut_down()
-        queue.shut_down()
-        queue.add("a")
-        queue.add_after("a", 1)
-        return await asyncio.gather(*workers)
-
-    assert run(scenario()) == [None, None, None]
+async def test_a_queue_that_is_shut_down_takes_nothing_and_releases_all_workers() -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("late", 5)
+    workers = [asyncio.ensure_future(queue.get()) for _ in range(3)]
+    await asyncio.sleep(0)
+    queue.shut_down()
+    queue.shut_down()
+    queue.add("a")
+    queue.add_after("a", 1)
+    assert (await asyncio.gather(*workers)) == [None, None, None]
 
 
-def test_a_worker_that_is_cancelled_while_waiting_takes_no_key_with_it() -> None:
-    async def scenario() -> str | None:
-        queue = WorkQueue[str]()
-        waiting = asyncio.ensure_future(queue.get())
-        await asyncio.sleep(0)
-        queue.add("a")
-        waiting.cancel()
-        return await queue.get()
-
-    assert run(scenario()) == "a"
+async def test_a_worker_that_is_cancelled_while_waiting_takes_no_key_with_it() -> None:
+    queue = WorkQueue[str]()
+    waiting = asyncio.ensure_future(queue.get())
+    await asyncio.sleep(0)
+    queue.add("a")
+    waiting.cancel()
+    assert (await queue.get()) == "a"
 
 
 KEYS = st.sampled_from("abc")
@@ -150,30 +135,24 @@ def test_every_add_is_followed_by_work_and_no_key_has_two_workers(
     run(scenario())
 
 
-def test_a_key_that_is_always_busy_does_not_starve_others() -> None:
-    async def scenario() -> list[str]:
-        queue = WorkQueue[str]()
-        for key in "abc":
-            queue.add(key)
-        served: list[str] = []
-        while len(served) < 6 and (next_key := await queue.get()):
-            served.append(next_key)
-            queue.add(next_key)
-            queue.done(next_key)
-        return served
-
-    assert run(scenario()) == ["a", "b", "c", "a", "b", "c"]
+async def test_a_key_that_is_always_busy_does_not_starve_others() -> None:
+    queue = WorkQueue[str]()
+    for key in "abc":
+        queue.add(key)
+    served: list[str] = []
+    while len(served) < 6 and (next_key := await queue.get()):
+        served.append(next_key)
+        queue.add(next_key)
+        queue.done(next_key)
+    assert served == ["a", "b", "c", "a", "b", "c"]
 
 
-def test_tenants_take_turns() -> None:
-    async def scenario() -> list[str | None]:
-        queue = WorkQueue[str](tenant=lambda key: key[0])
-        for key in ("a1", "a2", "a3", "b1", "c1", "b2"):
-            queue.add(key)
-        queue.shut_down()
-        return [await queue.get() for _ in range(7)]
-
-    assert run(scenario()) == ["a1", "b1", "c1", "a2", "b2", "a3", None]
+async def test_tenants_take_turns() -> None:
+    queue = WorkQueue[str](tenant=lambda key: key[0])
+    for key in ("a1", "a2", "a3", "b1", "c1", "b2"):
+        queue.add(key)
+    queue.shut_down()
+    assert [await queue.get() for _ in range(7)] == ["a1", "b1", "c1", "a2", "b2", "a3", None]
 
 
 async def test_a_tenant_has_no_more_than_its_share_of_the_workers() -> None:

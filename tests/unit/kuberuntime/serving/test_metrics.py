@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
 
 from kuberuntime.client.transport import Request
@@ -19,7 +18,7 @@ def samples(metrics: Metrics) -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
 
 
-def test_every_step_of_a_key_is_counted() -> None:
+async def test_every_step_of_a_key_is_counted() -> None:
     metrics = Metrics()
 
     async def work(key: str) -> float | None:
@@ -31,20 +30,17 @@ def test_every_step_of_a_key_is_counted() -> None:
             case _:
                 return None
 
-    async def scenario() -> None:
-        observer = metrics.controller("pod")
-        queue = WorkQueue[str](observer=observer)
-        for key in ("good", "broken", "later", "held", "waiting"):
-            queue.add(key)
-        before = samples(metrics)
-        assert before['workqueue_depth{controller="pod",name="pod"}'] == 5
-        workers = run_workers(queue, work, name="pod", workers=1, is_held=lambda key: key == "held")
-        task = asyncio.create_task(workers)
-        await asyncio.sleep(0.001)
-        task.cancel()
-        await asyncio.wait([task])
-
-    run(scenario())
+    observer = metrics.controller("pod")
+    queue = WorkQueue[str](observer=observer)
+    for key in ("good", "broken", "later", "held", "waiting"):
+        queue.add(key)
+    before = samples(metrics)
+    assert before['workqueue_depth{controller="pod",name="pod"}'] == 5
+    workers = run_workers(queue, work, name="pod", workers=1, is_held=lambda key: key == "held")
+    task = asyncio.create_task(workers)
+    await asyncio.sleep(0.001)
+    task.cancel()
+    await asyncio.wait([task])
     found = samples(metrics)
     label = '{controller="pod",name="pod"}'
     assert found[f"workqueue_adds_total{label}"] == 5

@@ -95,7 +95,8 @@ def pod(group: int, rank: int) -> dict[str, Any]:
     }
 
 
-def test_logs_are_read_rank_by_rank() -> None:
+@pytest.mark.virtual_time
+async def test_logs_are_read_rank_by_rank() -> None:
     transport = ScriptedTransport(
         answer(200, {"metadata": {"name": "web"}}),
         answer(200, {"items": [pod(1, 1), pod(1, 0)]}),
@@ -103,11 +104,8 @@ def test_logs_are_read_rank_by_rank() -> None:
         answer(200, b"three\n"),
     )
 
-    async def read() -> list[LogLine]:
-        reader = AsyncClient.over(KubernetesClient(transport), "d")
-        return [line async for line in reader.logs("web", LogOptions(group=1, tail=2))]
-
-    assert run(read()) == [
+    reader = AsyncClient.over(KubernetesClient(transport), "d")
+    assert [line async for line in reader.logs("web", LogOptions(group=1, tail=2))] == [
         LogLine(1, 0, "web-1-0", "one"),
         LogLine(1, 0, "web-1-0", "two"),
         LogLine(1, 1, "web-1-1", "three"),

@@ -238,28 +238,25 @@ def test_it_is_installed_with_a_role_beside_the_other_kinds() -> None:
     ]
 
 
-def test_its_metrics_are_counted_beside_those_of_its_controller() -> None:
-    async def scenario() -> str:
-        metrics = Metrics()
-        async with api() as server:
-            client = Client(InProcessTransport(server, "tester"))
-            await client.create(CUSTOM_RESOURCE_DEFINITIONS, define())
-            await create_widget(client, text="first")
-            registry = Registry((WIDGET,))
-            controllers = Controllers(
-                registry,
-                client,
-                clock=SystemClock(),
-                instance="test",
-                instruments=registry.instruments(metrics),
-            )
-            async with asyncio.TaskGroup() as tasks:
-                running = tasks.create_task(controllers.run())
-                await until_made(client, "first")
-                controllers.stop()
-                await running
-        return metrics.render().decode()
-
-    text = asyncio.run(scenario())
+async def test_its_metrics_are_counted_beside_those_of_its_controller() -> None:
+    metrics = Metrics()
+    async with api() as server:
+        client = Client(InProcessTransport(server, "tester"))
+        await client.create(CUSTOM_RESOURCE_DEFINITIONS, define())
+        await create_widget(client, text="first")
+        registry = Registry((WIDGET,))
+        controllers = Controllers(
+            registry,
+            client,
+            clock=SystemClock(),
+            instance="test",
+            instruments=registry.instruments(metrics),
+        )
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(controllers.run())
+            await until_made(client, "first")
+            controllers.stop()
+            await running
+    text = metrics.render().decode()
     assert "widgets_made_total 1.0" in text
     assert 'controller_runtime_reconcile_total{controller="widget",result="success"}' in text

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport
 
 from kuberuntime.clock import SystemClock
@@ -136,16 +135,14 @@ def test_its_lease_follows_the_topology_if_that_can_be_read(
     assert (found.lease_duration, found.renew_deadline, found.retry_period) == times
 
 
-def test_it_ends_when_a_file_changes(tmp_path: Path) -> None:
+@pytest.mark.virtual_time
+async def test_it_ends_when_a_file_changes(tmp_path: Path) -> None:
     """R-OP-9: `--terminate-on-files`, also a file that appears."""
     file = tmp_path / "config"
 
-    async def scenario() -> None:
-        stopped = asyncio.Event()
-        async with operatorprocess.ending_with([str(file)], stopped):
-            await asyncio.sleep(operatorprocess.COMPARE_SECONDS * 3)
-            assert not stopped.is_set()
-            file.write_text("changed")
-            await asyncio.wait_for(stopped.wait(), operatorprocess.COMPARE_SECONDS * 2)
-
-    run(scenario())
+    stopped = asyncio.Event()
+    async with operatorprocess.ending_with([str(file)], stopped):
+        await asyncio.sleep(operatorprocess.COMPARE_SECONDS * 3)
+        assert not stopped.is_set()
+        file.write_text("changed")
+        await asyncio.wait_for(stopped.wait(), operatorprocess.COMPARE_SECONDS * 2)

@@ -240,7 +240,7 @@ def test_the_deployment_is_replaced_as_a_whole(edit: Edit) -> None:
     assert written["spec"] == msgspec.json.decode(before)
 
 
-def test_the_api_server_is_asked_once_about_every_version_of_an_object() -> None:
+async def test_the_api_server_is_asked_once_about_every_version_of_an_object() -> None:
     """R-OP-13: at rest nothing is sent; after a refusal, the write itself reports why."""
     place, asked = (CONFIG_MAPS, CONFIGURATION), []
 
@@ -256,15 +256,12 @@ def test_the_api_server_is_asked_once_about_every_version_of_an_object() -> None
     live = installed(cluster())[place]
     later = live | {"metadata": live["metadata"] | {"resourceVersion": "2"}}
 
-    async def scenario() -> None:
-        comparison = Comparison(Client(Counting()))
-        for now, count in ((live, 1), (live, 1), (later, 2), (later, 2)):
-            assert await comparison.differing([(CONFIG_MAPS, live)], {place: now}) == []
-            assert asked == ["All"] * count
-        (found,) = await Comparison(Client(Refusing())).differing([(CONFIG_MAPS, live)], {place: live})
-        assert (found.live, found.anew) == (live, False)
-
-    asyncio.run(scenario())
+    comparison = Comparison(Client(Counting()))
+    for now, count in ((live, 1), (live, 1), (later, 2), (later, 2)):
+        assert await comparison.differing([(CONFIG_MAPS, live)], {place: now}) == []
+        assert asked == ["All"] * count
+    (found,) = await Comparison(Client(Refusing())).differing([(CONFIG_MAPS, live)], {place: live})
+    assert (found.live, found.anew) == (live, False)
 
 
 def test_the_hash_does_not_depend_on_the_order_of_fields() -> None:

@@ -128,26 +128,23 @@ async def test_a_certificate_that_was_taken_away_is_made_anew_under_the_same_aut
         assert shown == after.serving.chain != before.serving.chain
 
 
-def test_the_loop_goes_on_while_keys_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_loop_goes_on_while_keys_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """The making of keys, which takes up to a second, ends here only after the loop has turned."""
     renew, turned = rotation.renew, list[bool]()
 
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
+    loop = asyncio.get_running_loop()
 
-        def renew_when_turned(*parts: Any) -> Material:
-            turn = threading.Event()
-            loop.call_soon_threadsafe(turn.set)
-            turned.append(turn.wait(LIMIT))
-            return renew(*parts)
+    def renew_when_turned(*parts: Any) -> Material:
+        turn = threading.Event()
+        loop.call_soon_threadsafe(turn.set)
+        turned.append(turn.wait(LIMIT))
+        return renew(*parts)
 
-        monkeypatch.setattr(rotation, "renew", renew_when_turned)
-        async with api() as client:
-            await install(client)
-            async with running(replica := Replica(client)):
-                await replica.await_shown(1)
-
-    asyncio.run(scenario())
+    monkeypatch.setattr(rotation, "renew", renew_when_turned)
+    async with api() as client:
+        await install(client)
+        async with running(replica := Replica(client)):
+            await replica.await_shown(1)
     assert turned == [True]
 
 

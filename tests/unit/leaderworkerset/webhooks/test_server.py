@@ -62,20 +62,17 @@ async def test_a_review_is_answered_over_https() -> None:
             assert (await answer.json())["response"] == {"uid": "u", "allowed": True}
 
 
-def test_it_answers_while_the_loop_of_the_controllers_is_busy() -> None:
+async def test_it_answers_while_the_loop_of_the_controllers_is_busy() -> None:
     """The loop that started the server stands still until the answer is there."""
 
     async def ask(url: str) -> int:
         async with aiohttp.ClientSession() as client, client.post(url, json=review(), ssl=trust()) as answer:
             return answer.status
 
-    async def scenario() -> None:
-        async with server() as running:
-            with ThreadPoolExecutor(1) as threads:
-                asked = threads.submit(lambda: asyncio.run(ask(running.url + VALIDATE_POD)))
-                assert asked.result(timeout=10) == 200
-
-    asyncio.run(scenario())
+    async with server() as running:
+        with ThreadPoolExecutor(1) as threads:
+            asked = threads.submit(lambda: asyncio.run(ask(running.url + VALIDATE_POD)))
+            assert asked.result(timeout=10) == 200
 
 
 def test_a_large_review_lets_small_ones_pass() -> None:
@@ -165,22 +162,19 @@ async def test_a_draining_server_answers_and_keeps_no_connection() -> None:
             assert (answer.status, answer.headers["Connection"]) == (200, "close")
 
 
-def test_every_request_is_observed_with_its_code() -> None:
+async def test_every_request_is_observed_with_its_code() -> None:
     seen: list[tuple[str, int]] = []
 
-    async def scenario() -> None:
-        observed = WebhookServer(
-            Address("127.0.0.1", 0),
-            SERVING.chain,
-            MANAGED.decisions,
-            WebhookOptions(observe=lambda path, code, _: seen.append((path, code))),
-        )
-        async with observed as running, aiohttp.ClientSession() as client:
-            for method, path in (("POST", MUTATE_POD), ("GET", MUTATE_POD), ("POST", "/elsewhere")):
-                async with client.request(method, running.url + path, json=review(), ssl=trust()):
-                    pass
-
-    asyncio.run(scenario())
+    observed = WebhookServer(
+        Address("127.0.0.1", 0),
+        SERVING.chain,
+        MANAGED.decisions,
+        WebhookOptions(observe=lambda path, code, _: seen.append((path, code))),
+    )
+    async with observed as running, aiohttp.ClientSession() as client:
+        for method, path in (("POST", MUTATE_POD), ("GET", MUTATE_POD), ("POST", "/elsewhere")):
+            async with client.request(method, running.url + path, json=review(), ssl=trust()):
+                pass
     assert seen == [(MUTATE_POD, 200), (MUTATE_POD, 405)]
 
 
@@ -205,14 +199,11 @@ def test_a_decision_that_fails_is_observed_as_an_error() -> None:
     assert seen == [500]
 
 
-def test_after_the_end_nothing_listens() -> None:
-    async def scenario() -> str:
-        async with server() as running:
-            url = running.url
-        assert not running.is_ready
-        return url
-
-    port = int(asyncio.run(scenario()).rsplit(":", 1)[1])
+async def test_after_the_end_nothing_listens() -> None:
+    async with server() as running:
+        url = running.url
+    assert not running.is_ready
+    port = int(url.rsplit(":", 1)[1])
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 

@@ -1,6 +1,5 @@
 """What clients are told when the store does not work."""
 
-import asyncio
 import os
 import sqlite3
 from pathlib import Path
@@ -26,17 +25,14 @@ class Unclosable:
         raise RuntimeError("a socket that is stuck")
 
 
-def test_the_store_is_released_even_where_connections_to_webhooks_cannot_be_closed(tmp_path: Path) -> None:
+async def test_the_store_is_released_even_where_connections_to_webhooks_cannot_be_closed(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
 
-    async def scenario() -> None:
-        server = ApiServer(Store(path), served(), StoppedClock(), ServerOptions(webhooks=Unclosable()))
-        await server.start()
-        with pytest.raises(RuntimeError, match="stuck"):
-            await server.close()
-        Store(path).close()
-
-    asyncio.run(scenario())
+    server = ApiServer(Store(path), served(), StoppedClock(), ServerOptions(webhooks=Unclosable()))
+    await server.start()
+    with pytest.raises(RuntimeError, match="stuck"):
+        await server.close()
+    Store(path).close()
 
 
 @pytest.mark.slow

@@ -135,7 +135,7 @@ async def test_without_pods_there_are_no_faults() -> None:
             await begin(cluster.client(), "kill", "default/a")
 
 
-def test_a_manager_leaves_its_context_and_enters_a_new_one() -> None:
+async def test_a_manager_leaves_its_context_and_enters_a_new_one() -> None:
     seen: list[str] = []
 
     @asynccontextmanager
@@ -144,26 +144,23 @@ def test_a_manager_leaves_its_context_and_enters_a_new_one() -> None:
         yield
         seen.append("away")
 
-    async def scenario() -> None:
-        async with temporary("modelled pods") as cluster:
-            client = cluster.client()
-            with pytest.raises(BadRequestError, match="manager: this cluster runs none"):
+    async with temporary("modelled pods") as cluster:
+        client = cluster.client()
+        with pytest.raises(BadRequestError, match="manager: this cluster runs none"):
+            await begin(client, "manager")
+        async with cluster.managed(manager):
+            assert seen == ["there"]
+            await begin(client, "manager")
+            assert seen == ["there", "away"]
+            with pytest.raises(BadRequestError, match="manager: is away already"):
                 await begin(client, "manager")
-            async with cluster.managed(manager):
-                assert seen == ["there"]
-                await begin(client, "manager")
-                assert seen == ["there", "away"]
-                with pytest.raises(BadRequestError, match="manager: is away already"):
-                    await begin(client, "manager")
-                await undo_all(client)
-                while len(seen) == 2:
-                    await asyncio.sleep(0)
-                assert seen == ["there", "away", "there"]
-
-    asyncio.run(scenario())
+            await undo_all(client)
+            while len(seen) == 2:
+                await asyncio.sleep(0)
+            assert seen == ["there", "away", "there"]
 
 
-def test_a_manager_that_cannot_begin_keeps_no_other_fault_from_ending() -> None:
+async def test_a_manager_that_cannot_begin_keeps_no_other_fault_from_ending() -> None:
     """As one that comes back while the API server is away."""
     free = asyncio.Event()
 
@@ -172,16 +169,13 @@ def test_a_manager_that_cannot_begin_keeps_no_other_fault_from_ending() -> None:
         await free.wait()
         yield
 
-    async def scenario() -> None:
-        async with temporary("modelled pods") as cluster:
-            client = cluster.client()
-            free.set()
-            async with asyncio.timeout(20), cluster.managed(manager):
-                free.clear()
-                for _ in range(2):
-                    await begin(client, "manager")
-                    await begin(client, "apiserver")
-                    await undo_all(client)
+    async with temporary("modelled pods") as cluster:
+        client = cluster.client()
+        free.set()
+        async with asyncio.timeout(20), cluster.managed(manager):
+            free.clear()
+            for _ in range(2):
                 await begin(client, "manager")
-
-    asyncio.run(scenario())
+                await begin(client, "apiserver")
+                await undo_all(client)
+            await begin(client, "manager")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.simulation.virtualtime import VirtualClock, run
+from tests.simulation.virtualtime import VirtualClock
 
 from localkube.kubelet.container import images
 from localkube.kubelet.container.images import ProgramSource, UnrunnableError
@@ -33,23 +33,20 @@ def _interned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-def test_names_in_the_trash_are_not_interned(tmp_path: Path, interned: list[str]) -> None:
-    async def scenario() -> None:
-        pods, directory = [tmp_path / "one", tmp_path / "two"], tmp_path / "trash"
-        for pod in pods:
-            (pod / "logs" / "main").mkdir(parents=True)
-            str(pod)  # its own name is interned when it is first used, from Python 3.12 on
-        trash, place = Trash(directory), str(directory)
-        interned.clear()
-        for pod in pods:
-            trash.add(pod)
-        task = asyncio.create_task(trash.run())
-        async with asyncio.timeout(LIMIT):
-            while await asyncio.to_thread(os.listdir, place):
-                pass
-        task.cancel()
-
-    asyncio.run(scenario())
+async def test_names_in_the_trash_are_not_interned(tmp_path: Path, interned: list[str]) -> None:
+    pods, directory = [tmp_path / "one", tmp_path / "two"], tmp_path / "trash"
+    for pod in pods:
+        (pod / "logs" / "main").mkdir(parents=True)
+        str(pod)  # its own name is interned when it is first used, from Python 3.12 on
+    trash, place = Trash(directory), str(directory)
+    interned.clear()
+    for pod in pods:
+        trash.add(pod)
+    task = asyncio.create_task(trash.run())
+    async with asyncio.timeout(LIMIT):
+        while await asyncio.to_thread(os.listdir, place):
+            pass
+    task.cancel()
     assert [text for text in interned if text.startswith(("one", "two", "logs", "main"))] == []
 
 
@@ -61,13 +58,11 @@ def test_programs_that_are_searched_are_not_interned(interned: list[str]) -> Non
     assert interned == []
 
 
-def test_log_files_are_not_interned(tmp_path: Path, interned: list[str]) -> None:
-    async def scenario() -> None:
-        interned.clear()
-        writer = LogWriter(tmp_path, VirtualClock())
-        writer.note("text")
-        writer.close()
-
-    run(scenario())
+@pytest.mark.virtual_time
+async def test_log_files_are_not_interned(tmp_path: Path, interned: list[str]) -> None:
+    interned.clear()
+    writer = LogWriter(tmp_path, VirtualClock())
+    writer.note("text")
+    writer.close()
     assert "0-0.log" not in interned
     assert [path.name for path in tmp_path.iterdir()] == ["0-0.log"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.simulation.virtualtime import START, run
+from tests.simulation.virtualtime import START
 from tests.unit.localkube.kubelet.harness import Machine, ModeledKubelet, cluster, container, pod, status_of
 
 from kuberuntime.objects import meta
@@ -93,38 +93,33 @@ async def test_a_crash_shows_the_restart_and_then_the_back_off(tmp_path: Path) -
         assert not meta.is_condition_true(found, "Ready")
 
 
-def test_all_containers_restart_in_place_and_the_next_time_later(tmp_path: Path) -> None:
+async def test_all_containers_restart_in_place_and_the_next_time_later(tmp_path: Path) -> None:
     rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
     init, watcher = container("init"), container("watcher", restartPolicy="Never", restartPolicyRules=rules)
 
-    async def scenario() -> None:
-        starts: list[tuple[str, float]] = []
+    starts: list[tuple[str, float]] = []
 
-        def script(spec: ContainerSpec) -> Program:
-            name = spec.id.split("-")[-2]
-            starts.append((name, seconds()))
-            return {"init": crashing(0, 0), "watcher": crashing(1, 88)}.get(name, Program())
+    def script(spec: ContainerSpec) -> Program:
+        name = spec.id.split("-")[-2]
+        starts.append((name, seconds()))
+        return {"init": crashing(0, 0), "watcher": crashing(1, 88)}.get(name, Program())
 
-        async with cluster(Machine(directory=tmp_path, script=script)) as it:
-            created = await it.create(pod("web-0", container(), watcher, initContainers=[init], restartPolicy="Never"))
-            first = await it.ready()
-            during = await it.until(lambda found: meta.is_condition_true(found, "AllContainersRestarting"))
-            assert status_of(during, "watcher")["state"]["terminated"]["exitCode"] == 88
-            assert not meta.is_condition_true(during, "Ready")
-            again = await it.until(lambda found: status_of(found)["restartCount"] == 2)
-            assert not meta.is_condition_true(again, "AllContainersRestarting")
-            assert {status_of(again, name)["restartCount"] for name in ("init", "watcher", "main")} == {2}
-            assert status_of(again)["lastState"]["terminated"]["reason"] == "RestartingAllContainers"
-            assert (meta.uid(again), meta.status(again)["podIP"]) == (meta.uid(created), meta.status(first)["podIP"])
-            await it.until(
-                lambda found: status_of(found)["restartCount"] == 2 and meta.is_condition_true(found, "Ready")
-            )
-            assert [at for name, at in starts if name == "main"] == pytest.approx([0, 1, 12], abs=0.1)
-            assert [name for name, _ in starts] == ["init", "main", "watcher"] * 3
-            assert len(it.runner.sandboxes) == 1
-            assert "RestartingAllContainers" in it.events.reasons()
-
-    run(scenario())
+    async with cluster(Machine(directory=tmp_path, script=script)) as it:
+        created = await it.create(pod("web-0", container(), watcher, initContainers=[init], restartPolicy="Never"))
+        first = await it.ready()
+        during = await it.until(lambda found: meta.is_condition_true(found, "AllContainersRestarting"))
+        assert status_of(during, "watcher")["state"]["terminated"]["exitCode"] == 88
+        assert not meta.is_condition_true(during, "Ready")
+        again = await it.until(lambda found: status_of(found)["restartCount"] == 2)
+        assert not meta.is_condition_true(again, "AllContainersRestarting")
+        assert {status_of(again, name)["restartCount"] for name in ("init", "watcher", "main")} == {2}
+        assert status_of(again)["lastState"]["terminated"]["reason"] == "RestartingAllContainers"
+        assert (meta.uid(again), meta.status(again)["podIP"]) == (meta.uid(created), meta.status(first)["podIP"])
+        await it.until(lambda found: status_of(found)["restartCount"] == 2 and meta.is_condition_true(found, "Ready"))
+        assert [at for name, at in starts if name == "main"] == pytest.approx([0, 1, 12], abs=0.1)
+        assert [name for name, _ in starts] == ["init", "main", "watcher"] * 3
+        assert len(it.runner.sandboxes) == 1
+        assert "RestartingAllContainers" in it.events.reasons()
 
 
 @pytest.mark.parametrize(("code", "phase"), [(0, "Succeeded"), (3, "Failed")])
@@ -379,14 +374,11 @@ def stored(found: JSONObject) -> Store:
     return store
 
 
-def test_a_pod_whose_times_are_beyond_all_dates_runs_and_can_be_deleted(tmp_path: Path) -> None:
+async def test_a_pod_whose_times_are_beyond_all_dates_runs_and_can_be_deleted(tmp_path: Path) -> None:
     made = pod("web-0", terminationGracePeriodSeconds=2**62, activeDeadlineSeconds=2**62)
 
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:
-            await it.ready()
-            await it.delete(grace_period=3)
-            await it.gone()
-            assert "FailedSync" not in it.events.reasons()
-
-    run(scenario())
+    async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:
+        await it.ready()
+        await it.delete(grace_period=3)
+        await it.gone()
+        assert "FailedSync" not in it.events.reasons()

@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.simulation.virtualtime import run
 from tests.unit.localkube.kubelet.harness import Machine, cluster, container, pod, status_of
 from tests.unit.localkube.kubelet.test_kubelet import NUL, seconds, stored, waiting_for
 
@@ -206,7 +205,7 @@ async def test_a_path_with_nul_is_told_on_its_pod_and_is_no_error_of_the_kubelet
         assert it.events.reasons() == [event]
 
 
-def test_a_container_for_which_nothing_is_left_waits_with_the_reason_and_starts_later(tmp_path: Path) -> None:
+async def test_a_container_for_which_nothing_is_left_waits_with_the_reason_and_starts_later(tmp_path: Path) -> None:
     attempts = []
 
     def script(_: ContainerSpec) -> Program:
@@ -215,13 +214,10 @@ def test_a_container_for_which_nothing_is_left_waits_with_the_reason_and_starts_
             raise ExhaustedError("make namespaces: no space left on device")
         return Program()
 
-    async def scenario() -> None:
-        async with cluster(Machine(directory=tmp_path, script=script)) as it:
-            await it.create(pod(restartPolicy="Never"))
-            waiting = await it.until(waiting_for("CreateContainerError"))
-            assert "no space left" in status_of(waiting)["state"]["waiting"]["message"]
-            ready = await it.ready()
-            assert status_of(ready)["restartCount"] == 0
-            assert len(attempts) == 3
-
-    run(scenario())
+    async with cluster(Machine(directory=tmp_path, script=script)) as it:
+        await it.create(pod(restartPolicy="Never"))
+        waiting = await it.until(waiting_for("CreateContainerError"))
+        assert "no space left" in status_of(waiting)["state"]["waiting"]["message"]
+        ready = await it.ready()
+        assert status_of(ready)["restartCount"] == 0
+        assert len(attempts) == 3

@@ -27,24 +27,21 @@ class ReadingForever:
         await asyncio.Event().wait()
 
 
-def test_an_interrupted_copy_leaves_no_error_that_nobody_reads() -> None:
+async def test_an_interrupted_copy_leaves_no_error_that_nobody_reads() -> None:
     unread: list[str] = []
 
     def write_forever(stream: IO[bytes]) -> None:
         while True:
             stream.write(b"x")
 
-    async def scenario() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context["message"]))
-        peer = ReadingForever()
-        rank = RankContainer(cast("Session", peer), {"metadata": {"name": "web-0", "namespace": "default"}}, "main")
-        copying = asyncio.create_task(upload(rank, ("tar",), write_forever))
-        await peer.was_sent.wait()
-        copying.cancel()
-        with suppress(asyncio.CancelledError):
-            await copying
-        del copying
-        gc.collect()
-
-    asyncio.run(scenario())
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context["message"]))
+    peer = ReadingForever()
+    rank = RankContainer(cast("Session", peer), {"metadata": {"name": "web-0", "namespace": "default"}}, "main")
+    copying = asyncio.create_task(upload(rank, ("tar",), write_forever))
+    await peer.was_sent.wait()
+    copying.cancel()
+    with suppress(asyncio.CancelledError):
+        await copying
+    del copying
+    gc.collect()
     assert unread == []

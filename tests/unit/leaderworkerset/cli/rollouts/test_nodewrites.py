@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.simulation.virtualtime import VirtualClock, run
+from tests.simulation.virtualtime import VirtualClock
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
@@ -66,51 +66,43 @@ async def taints(session: Session) -> list[Any]:
     return [one["key"] for one in found]
 
 
-def test_the_taint_is_there_as_long_as_the_move_lasts() -> None:
-    async def scenario() -> None:
-        async with cluster(THEIRS) as (session, _):
+@pytest.mark.virtual_time
+async def test_the_taint_is_there_as_long_as_the_move_lasts() -> None:
+    async with cluster(THEIRS) as (session, _):
+        async with repelled(session, {"node-0"}):
+            assert await taints(session) == ["dedicated", TAINT["key"]]
+        assert await taints(session) == ["dedicated"]
+
+
+@pytest.mark.virtual_time
+async def test_a_taint_whose_write_was_sent_again_is_known_as_its_own() -> None:
+    async with cluster(sends_again=True) as (session, transport):
+        transport.is_armed = True
+        async with repelled(session, {"node-0"}):
+            assert await taints(session) == [TAINT["key"]]
+        assert await taints(session) == []
+
+
+@pytest.mark.virtual_time
+async def test_a_taint_whose_answer_was_lost_does_not_stay() -> None:
+    async with cluster() as (session, transport):
+        transport.is_armed = True
+        with pytest.raises(ConnectionResetError):
             async with repelled(session, {"node-0"}):
-                assert await taints(session) == ["dedicated", TAINT["key"]]
-            assert await taints(session) == ["dedicated"]
-
-    run(scenario())
+                raise AssertionError("not tainted")
+        assert await taints(session) == []
 
 
-def test_a_taint_whose_write_was_sent_again_is_known_as_its_own() -> None:
-    async def scenario() -> None:
-        async with cluster(sends_again=True) as (session, transport):
-            transport.is_armed = True
+@pytest.mark.virtual_time
+async def test_of_two_moves_at_once_one_is_refused_and_leaves_the_taint_of_the_other() -> None:
+    async with cluster() as (session, _):
+
+        async def move() -> list[Any]:
             async with repelled(session, {"node-0"}):
-                assert await taints(session) == [TAINT["key"]]
-            assert await taints(session) == []
+                await asyncio.sleep(1.0)
+                return await taints(session)
 
-    run(scenario())
-
-
-def test_a_taint_whose_answer_was_lost_does_not_stay() -> None:
-    async def scenario() -> None:
-        async with cluster() as (session, transport):
-            transport.is_armed = True
-            with pytest.raises(ConnectionResetError):
-                async with repelled(session, {"node-0"}):
-                    raise AssertionError("not tainted")
-            assert await taints(session) == []
-
-    run(scenario())
-
-
-def test_of_two_moves_at_once_one_is_refused_and_leaves_the_taint_of_the_other() -> None:
-    async def scenario() -> None:
-        async with cluster() as (session, _):
-
-            async def move() -> list[Any]:
-                async with repelled(session, {"node-0"}):
-                    await asyncio.sleep(1.0)
-                    return await taints(session)
-
-            ended = await asyncio.gather(move(), move(), return_exceptions=True)
-            assert {type(one) for one in ended} == {list, CommandError}
-            assert [TAINT["key"]] in ended
-            assert await taints(session) == []
-
-    run(scenario())
+        ended = await asyncio.gather(move(), move(), return_exceptions=True)
+        assert {type(one) for one in ended} == {list, CommandError}
+        assert [TAINT["key"]] in ended
+        assert await taints(session) == []

@@ -4,7 +4,6 @@ import asyncio
 import io
 
 import pytest
-from tests.simulation.virtualtime import run
 
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.sets import diagnoses
@@ -80,25 +79,23 @@ def test_the_end_names_what_it_is_stuck_for_also_while_the_group_starts_anew(
     assert said.endswith("explain web` says more" if expected else "")
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(("stuck_after", "end", "notes"), [(0.0, 5, 1), (30.0, 40, 2)])
-def test_what_has_been_stuck_for_so_long_ends_the_wait(
+async def test_what_has_been_stuck_for_so_long_ends_the_wait(
     stuck_after: float, end: float, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another cause begins a new time: at 5 s it is the first, from 10 s on the second."""
     told = iter([diagnosis("LWS-E036"), *[diagnosis("LWS-E071")] * 9])
     seen: list[str] = []
 
-    async def scenario() -> None:
-        async def in_time(*_: object) -> Diagnosis:
-            return next(told)
+    async def in_time(*_: object) -> Diagnosis:
+        return next(told)
 
-        monkeypatch.setattr(diagnoses, "in_time", in_time)
-        causes = Causes(Session(None, "ns", None), "web", seen.append, stuck_after=stuck_after)  # type: ignore[arg-type]  # nothing is read
-        with pytest.raises(StuckError, match="web is stuck: LWS-E0"):
-            await causes.run()
-        assert asyncio.get_running_loop().time() == pytest.approx(end, abs=0.01)
-
-    run(scenario())
+    monkeypatch.setattr(diagnoses, "in_time", in_time)
+    causes = Causes(Session(None, "ns", None), "web", seen.append, stuck_after=stuck_after)  # type: ignore[arg-type]  # nothing is read
+    with pytest.raises(StuckError, match="web is stuck: LWS-E0"):
+        await causes.run()
+    assert asyncio.get_running_loop().time() == pytest.approx(end, abs=0.01)
     assert len(seen) == notes
 
 

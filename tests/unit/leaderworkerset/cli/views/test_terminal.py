@@ -5,7 +5,6 @@ import io
 from datetime import UTC, datetime
 
 import pytest
-from tests.simulation.virtualtime import run
 
 from kuberuntime.errors import InternalError
 from leaderworkerset.cli import app
@@ -62,21 +61,19 @@ def test_errors_of_a_server_have_no_controls(capsys: pytest.CaptureFixture[str])
     assert is_harmless(told)
 
 
-def test_of_many_changes_a_plain_progress_shows_some_and_the_last() -> None:
+@pytest.mark.virtual_time
+async def test_of_many_changes_a_plain_progress_shows_some_and_the_last() -> None:
     stream = io.StringIO()
 
-    async def act() -> None:
-        progress = ProgressLine(stream, between=2)
-        for count in range(12):
-            progress.show(f"{count} ready")
-            await asyncio.sleep(0.7)
-        await asyncio.sleep(2)
-        progress.show("late")
-        progress.clear()
-        progress.show("next")
-        progress.clear()
-
-    run(act())
+    progress = ProgressLine(stream, between=2)
+    for count in range(12):
+        progress.show(f"{count} ready")
+        await asyncio.sleep(0.7)
+    await asyncio.sleep(2)
+    progress.show("late")
+    progress.clear()
+    progress.show("next")
+    progress.clear()
     assert stream.getvalue().splitlines() == ["0 ready", "2 ready", "5 ready", "8 ready", "11 ready", "late", "next"]
 
 

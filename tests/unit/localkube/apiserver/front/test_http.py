@@ -171,7 +171,7 @@ async def test_a_certificate_makes_it_https() -> None:
                 assert answer.status == 200
 
 
-def test_a_client_that_hangs_does_not_hold_up_the_end() -> None:
+async def test_a_client_that_hangs_does_not_hold_up_the_end() -> None:
     """It never answers the TLS farewell, for which asyncio waits 30 s, and a server's end from Python 3.12.1 on, too."""
     certificate, key = build_certificate(datetime.now(UTC))
 
@@ -183,14 +183,11 @@ def test_a_client_that_hangs_does_not_hold_up_the_end() -> None:
         assert client.recv(12) == b"HTTP/1.1 200"
         return client
 
-    async def scenario() -> None:
-        async with AsyncExitStack() as stack:
-            opened = await stack.enter_async_context(door(ssl_context=server_context(certificate, key)))
-            with await asyncio.to_thread(connect, opened.port):
-                async with asyncio.timeout(20):
-                    await stack.aclose()
-
-    asyncio.run(scenario())
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(door(ssl_context=server_context(certificate, key)))
+        with await asyncio.to_thread(connect, opened.port):
+            async with asyncio.timeout(20):
+                await stack.aclose()
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Free memory is given back to the system, where the C library can."""
 
-import asyncio
 import ctypes
 import platform
 import subprocess
@@ -53,18 +52,15 @@ def test_a_c_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch, 
     assert not allocator.trim()
 
 
-def test_a_store_gives_memory_back_when_it_forgets_history(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_gives_memory_back_when_it_forgets_history(monkeypatch: pytest.MonkeyPatch) -> None:
     trimmed: list[int] = []
 
-    async def scenario() -> None:
-        objects = Store(remembered=10)
-        monkeypatch.setattr(allocator, "trim", lambda: trimmed.append(objects.revision))
-        key = StoreKey("configmaps", "default", "a")
-        obj = objects.create(key, {"metadata": {}})
-        for _ in range(2 * COMPACT_EVERY + 100):
-            obj = objects.update(key, obj, obj)
-            await objects.settle()
-        objects.close()
-
-    asyncio.run(scenario())
+    objects = Store(remembered=10)
+    monkeypatch.setattr(allocator, "trim", lambda: trimmed.append(objects.revision))
+    key = StoreKey("configmaps", "default", "a")
+    obj = objects.create(key, {"metadata": {}})
+    for _ in range(2 * COMPACT_EVERY + 100):
+        obj = objects.update(key, obj, obj)
+        await objects.settle()
+    objects.close()
     assert len(trimmed) == 2

@@ -59,33 +59,27 @@ def copied(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_copy_of_a_running_store_has_all_that_is_committed_and_is_private(tmp_path: Path) -> None:
+async def test_a_copy_of_a_running_store_has_all_that_is_committed_and_is_private(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
 
-    async def scenario() -> None:
-        store = Store(path)
-        write(store, "a")
-        copies.take(path, NOW)
-        (copy,) = copies.find(path, LATER)
-        assert copy.path.name == "state.db.copy-20260102T030405Z"
-        assert copy.path.stat().st_mode & 0o777 == 0o600
-        assert names(copy.path) == ["a"]
-        store.close()
-
-    with_loop(scenario())
+    store = Store(path)
+    write(store, "a")
+    copies.take(path, NOW)
+    (copy,) = copies.find(path, LATER)
+    assert copy.path.name == "state.db.copy-20260102T030405Z"
+    assert copy.path.stat().st_mode & 0o777 == 0o600
+    assert names(copy.path) == ["a"]
+    store.close()
 
 
-def test_the_newest_copies_stay(tmp_path: Path) -> None:
+async def test_the_newest_copies_stay(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
 
-    async def scenario() -> None:
-        store = Store(path)
-        (tmp_path / "state.db.copy-20250101T000000Z.new").write_bytes(b"never finished")
-        for hour in range(KEPT + 2):
-            copies.take(path, NOW + timedelta(hours=hour))
-        store.close()
-
-    with_loop(scenario())
+    store = Store(path)
+    (tmp_path / "state.db.copy-20250101T000000Z.new").write_bytes(b"never finished")
+    for hour in range(KEPT + 2):
+        copies.take(path, NOW + timedelta(hours=hour))
+    store.close()
     assert [copy.taken.hour for copy in copies.find(path, LATER)] == [7, 6, 5]
     assert sorted(found.name for found in tmp_path.iterdir()) == [
         "state.db",
@@ -94,88 +88,74 @@ def test_the_newest_copies_stay(tmp_path: Path) -> None:
     ]
 
 
-def test_copies_of_a_clock_that_was_ahead_count_as_the_oldest(tmp_path: Path) -> None:
+async def test_copies_of_a_clock_that_was_ahead_count_as_the_oldest(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
 
-    async def scenario() -> None:
-        store = Store(path)
-        for number in range(KEPT):
-            copies.take(path, NOW + timedelta(days=400, hours=number))
-        write(store, "a")
-        copies.take(path, NOW)
-        store.close()
-
-    with_loop(scenario())
+    store = Store(path)
+    for number in range(KEPT):
+        copies.take(path, NOW + timedelta(days=400, hours=number))
+    write(store, "a")
+    copies.take(path, NOW)
+    store.close()
     kept = [copy.taken for copy in copies.find(path, NOW)]
     assert kept == [NOW, NOW + timedelta(days=400, hours=2), NOW + timedelta(days=400, hours=1)]
     assert copies.restore(path, NOW)[0].startswith("state.db.copy-20260102T030405Z")
     assert names(path) == ["a"]
 
 
-def test_a_copy_is_made_only_where_something_changed(tmp_path: Path) -> None:
+async def test_a_copy_is_made_only_where_something_changed(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
 
-    async def scenario() -> None:
-        store = Store(path)
-        clock = StoppedClock()
-        clock.time = NOW
-        made = Copies(store, clock)
-        write(store, "a")
-        made.keep()
+    store = Store(path)
+    clock = StoppedClock()
+    clock.time = NOW
+    made = Copies(store, clock)
+    write(store, "a")
+    made.keep()
+    clock.time += timedelta(hours=1)
+    made.keep()
+    assert [copy.taken.hour for copy in copies.find(path, LATER)] == [3]
+    write(store, "b")
+    clock.time += timedelta(hours=1)
+    made.keep()
+    assert [copy.taken.hour for copy in copies.find(path, LATER)] == [5, 3]
+    store.close()
+    with closing(Store(path)) as opened_again:
         clock.time += timedelta(hours=1)
-        made.keep()
-        assert [copy.taken.hour for copy in copies.find(path, LATER)] == [3]
-        write(store, "b")
-        clock.time += timedelta(hours=1)
-        made.keep()
-        assert [copy.taken.hour for copy in copies.find(path, LATER)] == [5, 3]
-        store.close()
-        with closing(Store(path)) as opened_again:
-            clock.time += timedelta(hours=1)
-            Copies(opened_again, clock).keep()
-        assert len(copies.find(path, LATER)) == 2
-
-    with_loop(scenario())
+        Copies(opened_again, clock).keep()
+    assert len(copies.find(path, LATER)) == 2
 
 
-def test_copies_are_made_while_the_store_is_written(tmp_path: Path) -> None:
+async def test_copies_are_made_while_the_store_is_written(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
 
-    async def scenario() -> None:
-        store = Store(path)
-        task = asyncio.ensure_future(Copies(store, SystemClock()).run(every=0.0))
-        async with asyncio.timeout(60):
-            for number in itertools.count():
-                write(store, f"p-{number}")
-                await store.settle()
-                if len(copies.find(path, LATER)) == 2:
-                    break
-                await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.wait([task])
-        store.close()
-
-    with_loop(scenario())
+    store = Store(path)
+    task = asyncio.ensure_future(Copies(store, SystemClock()).run(every=0.0))
+    async with asyncio.timeout(60):
+        for number in itertools.count():
+            write(store, f"p-{number}")
+            await store.settle()
+            if len(copies.find(path, LATER)) == 2:
+                break
+            await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.wait([task])
+    store.close()
     assert len(names(copies.find(path, LATER)[0].path)) > len(names(copies.find(path, LATER)[1].path)) > 0
 
 
 @pytest.mark.slow
-def test_a_copy_of_many_objects_costs_this_process_no_memory(tmp_path: Path) -> None:
+async def test_a_copy_of_many_objects_costs_this_process_no_memory(tmp_path: Path) -> None:
     """Taken in this process, that of so many leaves 3 MiB behind for good."""
 
-    async def scenario() -> float:
-        store = Store(tmp_path / "state.db")
-        for number in range(6000):
-            store.create(
-                StoreKey("pods", "default", f"p-{number}"), {"metadata": {"name": f"p-{number}"}, "x": "y" * 1000}
-            )
-        await store.settle()
-        before = resident_mib()
-        await asyncio.to_thread(copies.take_apart, tmp_path / "state.db", NOW)
-        store.close()
-        return resident_mib() - before
-
-    assert asyncio.run(scenario()) < 3
+    store = Store(tmp_path / "state.db")
+    for number in range(6000):
+        store.create(StoreKey("pods", "default", f"p-{number}"), {"metadata": {"name": f"p-{number}"}, "x": "y" * 1000})
+    await store.settle()
+    before = resident_mib()
+    await asyncio.to_thread(copies.take_apart, tmp_path / "state.db", NOW)
+    store.close()
+    assert (resident_mib() - before) < 3
     assert len(copies.find(tmp_path / "state.db", LATER)) == 1
 
 
@@ -184,28 +164,23 @@ def resident_mib() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def test_a_copy_that_was_begun_is_finished_before_the_cluster_ends(tmp_path: Path) -> None:
+async def test_a_copy_that_was_begun_is_finished_before_the_cluster_ends(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
 
     def unfinished() -> list[Path]:
         return list(tmp_path.glob("*.new"))
 
-    async def scenario() -> None:
-        store = Store(path)
-        for number in range(3000):
-            store.create(
-                StoreKey("pods", "default", f"p-{number}"), {"metadata": {"name": f"p-{number}"}, "x": "y" * 999}
-            )
-        await store.settle()
-        task = asyncio.ensure_future(Copies(store, SystemClock()).run(every=0.0))
-        while not unfinished():  # noqa: ASYNC110 - nothing tells when
-            await asyncio.sleep(0.001)
-        task.cancel()
-        await asyncio.wait([task])
-        assert (len(copies.find(path, LATER)), unfinished()) == (1, [])
-        store.close()
-
-    with_loop(scenario())
+    store = Store(path)
+    for number in range(3000):
+        store.create(StoreKey("pods", "default", f"p-{number}"), {"metadata": {"name": f"p-{number}"}, "x": "y" * 999})
+    await store.settle()
+    task = asyncio.ensure_future(Copies(store, SystemClock()).run(every=0.0))
+    while not unfinished():  # noqa: ASYNC110 - nothing tells when
+        await asyncio.sleep(0.001)
+    task.cancel()
+    await asyncio.wait([task])
+    assert (len(copies.find(path, LATER)), unfinished()) == (1, [])
+    store.close()
 
 
 def test_a_damaged_file_never_replaces_its_last_good_copy(copied: Path) -> None:
@@ -217,17 +192,14 @@ def test_a_damaged_file_never_replaces_its_last_good_copy(copied: Path) -> None:
     assert [copy.taken for copy in copies.find(copied, LATER)] == [NOW]
 
 
-def test_what_prevents_a_copy_does_not_end_the_cluster(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        store = Store(tmp_path / "state.db")
-        made = Copies(store, SystemClock())
-        write(store, "a")
-        (tmp_path / "state.db").write_bytes(b"damaged")
-        made.keep()
-        assert copies.find(tmp_path / "state.db", LATER) == []
-        store.close()
-
-    with_loop(scenario())
+async def test_what_prevents_a_copy_does_not_end_the_cluster(tmp_path: Path) -> None:
+    store = Store(tmp_path / "state.db")
+    made = Copies(store, SystemClock())
+    write(store, "a")
+    (tmp_path / "state.db").write_bytes(b"damaged")
+    made.keep()
+    assert copies.find(tmp_path / "state.db", LATER) == []
+    store.close()
 
 
 def test_restoring_puts_the_newest_copy_in_place_and_keeps_the_file(copied: Path) -> None:

@@ -207,25 +207,22 @@ async def test_a_grpc_probe_is_refused_before_the_start(tmp_path: Path) -> None:
     ],
     ids=["unknown port", "host with NUL", "URL with NUL", "port of nobody"],
 )
-def test_a_probe_that_cannot_be_made_fails_and_leaves_the_pod_alone(tmp_path: Path, action: JSONObject) -> None:
+async def test_a_probe_that_cannot_be_made_fails_and_leaves_the_pod_alone(tmp_path: Path, action: JSONObject) -> None:
     complaints: list[str] = []
 
-    async def scenario() -> None:
-        runner = ModelRunner()
-        spec = SandboxSpec(id="u1", hostname="web-0", directory=tmp_path, hosts_directory=tmp_path)
-        target = ProbeTarget(
-            runner=runner,
-            container={"name": "main", "readinessProbe": action},
-            container_id="main",
-            ip=await runner.create_sandbox(spec, lambda: None),
-            pid=0,
-            report=lambda *_: None,
-            report_problem=complaints.append,
-        )
-        watching = asyncio.create_task(health.watch(target))
-        await asyncio.sleep(25)
-        assert not watching.done()
-        watching.cancel()
-
-    run(scenario())
+    runner = ModelRunner()
+    spec = SandboxSpec(id="u1", hostname="web-0", directory=tmp_path, hosts_directory=tmp_path)
+    target = ProbeTarget(
+        runner=runner,
+        container={"name": "main", "readinessProbe": action},
+        container_id="main",
+        ip=await runner.create_sandbox(spec, lambda: None),
+        pid=0,
+        report=lambda *_: None,
+        report_problem=complaints.append,
+    )
+    watching = asyncio.create_task(health.watch(target))
+    await asyncio.sleep(25)
+    assert not watching.done()
+    watching.cancel()
     assert len(complaints) == 3

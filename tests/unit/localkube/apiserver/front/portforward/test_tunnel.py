@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-from tests.simulation import virtualtime
 from tests.unit.localkube.apiserver.front.spdyframes import data_frame, go_away, ping, rst_stream, syn_reply, syn_stream
 
 from localkube.apiserver.front.portforward.portlink import INBOX_LIMIT
@@ -125,59 +124,47 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
         await writer.drain()
 
 
-def test_the_end_of_what_the_client_sends_is_passed_on_while_the_pod_still_answers() -> None:
-    async def scenario() -> None:
-        async with serving(shout) as client:
-            data, error = await client.connect("0")
-            await client.tell(data_frame(data, b"hel"), data_frame(data, b"lo", fin=True))
-            assert await client.read(data) == b"HELLO"
-            assert await client.read(error) == b""
-
-    asyncio.run(scenario())
+async def test_the_end_of_what_the_client_sends_is_passed_on_while_the_pod_still_answers() -> None:
+    async with serving(shout) as client:
+        data, error = await client.connect("0")
+        await client.tell(data_frame(data, b"hel"), data_frame(data, b"lo", fin=True))
+        assert await client.read(data) == b"HELLO"
+        assert await client.read(error) == b""
 
 
-def test_the_end_of_what_the_pod_sends_is_passed_on_while_the_client_still_sends() -> None:
-    async def scenario() -> None:
-        rest = asyncio.get_running_loop().create_future()
+async def test_the_end_of_what_the_pod_sends_is_passed_on_while_the_client_still_sends() -> None:
+    rest = asyncio.get_running_loop().create_future()
 
-        async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"hello")
-            writer.write_eof()
-            rest.set_result(await reader.read())
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello")
+        writer.write_eof()
+        rest.set_result(await reader.read())
 
-        async with serving(greet) as client:
-            data, error = await client.connect("0")
-            assert await client.read(data) == b"hello"
-            await client.tell(data_frame(data, b"more"), data_frame(data, b"", fin=True))
-            assert await rest == b"more"
-            assert await client.read(error) == b""
-
-    asyncio.run(scenario())
+    async with serving(greet) as client:
+        data, error = await client.connect("0")
+        assert await client.read(data) == b"hello"
+        await client.tell(data_frame(data, b"more"), data_frame(data, b"", fin=True))
+        assert await rest == b"more"
+        assert await client.read(error) == b""
 
 
-def test_megabytes_go_both_ways_at_once() -> None:
-    async def scenario() -> None:
-        async with serving(echo) as client, asyncio.TaskGroup() as tasks:
-            data, _ = await client.connect("0")
-            reading = tasks.create_task(client.read(data))
-            for _ in range(MEGABYTES * 2**20 // len(PIECE)):
-                await client.tell(data_frame(data, PIECE))
-            await client.tell(data_frame(data, b"", fin=True))
-            assert await reading == PIECE * (MEGABYTES * 2**20 // len(PIECE))
-
-    asyncio.run(scenario())
+async def test_megabytes_go_both_ways_at_once() -> None:
+    async with serving(echo) as client, asyncio.TaskGroup() as tasks:
+        data, _ = await client.connect("0")
+        reading = tasks.create_task(client.read(data))
+        for _ in range(MEGABYTES * 2**20 // len(PIECE)):
+            await client.tell(data_frame(data, PIECE))
+        await client.tell(data_frame(data, b"", fin=True))
+        assert await reading == PIECE * (MEGABYTES * 2**20 // len(PIECE))
 
 
-def test_many_connections_share_a_tunnel() -> None:
-    async def scenario() -> None:
-        async with serving(echo) as client:
-            pairs = [await client.connect(str(index)) for index in range(100)]
-            for index, (data, _) in enumerate(pairs):
-                await client.tell(data_frame(data, b"%d" % index, fin=True))
-            assert [await client.read(data) for data, _ in reversed(pairs)] == [b"%d" % n for n in range(99, -1, -1)]
-            assert {await client.read(error) for _, error in pairs} == {b""}
-
-    asyncio.run(scenario())
+async def test_many_connections_share_a_tunnel() -> None:
+    async with serving(echo) as client:
+        pairs = [await client.connect(str(index)) for index in range(100)]
+        for index, (data, _) in enumerate(pairs):
+            await client.tell(data_frame(data, b"%d" % index, fin=True))
+        assert [await client.read(data) for data, _ in reversed(pairs)] == [b"%d" % n for n in range(99, -1, -1)]
+        assert {await client.read(error) for _, error in pairs} == {b""}
 
 
 @pytest.mark.parametrize(
@@ -187,17 +174,14 @@ def test_many_connections_share_a_tunnel() -> None:
         (82, b'error forwarding port 82: pod "web" is not running'),
     ],
 )
-def test_a_port_that_cannot_be_reached_is_told_and_the_next_connection_works(port: int, text: bytes) -> None:
-    async def scenario() -> None:
-        async with serving(shout) as client:
-            data, error = await client.connect("0", port)
-            assert await client.read(error) == text
-            assert await client.heard(data) == rst_stream(data, Status.CANCEL)
-            data, error = await client.connect("1")
-            await client.tell(data_frame(data, b"still here", fin=True))
-            assert await client.read(data) == b"STILL HERE"
-
-    asyncio.run(scenario())
+async def test_a_port_that_cannot_be_reached_is_told_and_the_next_connection_works(port: int, text: bytes) -> None:
+    async with serving(shout) as client:
+        data, error = await client.connect("0", port)
+        assert await client.read(error) == text
+        assert await client.heard(data) == rst_stream(data, Status.CANCEL)
+        data, error = await client.connect("1")
+        await client.tell(data_frame(data, b"still here", fin=True))
+        assert await client.read(data) == b"STILL HERE"
 
 
 def greeting(broken: asyncio.Event) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
@@ -212,122 +196,99 @@ def greeting(broken: asyncio.Event) -> Callable[[asyncio.StreamReader, asyncio.S
     return greet
 
 
-def test_a_connection_that_the_client_drops_is_broken_off() -> None:
-    async def scenario() -> None:
-        broken = asyncio.Event()
+async def test_a_connection_that_the_client_drops_is_broken_off() -> None:
+    broken = asyncio.Event()
 
-        async with serving(greeting(broken)) as client:
-            data, error = await client.connect("0")
-            assert await client.heard(data) == data_frame(data, b"hello")
-            await client.tell(rst_stream(data, Status.CANCEL))
-            assert await client.read(error) == b""
-            await broken.wait()
-
-    asyncio.run(scenario())
+    async with serving(greeting(broken)) as client:
+        data, error = await client.connect("0")
+        assert await client.heard(data) == data_frame(data, b"hello")
+        await client.tell(rst_stream(data, Status.CANCEL))
+        assert await client.read(error) == b""
+        await broken.wait()
 
 
-def test_a_client_that_leaves_ends_its_connections() -> None:
-    async def scenario() -> None:
-        broken = asyncio.Event()
+async def test_a_client_that_leaves_ends_its_connections() -> None:
+    broken = asyncio.Event()
 
-        async with serving(greeting(broken)) as client:
-            data, _ = await client.connect("0")
-            await client.heard(data)
-            await client.open("error", "waits for its partner")
-        async with asyncio.timeout(60):
-            await broken.wait()
-
-    asyncio.run(scenario())
+    async with serving(greeting(broken)) as client:
+        data, _ = await client.connect("0")
+        await client.heard(data)
+        await client.open("error", "waits for its partner")
+    async with asyncio.timeout(60):
+        await broken.wait()
 
 
-def test_a_connection_that_the_pod_breaks_off_is_reset() -> None:
-    async def scenario() -> None:
-        async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            writer.transport.abort()
+async def test_a_connection_that_the_pod_breaks_off_is_reset() -> None:
+    async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
 
-        async with serving(break_off) as client:
-            data, error = await client.connect("0")
-            assert await client.heard(data) == rst_stream(data, Status.CANCEL)
-            assert await client.read(error) == b""
-
-    asyncio.run(scenario())
+    async with serving(break_off) as client:
+        data, error = await client.connect("0")
+        assert await client.heard(data) == rst_stream(data, Status.CANCEL)
+        assert await client.read(error) == b""
 
 
-def test_what_a_pod_does_not_read_waits_and_is_complete_in_the_end() -> None:
-    async def scenario() -> None:
-        begin = asyncio.Event()
+async def test_what_a_pod_does_not_read_waits_and_is_complete_in_the_end() -> None:
+    begin = asyncio.Event()
 
-        async def hesitate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await begin.wait()
-            await shout(reader, writer)
+    async def hesitate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await begin.wait()
+        await shout(reader, writer)
 
-        async with serving(hesitate) as client, asyncio.TaskGroup() as tasks:
-            slow, _ = await client.connect("slow")
-            sent = b"x" * len(PIECE)
+    async with serving(hesitate) as client, asyncio.TaskGroup() as tasks:
+        slow, _ = await client.connect("slow")
+        sent = b"x" * len(PIECE)
 
-            async def upload() -> None:
-                for _ in range(MEGABYTES * 2**20 // len(sent)):
-                    await client.tell(data_frame(slow, sent))
-                await client.tell(data_frame(slow, b"", fin=True))
+        async def upload() -> None:
+            for _ in range(MEGABYTES * 2**20 // len(sent)):
+                await client.tell(data_frame(slow, sent))
+            await client.tell(data_frame(slow, b"", fin=True))
 
-            tasks.create_task(upload())
-            begin.set()
-            assert await client.read(slow) == b"X" * MEGABYTES * 2**20
-
-    asyncio.run(scenario())
+        tasks.create_task(upload())
+        begin.set()
+        assert await client.read(slow) == b"X" * MEGABYTES * 2**20
 
 
-def test_a_client_that_breaks_the_protocol_is_told_what_was_wrong() -> None:
-    async def scenario() -> None:
-        async def dial(port: int) -> Streams:
-            raise NodeError("nobody asks")
+async def test_a_client_that_breaks_the_protocol_is_told_what_was_wrong() -> None:
+    async def dial(port: int) -> Streams:
+        raise NodeError("nobody asks")
 
-        client = Client(dial)
-        running = asyncio.create_task(client.run())
+    client = Client(dial)
+    running = asyncio.create_task(client.run())
+    await client.open("error", "0")
+    await client.tell(syn_stream(2))
+    assert await client.heard(1) == syn_reply(1)
+    assert await client.heard() == go_away(1, Status.PROTOCOL_ERROR)
+    assert await running == "stream 2 is opened after stream 1: take odd, rising numbers"
+
+
+async def test_streams_that_say_nothing_sensible_are_refused_alone() -> None:
+    async with serving(shout) as client:
+        wrong = await client.open("stdout", "0")
+        assert await client.heard(wrong) == rst_stream(wrong, Status.REFUSED_STREAM)
+        await client.tell(ping(7))
+        assert await client.heard() == ping(7)
+
+
+async def test_more_bytes_than_have_room_before_the_second_stream_comes_end_the_first() -> None:
+    async with serving(shout) as client:
+        data = await client.open("data", "0")
+        assert await client.heard(data) == syn_reply(data)
+        await client.tell(*[data_frame(data, b"more")] * (INBOX_LIMIT + 1))
+        assert await client.heard(data) == rst_stream(data, Status.CANCEL)
+
+
+async def test_bytes_that_come_before_the_second_stream_are_kept() -> None:
+    async with serving(shout) as client:
+        data = await client.open("data", "0")
+        await client.tell(data_frame(data, b"early", fin=True))
         await client.open("error", "0")
-        await client.tell(syn_stream(2))
-        assert await client.heard(1) == syn_reply(1)
-        assert await client.heard() == go_away(1, Status.PROTOCOL_ERROR)
-        assert await running == "stream 2 is opened after stream 1: take odd, rising numbers"
-
-    asyncio.run(scenario())
+        assert await client.heard(data) == syn_reply(data)
+        assert await client.read(data) == b"EARLY"
 
 
-def test_streams_that_say_nothing_sensible_are_refused_alone() -> None:
-    async def scenario() -> None:
-        async with serving(shout) as client:
-            wrong = await client.open("stdout", "0")
-            assert await client.heard(wrong) == rst_stream(wrong, Status.REFUSED_STREAM)
-            await client.tell(ping(7))
-            assert await client.heard() == ping(7)
-
-    asyncio.run(scenario())
-
-
-def test_more_bytes_than_have_room_before_the_second_stream_comes_end_the_first() -> None:
-    async def scenario() -> None:
-        async with serving(shout) as client:
-            data = await client.open("data", "0")
-            assert await client.heard(data) == syn_reply(data)
-            await client.tell(*[data_frame(data, b"more")] * (INBOX_LIMIT + 1))
-            assert await client.heard(data) == rst_stream(data, Status.CANCEL)
-
-    asyncio.run(scenario())
-
-
-def test_bytes_that_come_before_the_second_stream_are_kept() -> None:
-    async def scenario() -> None:
-        async with serving(shout) as client:
-            data = await client.open("data", "0")
-            await client.tell(data_frame(data, b"early", fin=True))
-            await client.open("error", "0")
-            assert await client.heard(data) == syn_reply(data)
-            assert await client.read(data) == b"EARLY"
-
-    asyncio.run(scenario())
-
-
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
@@ -335,21 +296,18 @@ def test_bytes_that_come_before_the_second_stream_are_kept() -> None:
         ("data", [rst_stream(1, Status.CANCEL)]),
     ],
 )
-def test_a_stream_whose_partner_does_not_come_is_ended_after_30_seconds(kind: str, told: list[Frame]) -> None:
-    async def scenario() -> None:
-        async def dial(port: int) -> Streams:
-            raise NodeError("nobody asks")
+async def test_a_stream_whose_partner_does_not_come_is_ended_after_30_seconds(kind: str, told: list[Frame]) -> None:
+    async def dial(port: int) -> Streams:
+        raise NodeError("nobody asks")
 
-        client = Client(dial)
-        running = asyncio.create_task(client.run())
-        stream = await client.open(kind, "7")
-        assert await client.heard(stream) == syn_reply(stream)
-        assert [await client.heard(stream) for _ in told] == told
-        assert asyncio.get_running_loop().time() == pytest.approx(30)
-        await client.leave()
-        assert await running == ""
-
-    virtualtime.run(scenario())
+    client = Client(dial)
+    running = asyncio.create_task(client.run())
+    stream = await client.open(kind, "7")
+    assert await client.heard(stream) == syn_reply(stream)
+    assert [await client.heard(stream) for _ in told] == told
+    assert asyncio.get_running_loop().time() == pytest.approx(30)
+    await client.leave()
+    assert await running == ""
 
 
 @pytest.mark.parametrize(
@@ -365,26 +323,22 @@ def test_a_stream_whose_partner_does_not_come_is_ended_after_30_seconds(kind: st
     ],
     ids=["type", "no port", "large port", "name", "empty", "the same again", "another port"],
 )
-def test_a_stream_that_fits_no_pair_is_refused_and_the_pair_goes_on(kind: str, port: str, request_id: str) -> None:
-    async def scenario() -> None:
-        async with serving(shout) as client:
-            error = await client.open("error", "0")
-            assert await client.heard(error) == syn_reply(error)
-            wrong = error + 2
-            await client.tell(syn_stream(wrong, {"streamtype": kind, "port": port, "requestid": request_id}))
-            assert await client.heard(wrong) == rst_stream(wrong, Status.REFUSED_STREAM)
-            await client.tell(syn_stream(wrong + 2, {"streamtype": "data", "port": "80", "requestid": "0"}, fin=True))
-            assert await client.read(error) == b""
+async def test_a_stream_that_fits_no_pair_is_refused_and_the_pair_goes_on(
+    kind: str, port: str, request_id: str
+) -> None:
+    async with serving(shout) as client:
+        error = await client.open("error", "0")
+        assert await client.heard(error) == syn_reply(error)
+        wrong = error + 2
+        await client.tell(syn_stream(wrong, {"streamtype": kind, "port": port, "requestid": request_id}))
+        assert await client.heard(wrong) == rst_stream(wrong, Status.REFUSED_STREAM)
+        await client.tell(syn_stream(wrong + 2, {"streamtype": "data", "port": "80", "requestid": "0"}, fin=True))
+        assert await client.read(error) == b""
 
-    asyncio.run(scenario())
 
-
-def test_streams_of_clients_that_name_no_request_are_neighbors() -> None:
-    async def scenario() -> None:
-        async with serving(shout) as client:
-            await client.tell(syn_stream(5, {"streamtype": "error", "port": "80"}))
-            await client.tell(syn_stream(7, {"streamtype": "data", "port": "80"}), data_frame(7, b"hello", fin=True))
-            assert [await client.heard(5), await client.heard(7)] == [syn_reply(5), syn_reply(7)]
-            assert await client.read(7) == b"HELLO"
-
-    asyncio.run(scenario())
+async def test_streams_of_clients_that_name_no_request_are_neighbors() -> None:
+    async with serving(shout) as client:
+        await client.tell(syn_stream(5, {"streamtype": "error", "port": "80"}))
+        await client.tell(syn_stream(7, {"streamtype": "data", "port": "80"}), data_frame(7, b"hello", fin=True))
+        assert [await client.heard(5), await client.heard(7)] == [syn_reply(5), syn_reply(7)]
+        assert await client.read(7) == b"HELLO"

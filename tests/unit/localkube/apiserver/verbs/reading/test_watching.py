@@ -181,23 +181,20 @@ async def test_a_watcher_that_does_not_keep_up_is_ended_with_expired() -> None:
     assert await watcher.take() is None
 
 
-def test_a_watcher_gets_what_was_pushed_in_pieces() -> None:
+async def test_a_watcher_gets_what_was_pushed_in_pieces() -> None:
     """What a connection holds that nobody reads is bounded, however much is pushed at once."""
     pushed = [b"a" * 10, b"b" * (3 * PIECE + 7), b"c" * (PIECE // 2), b"d" * (PIECE // 2), b"e" * 5]
 
-    async def scenario() -> None:
-        watcher = Watcher()
-        for chunk in pushed:
-            watcher.push(chunk)
-        watcher.end(b"z")
-        taken = []
-        while (piece := await watcher.take()) is not None:
-            taken.append(piece)
-        assert b"".join(taken) == b"".join(pushed) + b"z"
-        assert max(map(len, taken)) == PIECE
-        assert len(taken) == 6
-
-    asyncio.run(scenario())
+    watcher = Watcher()
+    for chunk in pushed:
+        watcher.push(chunk)
+    watcher.end(b"z")
+    taken = []
+    while (piece := await watcher.take()) is not None:
+        taken.append(piece)
+    assert b"".join(taken) == b"".join(pushed) + b"z"
+    assert max(map(len, taken)) == PIECE
+    assert len(taken) == 6
 
 
 def test_lines_are_compact_json() -> None:
