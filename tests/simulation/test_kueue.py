@@ -1,9 +1,10 @@
 """LeaderWorkerSets that Kueue manages: the scenario of its page "Run LeaderWorkerSet", and what it relies on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from tests.kueue.webhooks import (
     WEBHOOKS,
     build_configurations,
 )
-from tests.simulation.cluster import NAMESPACE, World, simulate
+from tests.simulation.cluster import NAMESPACE, World, simulated
 from tests.simulation.product import WEBHOOK_HOST
 from tests.simulation.test_life import fail, settings
 from tests.simulation.workloads import groups, template
@@ -34,6 +35,7 @@ from leaderworkerset.webhooks import configurations, review
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
 from localkube.controllers.nodes.nodes import NodeSettings
 
+Scenario = Callable[..., Coroutine[Any, Any, None]]
 KUEUE_PATHS = frozenset(spec.path for spec in WEBHOOKS)
 
 
@@ -69,281 +71,250 @@ async def kueue(world: World, quota: int) -> AsyncIterator[Kueue]:
     assert one.overfull == []
 
 
-def under_kueue(quota: int, scenario: Callable[[World, Kueue], Awaitable[None]], *, nodes: int = 1) -> None:
-    """Run a scenario in a cluster with a quota of so many groups."""
+def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[..., None]]:
+    """Let a coroutine be a test in a cluster with a quota of so many groups."""
 
-    async def body(world: World) -> None:
-        async with kueue(world, quota) as one:
-            await scenario(world, one)
+    def decorate(test: Scenario) -> Callable[..., None]:
+        async def body(world: World, **given: Any) -> None:
+            async with kueue(world, quota) as one:
+                await test(world, one, **given)
 
-    simulate(body, replace(settings(), nodes=NodeSettings(count=nodes)))
+        own = signature(test)
+        vars(body)["__signature__"] = own.replace(
+            parameters=[own.parameters["world"], *list(own.parameters.values())[2:]]
+        )
+        return simulated(replace(settings(), nodes=NodeSettings(count=nodes)))(body)
+
+    return decorate
 
 
-def test_the_page_run_leaderworkerset() -> None:
+@under_kueue(1)
+async def test_the_page_run_leaderworkerset(world: World, one: Kueue) -> None:
     """R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60: two groups, one is admitted; up, more quota, down, to zero."""
+    lws = queued(replicas=2)
+    del lws["spec"]["rolloutStrategy"]
+    created = await world.create(lws)
+    assert meta.spec(created)["rolloutStrategy"]["type"] == "RollingUpdate"
 
-    async def scenario(world: World, one: Kueue) -> None:
-        lws = queued(replicas=2)
-        del lws["spec"]["rolloutStrategy"]
-        created = await world.create(lws)
-        assert meta.spec(created)["rolloutStrategy"]["type"] == "RollingUpdate"
-
-        await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
-        await world.edit(replicas=3)
-        await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 9)
-        one.quota = 3
-        await world.until(PODS, lambda pods: run(pods, 0, 1, 2))
-        await world.ready()
-        await world.edit(replicas=1)
-        await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 3)
-        await world.edit(replicas=0)
-        await world.until(PODS, lambda pods: not pods)
-        await world.until(LEADERWORKERSETS, lambda sets: meta.status(sets[0]).get("replicas", 0) == 0)
-
-    under_kueue(1, scenario)
+    await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
+    await world.edit(replicas=3)
+    await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 9)
+    one.quota = 3
+    await world.until(PODS, lambda pods: run(pods, 0, 1, 2))
+    await world.ready()
+    await world.edit(replicas=1)
+    await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 3)
+    await world.edit(replicas=0)
+    await world.until(PODS, lambda pods: not pods)
+    await world.until(LEADERWORKERSETS, lambda sets: meta.status(sets[0]).get("replicas", 0) == 0)
 
 
-def test_everything_that_kueue_reads_is_there() -> None:
+@under_kueue(1)
+async def test_everything_that_kueue_reads_is_there(world: World, one: Kueue) -> None:
     """R-KQ-41 to R-KQ-48: owners and their labels, indexes, the role of a pod, templates as they were stamped."""
-
-    async def scenario(world: World, _: Kueue) -> None:
-        await world.bring_up(queued(replicas=1))
-        sets = {meta.name(one): one for one in await world.objects(STATEFULSETS)}
-        for pod in await world.objects(PODS):
-            owner = meta.controller_of(pod) or {}
-            assert owner["kind"] == "StatefulSet"
-            assert meta.labels(sets[owner["name"]])[labels.NAME] == "web"
-            worker_index = meta.labels(pod)[labels.WORKER_INDEX]
-            assert meta.labels(pod)[labels.GROUP_INDEX] == "0"
-            assert (labels.LEADER_NAME in meta.annotations(pod)) == (worker_index != "0")
-            assert meta.annotations(pod)[PARENT] == FRAMEWORK
-            assert meta.labels(pod)[QUEUE] == "team"
-        assert (meta.controller_of(sets["web"]) or {})["kind"] == "LeaderWorkerSet"
-        assert (meta.controller_of(sets["web-0"]) or {})["kind"] == "Pod"
-        for one in sets.values():
-            assert meta.annotations(meta.spec(one)["template"])[PARENT] == FRAMEWORK
-
-    under_kueue(1, scenario)
+    await world.bring_up(queued(replicas=1))
+    sets = {meta.name(one): one for one in await world.objects(STATEFULSETS)}
+    for pod in await world.objects(PODS):
+        owner = meta.controller_of(pod) or {}
+        assert owner["kind"] == "StatefulSet"
+        assert meta.labels(sets[owner["name"]])[labels.NAME] == "web"
+        worker_index = meta.labels(pod)[labels.WORKER_INDEX]
+        assert meta.labels(pod)[labels.GROUP_INDEX] == "0"
+        assert (labels.LEADER_NAME in meta.annotations(pod)) == (worker_index != "0")
+        assert meta.annotations(pod)[PARENT] == FRAMEWORK
+        assert meta.labels(pod)[QUEUE] == "team"
+    assert (meta.controller_of(sets["web"]) or {})["kind"] == "LeaderWorkerSet"
+    assert (meta.controller_of(sets["web-0"]) or {})["kind"] == "Pod"
+    for found in sets.values():
+        assert meta.annotations(meta.spec(found)["template"])[PARENT] == FRAMEWORK
 
 
-def test_an_evicted_group_waits_with_all_its_pods_and_the_status_says_so() -> None:
+@under_kueue(2)
+async def test_an_evicted_group_waits_with_all_its_pods_and_the_status_says_so(world: World, one: Kueue) -> None:
     """R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71: no endless recreation; the pair of conditions that Kueue's own tests read."""
-
-    async def scenario(world: World, one: Kueue) -> None:
-        await world.bring_up(queued(replicas=2))
-        one.evicted.add(1)
-        await world.until(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
-        await asyncio.sleep(60)
-        before = await world.uids()
-        await asyncio.sleep(300)
-        assert await world.uids() == before
-        lws = await world.get(LEADERWORKERSETS, "web")
-        found = {kind: meta.find_condition(lws, kind) or {} for kind in ("Available", "Progressing")}
-        assert (found["Available"]["status"], found["Available"]["reason"]) == ("False", "AllGroupsReady")
-        assert (found["Progressing"]["status"], found["Progressing"]["reason"]) == ("True", "GroupsProgressing")
-        assert meta.status(lws)["readyReplicas"] == 1
-        one.evicted.clear()
-        await world.until(PODS, lambda pods: run(pods, 0, 1))
-        await world.ready()
-
-    under_kueue(2, scenario)
+    await world.bring_up(queued(replicas=2))
+    one.evicted.add(1)
+    await world.until(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
+    await asyncio.sleep(60)
+    before = await world.uids()
+    await asyncio.sleep(300)
+    assert await world.uids() == before
+    lws = await world.get(LEADERWORKERSETS, "web")
+    found = {kind: meta.find_condition(lws, kind) or {} for kind in ("Available", "Progressing")}
+    assert (found["Available"]["status"], found["Available"]["reason"]) == ("False", "AllGroupsReady")
+    assert (found["Progressing"]["status"], found["Progressing"]["reason"]) == ("True", "GroupsProgressing")
+    assert meta.status(lws)["readyReplicas"] == 1
+    one.evicted.clear()
+    await world.until(PODS, lambda pods: run(pods, 0, 1))
+    await world.ready()
 
 
-def test_a_failed_worker_recreates_its_group_within_its_admission() -> None:
+@under_kueue(2)
+async def test_a_failed_worker_recreates_its_group_within_its_admission(world: World, one: Kueue) -> None:
     """R-KQ-67: never more pods than members (R-KQ-44)."""
-
-    async def scenario(world: World, _: Kueue) -> None:
-        await world.bring_up(queued(replicas=2))
-        before = await world.uids()
-        await fail(world, "web-1-2")
-        await world.until(PODS, lambda pods: run(pods, 0, 1) and {meta.uid(pod) for pod in pods} != {*before.values()})
-        await world.ready()
-        after = await world.uids()
-        assert {name for name in before if before[name] != after[name]} == {"web-1", "web-1-1", "web-1-2"}
-
-    under_kueue(2, scenario)
+    await world.bring_up(queued(replicas=2))
+    before = await world.uids()
+    await fail(world, "web-1-2")
+    await world.until(PODS, lambda pods: run(pods, 0, 1) and {meta.uid(pod) for pod in pods} != {*before.values()})
+    await world.ready()
+    after = await world.uids()
+    assert {name for name in before if before[name] != after[name]} == {"web-1", "web-1-1", "web-1-2"}
 
 
-def test_an_update_starts_no_pod_that_waits_for_quota_and_goes_on_when_there_is_some() -> None:
+@under_kueue(2)
+async def test_an_update_starts_no_pod_that_waits_for_quota_and_goes_on_when_there_is_some(
+    world: World, one: Kueue
+) -> None:
     """R-KQ-61: groups that wait get the new template first; those that run wait for them, as `maxUnavailable` says."""
+    await world.create(queued(replicas=4))
+    await world.until(PODS, lambda pods: run(pods, 0, 1) and len(pods) == 12)
+    await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
 
-    async def scenario(world: World, one: Kueue) -> None:
-        await world.create(queued(replicas=4))
-        await world.until(PODS, lambda pods: run(pods, 0, 1) and len(pods) == 12)
-        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+    def are_new(pods: list[JSONObject], *indexes: int) -> bool:
+        return all(meta.spec(pod)["containers"][0]["image"] == "app:2" for pod in pods_of(pods, *indexes))
 
-        def are_new(pods: list[JSONObject], *indexes: int) -> bool:
-            return all(meta.spec(pod)["containers"][0]["image"] == "app:2" for pod in pods_of(pods, *indexes))
-
-        await world.until(PODS, lambda pods: are_new(pods, 2, 3) and run(pods, 0, 1) and len(pods) == 12)
-        await asyncio.sleep(60)
-        assert one.unpaid == []
-        one.quota = 4
-        await world.until(PODS, lambda pods: are_new(pods, 0, 1, 2, 3) and run(pods, 0, 1, 2, 3))
-        await world.ready()
-        assert one.unpaid == []
-
-    under_kueue(2, scenario)
+    await world.until(PODS, lambda pods: are_new(pods, 2, 3) and run(pods, 0, 1) and len(pods) == 12)
+    await asyncio.sleep(60)
+    assert one.unpaid == []
+    one.quota = 4
+    await world.until(PODS, lambda pods: are_new(pods, 0, 1, 2, 3) and run(pods, 0, 1, 2, 3))
+    await world.ready()
+    assert one.unpaid == []
 
 
-def test_surge_groups_are_admitted_while_an_update_needs_them() -> None:
+@under_kueue(3)
+async def test_surge_groups_are_admitted_while_an_update_needs_them(world: World, one: Kueue) -> None:
     """R-KQ-21, R-KQ-62, R-KQ-70: they are counted in `replicas` until every group is updated."""
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}
 
-    async def scenario(world: World, one: Kueue) -> None:
-        await world.bring_up(queued(replicas=2, size=2, rolloutStrategy=strategy))
-        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
-        await world.until(PODS, lambda pods: len(pods_of(pods, 2)) == 2 and run(pods_of(pods, 2), 2, size=2))
-        await world.ready()
-        assert {meta.spec(pod)["containers"][0]["image"] for pod in await world.objects(PODS)} == {"app:2"}
-        assert one.admitted == {0, 1}
-
-    under_kueue(3, scenario)
+    await world.bring_up(queued(replicas=2, size=2, rolloutStrategy=strategy))
+    await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+    await world.until(PODS, lambda pods: len(pods_of(pods, 2)) == 2 and run(pods_of(pods, 2), 2, size=2))
+    await world.ready()
+    assert {meta.spec(pod)["containers"][0]["image"] for pod in await world.objects(PODS)} == {"app:2"}
+    assert one.admitted == {0, 1}
 
 
-def test_leaders_and_workers_are_told_apart_where_they_have_templates_of_their_own() -> None:
+@under_kueue(1)
+async def test_leaders_and_workers_are_told_apart_where_they_have_templates_of_their_own(
+    world: World, one: Kueue
+) -> None:
     """R-KQ-45."""
-
-    async def scenario(world: World, _: Kueue) -> None:
-        own = {"size": 3, "leaderTemplate": template(), "workerTemplate": template()}
-        lws = queued(replicas=1)
-        await world.bring_up(lws | {"spec": lws["spec"] | {"leaderWorkerTemplate": own}})
-        roles = {meta.name(pod): meta.annotations(pod).get(ROLE) for pod in await world.objects(PODS)}
-        assert roles == {"web-0": "leader", "web-0-1": "worker", "web-0-2": "worker"}
-
-    under_kueue(1, scenario)
+    own = {"size": 3, "leaderTemplate": template(), "workerTemplate": template()}
+    lws = queued(replicas=1)
+    await world.bring_up(lws | {"spec": lws["spec"] | {"leaderWorkerTemplate": own}})
+    roles = {meta.name(pod): meta.annotations(pod).get(ROLE) for pod in await world.objects(PODS)}
+    assert roles == {"web-0": "leader", "web-0-1": "worker", "web-0-2": "worker"}
 
 
-def test_while_kueue_is_down_everything_waits_and_nothing_is_recreated() -> None:
+@under_kueue(1)
+async def test_while_kueue_is_down_everything_waits_and_nothing_is_recreated(world: World, one: Kueue) -> None:
     """R-KQ-72: its webhooks refuse what they cannot see."""
-
-    async def scenario(world: World, _: Kueue) -> None:
-        await world.bring_up(queued(replicas=1))
-        before = await world.uids()
-        world.webhooks.refuse(KUEUE_PATHS)
-        await fail(world, "web-0-1")
-        await asyncio.sleep(60)
-        assert await world.uids() == {}
-        world.webhooks.accept()
-        await world.until(PODS, lambda pods: run(pods, 0))
-        await world.ready()
-        after = await world.uids()
-        assert after.keys() == before.keys()
-        assert not set(after.values()) & set(before.values())
-
-    under_kueue(1, scenario)
+    await world.bring_up(queued(replicas=1))
+    before = await world.uids()
+    world.webhooks.refuse(KUEUE_PATHS)
+    await fail(world, "web-0-1")
+    await asyncio.sleep(60)
+    assert await world.uids() == {}
+    world.webhooks.accept()
+    await world.until(PODS, lambda pods: run(pods, 0))
+    await world.ready()
+    after = await world.uids()
+    assert after.keys() == before.keys()
+    assert not set(after.values()) & set(before.values())
 
 
 @pytest.mark.parametrize("startup", ["LeaderCreated", "LeaderReady"])
-def test_both_startup_policies_start(startup: str) -> None:
+@under_kueue(2)
+async def test_both_startup_policies_start(world: World, one: Kueue, startup: str) -> None:
     """R-KQ-21: an admission never waits for pods."""
-
-    async def scenario(world: World, _: Kueue) -> None:
-        await world.create(queued(replicas=2, startupPolicy=startup))
-        await world.until(PODS, lambda pods: run(pods, 0, 1))
-
-    under_kueue(2, scenario)
+    await world.create(queued(replicas=2, startupPolicy=startup))
+    await world.until(PODS, lambda pods: run(pods, 0, 1))
 
 
-def test_an_admitted_group_is_placed_by_the_ranks_of_its_pods() -> None:
+@under_kueue(2, nodes=4)
+async def test_an_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, one: Kueue) -> None:
     """R-KQ-50 to R-KQ-53, R-KQ-56: templates keep the annotation, ranks are labels, and no selector of ours is there."""
-
-    async def scenario(world: World, one: Kueue) -> None:
-        one.domains = [["node-0", "node-1"], ["node-2", "node-3"]]
-        lws = queued(replicas=2, size=4)
-        worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
-        worker["metadata"] = {"annotations": {TOPOLOGY: "rack"}}
-        await world.bring_up(lws)
-        found = {meta.name(pod): meta.spec(pod)["nodeName"] for pod in await world.objects(PODS)}
-        for group, hosts in enumerate(one.domains):
-            ranked = [f"web-{group}", *(f"web-{group}-{rank}" for rank in range(1, 4))]
-            assert [found[name] for name in ranked] == [host for host in hosts for _ in range(2)]
-
-    under_kueue(2, scenario, nodes=4)
+    one.domains = [["node-0", "node-1"], ["node-2", "node-3"]]
+    lws = queued(replicas=2, size=4)
+    worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+    worker["metadata"] = {"annotations": {TOPOLOGY: "rack"}}
+    await world.bring_up(lws)
+    found = {meta.name(pod): meta.spec(pod)["nodeName"] for pod in await world.objects(PODS)}
+    for group, hosts in enumerate(one.domains):
+        ranked = [f"web-{group}", *(f"web-{group}-{rank}" for rank in range(1, 4))]
+        assert [found[name] for name in ranked] == [host for host in hosts for _ in range(2)]
 
 
-def test_nothing_that_kueue_adds_at_the_start_is_there_before() -> None:
+@under_kueue(0)
+async def test_nothing_that_kueue_adds_at_the_start_is_there_before(world: World, one: Kueue) -> None:
     """R-KQ-32, R-KQ-161: a conflicting value would finish the admission for good."""
-
-    async def scenario(world: World, _: Kueue) -> None:
-        await world.create(queued(replicas=1))
-        pods = await world.until(PODS, lambda pods: len(pods) == 3)
-        for pod in pods:
-            assert not meta.spec(pod).get("nodeSelector")
-            added = {"podset", "cluster-queue-name", "local-queue-name", "workload"}
-            keys = (meta.labels(pod) | meta.annotations(pod)).keys()
-            assert not keys & {f"kueue.x-k8s.io/{name}" for name in added}
-
-    under_kueue(0, scenario)
+    await world.create(queued(replicas=1))
+    pods = await world.until(PODS, lambda pods: len(pods) == 3)
+    for pod in pods:
+        assert not meta.spec(pod).get("nodeSelector")
+        added = {"podset", "cluster-queue-name", "local-queue-name", "workload"}
+        keys = (meta.labels(pod) | meta.annotations(pod)).keys()
+        assert not keys & {f"kueue.x-k8s.io/{name}" for name in added}
 
 
-def test_exclusive_placement_and_an_admission_go_together() -> None:
+@under_kueue(2, nodes=2)
+async def test_exclusive_placement_and_an_admission_go_together(world: World, one: Kueue) -> None:
     """R-KQ-69: the leader is started alone, and the workers follow it once they exist."""
-
-    async def scenario(world: World, _: Kueue) -> None:
-        lws = queued(replicas=2, size=2)
-        lws["metadata"]["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: HOSTNAME}
-        await world.bring_up(lws)
-        found = {meta.name(pod): meta.spec(pod)["nodeName"] for pod in await world.objects(PODS)}
-        assert found["web-0"] == found["web-0-1"] != found["web-1"] == found["web-1-1"]
-
-    under_kueue(2, scenario, nodes=2)
+    lws = queued(replicas=2, size=2)
+    lws["metadata"]["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: HOSTNAME}
+    await world.bring_up(lws)
+    found = {meta.name(pod): meta.spec(pod)["nodeName"] for pod in await world.objects(PODS)}
+    assert found["web-0"] == found["web-0-1"] != found["web-1"] == found["web-1-1"]
 
 
-def test_a_change_that_kueue_refuses_reaches_the_user_and_changes_nothing() -> None:
+@under_kueue(1)
+async def test_a_change_that_kueue_refuses_reaches_the_user_and_changes_nothing(world: World, one: Kueue) -> None:
     """R-KQ-5, R-KQ-16 to R-KQ-18: it is an answer to a user; no controller of ours writes what is refused."""
-
-    async def scenario(world: World, _: Kueue) -> None:
-        await world.bring_up(queued(replicas=1))
-        key = ObjectKey(NAMESPACE, "web")
-        before = await world.uids()
-        changes: list[JSONObject] = [
-            {"spec": {"leaderWorkerTemplate": {"size": 4}}},
-            {"spec": {"leaderWorkerTemplate": {"workerTemplate": {"spec": {"nodeSelector": {"a": "b"}}}}}},
-            {"metadata": {"labels": {QUEUE: None}}},
-            {"metadata": {"labels": {PRIORITY: "high"}}},
-        ]
-        for patch in changes:
-            with pytest.raises(ForbiddenError, match="immutable"):
-                await world.client.patch(LEADERWORKERSETS, key, patch, kind="merge")
-        await world.ready()
-        assert await world.uids() == before
-
-    under_kueue(1, scenario)
+    await world.bring_up(queued(replicas=1))
+    key = ObjectKey(NAMESPACE, "web")
+    before = await world.uids()
+    changes: list[JSONObject] = [
+        {"spec": {"leaderWorkerTemplate": {"size": 4}}},
+        {"spec": {"leaderWorkerTemplate": {"workerTemplate": {"spec": {"nodeSelector": {"a": "b"}}}}}},
+        {"metadata": {"labels": {QUEUE: None}}},
+        {"metadata": {"labels": {PRIORITY: "high"}}},
+    ]
+    for patch in changes:
+        with pytest.raises(ForbiddenError, match="immutable"):
+            await world.client.patch(LEADERWORKERSETS, key, patch, kind="merge")
+    await world.ready()
+    assert await world.uids() == before
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-def test_a_deleted_leaderworkerset_goes_with_all_its_pods(propagation: Propagation) -> None:
+@under_kueue(1)
+async def test_a_deleted_leaderworkerset_goes_with_all_its_pods(
+    world: World, one: Kueue, propagation: Propagation
+) -> None:
     """R-KQ-65, R-KQ-66: also those that wait for quota; no finalizer of ours holds a pod."""
-
-    async def scenario(world: World, _: Kueue) -> None:
-        await world.create(queued(replicas=2))
-        await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
-        assert not any(meta.metadata(pod).get("finalizers") for pod in await world.objects(PODS))
-        await world.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), propagation=propagation)
-        await world.until(LEADERWORKERSETS, lambda found: not found)
-        await world.until(PODS, lambda pods: not pods)
-
-    under_kueue(1, scenario)
+    await world.create(queued(replicas=2))
+    await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
+    assert not any(meta.metadata(pod).get("finalizers") for pod in await world.objects(PODS))
+    await world.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), propagation=propagation)
+    await world.until(LEADERWORKERSETS, lambda found: not found)
+    await world.until(PODS, lambda pods: not pods)
 
 
-def test_what_kueue_reads_of_a_leaderworkerset_never_changes_by_us() -> None:
+@under_kueue(2)
+async def test_what_kueue_reads_of_a_leaderworkerset_never_changes_by_us(world: World, one: Kueue) -> None:
     """R-KQ-11 to R-KQ-13, R-KQ-40: its UID, its keys in metadata and templates, through all that happens."""
-
-    async def scenario(world: World, _: Kueue) -> None:
-        created = await world.create(queued(replicas=2))
-        await world.ready()
-        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
-        await world.ready()
-        await world.edit(replicas=1)
-        found = await world.ready()
-        assert meta.uid(found) == meta.uid(created)
-        assert meta.labels(found) == meta.labels(created)
-        worker = meta.spec(found)["leaderWorkerTemplate"]["workerTemplate"]
-        assert meta.labels(worker)[QUEUE] == "team"
-        assert meta.annotations(worker)[PARENT] == FRAMEWORK
-
-    under_kueue(2, scenario)
+    created = await world.create(queued(replicas=2))
+    await world.ready()
+    await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+    await world.ready()
+    await world.edit(replicas=1)
+    found = await world.ready()
+    assert meta.uid(found) == meta.uid(created)
+    assert meta.labels(found) == meta.labels(created)
+    worker = meta.spec(found)["leaderWorkerTemplate"]["workerTemplate"]
+    assert meta.labels(worker)[QUEUE] == "team"
+    assert meta.annotations(worker)[PARENT] == FRAMEWORK
 
 
 def test_our_webhooks_are_asked_after_those_of_kueue() -> None:

@@ -6,8 +6,8 @@ import json
 import resource
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -59,23 +59,17 @@ async def door(**options: Any) -> AsyncIterator[Door]:
         await api.close()
 
 
-def run(scenario: Callable[[Door], Awaitable[None]]) -> None:
-    async def opened() -> None:
-        async with asyncio.timeout(10), door() as opened_door:
-            await scenario(opened_door)
-
-    asyncio.run(opened())
+@pytest.fixture(name="door")
+def opened() -> AbstractAsyncContextManager[Door]:
+    return door()
 
 
-def test_requests_are_answered() -> None:
-    async def scenario(door: Door) -> None:
-        code, created = await door.send("POST", CONFIG_MAPS, json=config_map("a", k="v"))
-        assert (code, created["data"]) == (201, {"k": "v"})
-        assert await door.send("GET", f"{CONFIG_MAPS}/a") == (200, created)
-        code, listed = await door.send("GET", f"{CONFIG_MAPS}?labelSelector=x%20in%20(a)&limit=5")
-        assert (code, listed["items"]) == (200, [])
-
-    run(scenario)
+async def test_requests_are_answered(door: Door) -> None:
+    code, created = await door.send("POST", CONFIG_MAPS, json=config_map("a", k="v"))
+    assert (code, created["data"]) == (201, {"k": "v"})
+    assert await door.send("GET", f"{CONFIG_MAPS}/a") == (200, created)
+    code, listed = await door.send("GET", f"{CONFIG_MAPS}?labelSelector=x%20in%20(a)&limit=5")
+    assert (code, listed["items"]) == (200, [])
 
 
 @pytest.mark.parametrize(
@@ -88,76 +82,55 @@ def test_requests_are_answered() -> None:
     ],
     ids=["no token", "wrong token", "rebound name", "page"],
 )
-def test_another_user_and_a_web_page_get_nothing(headers: dict[str, str], code: int) -> None:
-    async def scenario(door: Door) -> None:
-        for method, path in (("GET", CONFIG_MAPS), ("POST", CONFIG_MAPS), ("GET", "/healthz"), ("GET", "/version")):
-            status, body = await door.send(method, path, headers=headers, data=b"{}")
-            assert (status, body["kind"], body["status"]) == (code, "Status", "Failure")
-        assert (await door.send("GET", CONFIG_MAPS))[1]["items"] == []
-
-    run(scenario)
+async def test_another_user_and_a_web_page_get_nothing(door: Door, headers: dict[str, str], code: int) -> None:
+    for method, path in (("GET", CONFIG_MAPS), ("POST", CONFIG_MAPS), ("GET", "/healthz"), ("GET", "/version")):
+        status, body = await door.send(method, path, headers=headers, data=b"{}")
+        assert (status, body["kind"], body["status"]) == (code, "Status", "Failure")
+    assert (await door.send("GET", CONFIG_MAPS))[1]["items"] == []
 
 
-def test_a_page_may_not_ask_beforehand_either() -> None:
-    async def scenario(door: Door) -> None:
-        headers = {"origin": "https://page.example", "access-control-request-method": "POST", "authorization": ""}
-        assert (await door.send("OPTIONS", CONFIG_MAPS, headers=headers))[0] == 403
-
-    run(scenario)
+async def test_a_page_may_not_ask_beforehand_either(door: Door) -> None:
+    headers = {"origin": "https://page.example", "access-control-request-method": "POST", "authorization": ""}
+    assert (await door.send("OPTIONS", CONFIG_MAPS, headers=headers))[0] == 403
 
 
-def test_a_form_of_a_page_is_refused_even_with_the_token() -> None:
-    async def scenario(door: Door) -> None:
-        status, body = await door.send("POST", CONFIG_MAPS, data={"metadata": "x"})
-        assert (status, body["reason"]) == (415, "UnsupportedMediaType")
-        text = {"content-type": "text/plain"}
-        assert (await door.send("POST", CONFIG_MAPS, data=b"{}", headers=text))[0] == 415
-
-    run(scenario)
+async def test_a_form_of_a_page_is_refused_even_with_the_token(door: Door) -> None:
+    status, body = await door.send("POST", CONFIG_MAPS, data={"metadata": "x"})
+    assert (status, body["reason"]) == (415, "UnsupportedMediaType")
+    text = {"content-type": "text/plain"}
+    assert (await door.send("POST", CONFIG_MAPS, data=b"{}", headers=text))[0] == 415
 
 
-def test_a_body_over_the_limit_is_refused() -> None:
-    async def scenario(door: Door) -> None:
-        large = io.BytesIO(json.dumps(config_map("a", k="x" * BODY_LIMIT)).encode())
-        status, body = await door.send("POST", CONFIG_MAPS, data=large, headers={"content-type": "application/json"})
-        assert (status, body["reason"]) == (413, "RequestEntityTooLarge")
-
-    run(scenario)
+async def test_a_body_over_the_limit_is_refused(door: Door) -> None:
+    large = io.BytesIO(json.dumps(config_map("a", k="x" * BODY_LIMIT)).encode())
+    status, body = await door.send("POST", CONFIG_MAPS, data=large, headers={"content-type": "application/json"})
+    assert (status, body["reason"]) == (413, "RequestEntityTooLarge")
 
 
-def test_a_watch_is_streamed_and_ends_with_the_server() -> None:
-    async def scenario(door: Door) -> None:
-        url = f"http://127.0.0.1:{door.port}{CONFIG_MAPS}?watch=true"
-        async with door.session.get(url, headers={"authorization": f"Bearer {TOKEN}"}) as watch:
-            await door.send("POST", CONFIG_MAPS, json=config_map("a"))
-            event = json.loads(await watch.content.readline())
-            assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
-            before = asyncio.get_running_loop().time()
-            await door.server.stop()
-            assert await watch.content.read() == b""
-            assert asyncio.get_running_loop().time() - before < 1
-
-    run(scenario)
+async def test_a_watch_is_streamed_and_ends_with_the_server(door: Door) -> None:
+    url = f"http://127.0.0.1:{door.port}{CONFIG_MAPS}?watch=true"
+    async with door.session.get(url, headers={"authorization": f"Bearer {TOKEN}"}) as watch:
+        await door.send("POST", CONFIG_MAPS, json=config_map("a"))
+        event = json.loads(await watch.content.readline())
+        assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
+        before = asyncio.get_running_loop().time()
+        await door.server.stop()
+        assert await watch.content.read() == b""
+        assert asyncio.get_running_loop().time() - before < 1
 
 
-def test_a_watcher_that_leaves_is_forgotten() -> None:
-    async def scenario(door: Door) -> None:
-        url = f"http://127.0.0.1:{door.port}{PODS}?watch=true"
-        async with door.session.get(url, headers={"authorization": f"Bearer {TOKEN}"}):
-            assert door.api.backend.hub.watching == 1
-        while door.api.backend.hub.watching:
-            await door.send("POST", PODS, json=pod(f"p{id(object())}"))
-
-    run(scenario)
+async def test_a_watcher_that_leaves_is_forgotten(door: Door) -> None:
+    url = f"http://127.0.0.1:{door.port}{PODS}?watch=true"
+    async with door.session.get(url, headers={"authorization": f"Bearer {TOKEN}"}):
+        assert door.api.backend.hub.watching == 1
+    while door.api.backend.hub.watching:
+        await door.send("POST", PODS, json=pod(f"p{id(object())}"))
 
 
-def test_a_port_in_use_is_named() -> None:
-    async def scenario(door: Door) -> None:
-        other = HttpServer(door.api, token=TOKEN)
-        with pytest.raises(ListenError, match=rf"127\.0\.0\.1:{door.port}: in use by another program: choose another"):
-            await other.start(door.port)
-
-    run(scenario)
+async def test_a_port_in_use_is_named(door: Door) -> None:
+    other = HttpServer(door.api, token=TOKEN)
+    with pytest.raises(ListenError, match=rf"127\.0\.0\.1:{door.port}: in use by another program: choose another"):
+        await other.start(door.port)
 
 
 async def test_a_certificate_makes_it_https() -> None:
@@ -191,22 +164,18 @@ async def test_a_client_that_hangs_does_not_hold_up_the_end() -> None:
 
 
 @pytest.mark.slow
-def test_connections_that_say_nothing_keep_no_client_out() -> None:
+async def test_connections_that_say_nothing_keep_no_client_out() -> None:
     """More than may be open; the one that has waited longest is closed for the next one."""
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-
-    async def scenario(door: Door) -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))  # the server took its share of what it found
-        with ExitStack() as crowd:
-            crowded = [crowd.enter_context(socket.create_connection(("127.0.0.1", door.port))) for _ in range(CROWD)]
-            assert (await door.send("GET", CONFIG_MAPS))[0] == 200
-            crowded[0].settimeout(10)
-            assert await asyncio.to_thread(crowded[0].recv, 1) == b""
-
     resource.setrlimit(resource.RLIMIT_NOFILE, (CROWD, hard))
     try:
-        run(scenario)
+        async with asyncio.timeout(10), door() as one:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))  # the server took its share of what it found
+            with ExitStack() as crowd:
+                crowded = [crowd.enter_context(socket.create_connection(("127.0.0.1", one.port))) for _ in range(CROWD)]
+                assert (await one.send("GET", CONFIG_MAPS))[0] == 200
+                crowded[0].settimeout(10)
+                assert await asyncio.to_thread(crowded[0].recv, 1) == b""
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
