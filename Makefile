@@ -123,7 +123,7 @@ unit: setup $(TESTS) ## the fast tests: those of the three packages that take le
 	wait $$others || failed=$$?; cat $(VENV)/.unit; exit $$failed
 
 unit-all: setup $(TESTS) ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
-	$(BIN)/python -m tests.interpreters
+	$(BIN)/python -m tests.interpreters $(ARGS)
 
 controlplane: setup $(TESTS) ## build the control plane that the tests run on, where it is not yet
 	@$(BIN)/python -m tests.controlplane.build

@@ -1,7 +1,7 @@
-"""Run the fast tests, and one `lws run`, on every further Python of this machine: `python -m tests.interpreters [--list]`.
+"""Run the fast tests, and one `lws run`, on every further Python of this machine: `python -m tests.interpreters [--list] [--ends]`.
 
 Further: besides the one that runs this, on which `make test` runs everything. Ends with 1 where one failed; a machine
-with a single Python is no failure, but said loudly.
+with a single Python is no failure, but said loudly. With `--ends` only the oldest and the newest are tried.
 """
 
 import os
@@ -49,6 +49,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line."""
     found = find(os.environ, minimum())
     further = [one for one in found if one.version != OWN and not one.unfit]
+    if "--ends" in arguments:
+        further = further[:1] + further[1:][-1:]
     announce(found, further)
     if "--list" in arguments:
         return 0

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit import suite
 from tests.interpreters import __main__ as gate
 from tests.interpreters import environments
 from tests.interpreters.discovery import Interpreter
@@ -117,6 +118,20 @@ def test_what_passes_only_the_second_time_is_listed_by_name_above_the_last_line(
     assert "1 failed, 1 passed" in lines[-1]
 
 
+def test_a_run_fails_with_more_unstable_tests_than_its_budget(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\nfrom pathlib import Path\n"
+        f"@pytest.mark.parametrize('number', range({suite.MOST_UNSTABLE + 1}))\n"
+        "def test_shaky(number):\n"
+        f"    marker = Path({str(tmp_path)!r}, f'marker-{{number}}')\n"
+        "    tried, _ = marker.exists(), marker.touch()\n"
+        "    assert tried\n"
+    )
+    tried(tmp_path)
+    again = tried(tmp_path, "--second-try", "--last-failed", "--last-failed-no-failures=none")
+    assert f"{suite.MOST_UNSTABLE + 1} tests are unstable, and at most {suite.MOST_UNSTABLE} may be" in again
+
+
 def test_what_hangs_fails_by_its_name_and_is_tried_again(tmp_path: Path) -> None:
     """Side by side, as the other Pythons run the tests: the process ends with the test, and pytest with the rest."""
     (tmp_path / "test_it.py").write_text(
@@ -154,7 +169,8 @@ def test_the_recipe_tries_again_with_the_list_of_unstable_tests() -> None:
     assert "$(BIN)/pytest $(NO_HANGING) --second-try --last-failed --last-failed-no-failures=none" in recipe
 
 
-def test_continuous_integration_runs_the_command_of_the_readme_and_then_every_python() -> None:
+def test_continuous_integration_runs_the_readme_command_first() -> None:
     commands = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make")]
-    assert commands == ["make test", "make unit-all"]
+    tiers = ["make test", "make check", "make test-kubernetes", "make test-node"]
+    assert commands == [*tiers, "make unit-all ARGS=--ends"]
     assert "\nmake test " in (ROOT / "README.md").read_text()

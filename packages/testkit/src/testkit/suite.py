@@ -49,6 +49,9 @@ NODE: Final = "tests/node/"
 
 Tier: TypeAlias = Literal["embedded", "kubernetes", "node"]
 
+MOST_UNSTABLE: Final = 3
+"""Tests of a run that may pass only when they are tried again."""
+
 AT_ONCE: Final = 5
 """Tests of `make test` that run at once."""
 
@@ -172,11 +175,29 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         for part, found in sorted(counts.items()):
             told = ", ".join(f"{number} {outcome}" for outcome, number in found.items())
             terminalreporter.line(f"{part}: {told}")
-    unstable = [report.nodeid for report in terminalreporter.stats.get("passed", [])]
-    if config.getoption("second_try") and unstable:
+    if unstable := unstable_tests(terminalreporter, config):
         terminalreporter.section("unstable tests: they failed, and passed when tried again; mend them")
-        for node in sorted(unstable):
+        for node in unstable:
             terminalreporter.line(f"unstable: {node}")
+        if len(unstable) > MOST_UNSTABLE:
+            terminalreporter.line(
+                f"{len(unstable)} tests are unstable, and at most {MOST_UNSTABLE} may be: the run fails"
+            )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a second try in which too many tests passed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    is_passed = session.exitstatus == pytest.ExitCode.OK
+    if reporter and is_passed and len(unstable_tests(reporter, session.config)) > MOST_UNSTABLE:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def unstable_tests(reporter: pytest.TerminalReporter, config: pytest.Config) -> list[str]:
+    """Return the tests that passed in a second try: they failed in the first one."""
+    reports = reporter.stats.get("passed", []) if config.getoption("second_try") else []
+    return sorted(report.nodeid for report in reports)
 
 
 def group_of(node: str) -> str:
