@@ -18,7 +18,6 @@ from leaderworkerset.api.conditions import (
     AVAILABLE,
     COMPLETE,
     CONDITIONS,
-    DEGRADED,
     FAILED,
     MOVE_IN_PROGRESS,
     PROGRESSING,
