@@ -123,21 +123,24 @@ OPERATOR_ALERTS: Final = (
 """The alerts of packages that install the operator."""
 
 
-def prometheus_rule(namespace: str, runbooks: str = RUNBOOKS) -> JSONObject:
-    """Build the rule with all alerts; `runbooks` is where their page is published."""
+def prometheus_rule(namespace: str, runbooks: str = "") -> JSONObject:
+    """Build the rule with all alerts; `runbooks` is the URL of their page, where it is published."""
     return build(PROMETHEUS_RULES, NAME, namespace, spec=groups("lws", ALERTS, runbooks))
 
 
-def groups(name: str, alerts: Sequence[Alert], runbooks: str = RUNBOOKS) -> JSONObject:
+def groups(name: str, alerts: Sequence[Alert], runbooks: str = "") -> JSONObject:
     """Return the spec of a rule with one group of alerts."""
     return {"groups": [{"name": name, "rules": [_rule(alert, runbooks) for alert in alerts]}]}
 
 
 def _rule(alert: Alert, runbooks: str) -> JSONObject:
+    """Return the rule of an alert: `runbook` is its section in the repository, `runbook_url` only ever a URL."""
+    anchor = f"#{alert.name.lower()}"
     return {
         "alert": alert.name,
         "expr": alert.expression,
         "for": f"{alert.minutes}m",
         "labels": {"severity": alert.severity},
-        "annotations": {"summary": alert.summary, "runbook_url": f"{runbooks}#{alert.name.lower()}"},
+        "annotations": {"summary": alert.summary, "runbook": RUNBOOKS + anchor}
+        | ({"runbook_url": runbooks + anchor} if runbooks else {}),
     }

@@ -113,7 +113,7 @@ def series(found: Mapping[str, str]) -> list[dict[str, str]]:
 def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return the alert as it is sent, its text with the labels in it."""
     text = re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], alert.summary)
-    annotations = {"summary": text, "runbook_url": f"{alerts.RUNBOOKS}#{alert.name.lower()}"}
+    annotations = {"summary": text, "runbook": f"{alerts.RUNBOOKS}#{alert.name.lower()}"}
     return {"exp_labels": {"severity": alert.severity, **labels}, "exp_annotations": annotations}
 
 
