@@ -17,7 +17,7 @@ from tests.integration.lwsoperator.conftest import IMAGE, OBJECT, OperatorRun, S
 from tests.integration.lwsoperator.olm import FOLDER, Manager, load
 from tests.integration.lwsoperator.waiting import until
 
-from leaderworkerset import __version__ as VERSION
+import leaderworkerset
 from leaderworkerset.install.installsettings import PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.operator.operand import ISSUED
 from leaderworkerset.operator.operatornames import OPERATOR
@@ -68,7 +68,7 @@ def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site
     manager.install(subscription(), GLOBAL)
     listed = administrator.kubectl("get", "csv", "-n", NAMESPACE)
     assert [line.split() for line in listed.splitlines() if "lws" in line] == [
-        [f"lws-operator.v{VERSION}", "Succeeded"]
+        [f"lws-operator.v{leaderworkerset.__version__}", "Succeeded"]
     ]
     selector = ("-l", "app.kubernetes.io/name=lws-operator", "--no-headers")
     (pod,) = administrator.kubectl("get", "pods", "-n", NAMESPACE, *selector).splitlines()
@@ -101,7 +101,7 @@ def test_the_files_of_the_page_install_the_operator(manager: Manager) -> None:
     kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[namespace])
     manager.install(asked, group)
     listed = kubectl("get", "csv", "-n", OPERATOR, "--no-headers")
-    assert listed.split() == [f"leader-worker-set.v{VERSION}", "Succeeded"]
+    assert listed.split() == [f"leader-worker-set.v{leaderworkerset.__version__}", "Succeeded"]
     service = manager.administrator.there("service/openshift-lws-operator-metrics", "-n", OPERATOR)
     monitor = manager.administrator.there("servicemonitor/openshift-lws-operator", "-n", OPERATOR)
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
