@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from deploy import generate, release
-from deploy.packages import changelog
+from deploy.packages import bundle, changelog
 from deploy.packages.operatordeployment import OperatorSettings
 from docs import buildsite
 
@@ -46,7 +46,8 @@ def test_pages_and_recipes_name_the_version_of_the_tree() -> None:
         )
     }
     assert found
-    assert {version for _, version in found} == {VERSION}
+    # What an upgrade begins with is older.
+    assert {version for _, version in found - {("upgrade-with-olm.md", bundle.FORMER)}} == {VERSION}
 
 
 def test_the_newest_heading_of_the_changelog_is_the_version() -> None:
