@@ -141,9 +141,11 @@ def restore_etcd(plane: Plane, backup: Path) -> None:
     """End the control plane, put the backup in place of etcd's data, and start all of it again, as the page says."""
     for name in reversed(PROGRAMS):
         process.kill(plane, name)
+    ended = {name: plane.processes.pop(name) for name in PROGRAMS}
     shutil.rmtree(plane.directory / ETCD)
     shutil.copytree(backup, plane.directory / ETCD)
     for name in PROGRAMS:
+        plane.processes[name] = ended[name]
         process.start_again(plane, name)
         if name == PROGRAMS[1]:
             process.await_ready(plane)
