@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy import generate
-from deploy.packages import archives, changelog
+from deploy.packages import archives, changelog, publishing
 from deploy.packages.bundle import Publication
 from deploy.packages.operatordeployment import OperatorSettings
 
@@ -115,7 +115,7 @@ def written(folder: Path, chosen: OperatorSettings | None, publication: Publicat
     if chosen is not None:
         generate.release_bundles(folder, chosen, (), publication)
     elif publication.runbooks:
-        generate.write(folder, generate.alerting(publication.runbooks))
+        publishing.write(folder, generate.alerting(publication.runbooks))
     return {f"deploy/{name}": path for name, path in archives.below(folder, ".").items()}
 
 
@@ -131,13 +131,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path, help="an empty or new directory")
     for name in ("operator-image", "operand-image"):
         parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the pushed image, by digest")
-    generate.add_addresses(parser)
+    publishing.add_addresses(parser)
     given = parser.parse_args(arguments)
     fragments = [path.name for path in (ROOT / "changelog.d").glob("*.md")]
     changelog.refuse_unreleased((ROOT / "CHANGELOG.md").read_text("utf-8"), fragments, leaderworkerset.__version__)
     named = bool(given.operator_image or given.operand_image)
     chosen = OperatorSettings(image=given.operator_image, operand_image=given.operand_image) if named else None
-    build(ROOT, given.directory, chosen, generate.published(given.repository, given.runbooks))
+    build(ROOT, given.directory, chosen, publishing.published(given.repository, given.runbooks))
     print((given.directory / CHECKSUMS).read_text("utf-8"), end="")
     return 0
 

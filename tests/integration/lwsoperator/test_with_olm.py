@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 from deploy import generate
-from deploy.packages import bundle
+from deploy.packages import bundle, publishing
 from deploy.packages.bundle import Publication
 from deploy.packages.operatordeployment import OperatorSettings, cluster
 from tests.integration.lwsoperator import certmanager
@@ -115,7 +115,7 @@ def publish(folder: Path, version: str, tag: str) -> Path:
     chosen = OperatorSettings(image=image, operand_image=image)
     package = bundle.LEADER_WORKER_SET
     ours = Publication(version=version)
-    generate.write(folder, generate.olm_package(package, f"example.com/bundle:{tag}", chosen, ours, released=False))
+    publishing.write(folder, generate.olm_package(package, f"example.com/bundle:{tag}", chosen, ours, released=False))
     return folder / "olm"
 
 

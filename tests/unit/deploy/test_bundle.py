@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from deploy import generate
-from deploy.packages import bundle, catalog, changelog
+from deploy.packages import bundle, catalog, changelog, publishing
 from deploy.packages.bundle import ALIAS, FORMER, LEADER_WORKER_SET, PACKAGES, Package, Publication
 from deploy.packages.operatordeployment import OperatorSettings, build_operator
 from tests.olmgraph import resolve
@@ -331,5 +330,5 @@ def test_a_release_with_the_former_version_does_not_skip_itself() -> None:
 def test_releases_name_their_day() -> None:
     """`createdAt` is the day in CHANGELOG.md."""
     _, moment = changelog.released((Path(__file__).parents[3] / "CHANGELOG.md").read_text(), RELEASE.version)
-    created = datetime.fromisoformat(generate.published().created)
+    created = datetime.fromisoformat(publishing.published().created)
     assert created.timestamp() == moment

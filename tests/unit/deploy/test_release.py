@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from deploy import generate, release
-from deploy.packages import bundle, changelog
+from deploy import release
+from deploy.packages import bundle, changelog, publishing
 from deploy.packages.operatordeployment import OperatorSettings
 from docs import buildsite
 
@@ -192,7 +192,7 @@ def test_bundles_of_a_release_name_the_pushed_image_and_those_of_the_tree_none(t
     """R-OP-70; and runbooks where the release is published."""
     digest = f"registry.example.com/lws@sha256:{'0a' * 32}"
     chosen = OperatorSettings(image=digest, operand_image=digest)
-    publication = generate.published("https://example.com/lws")
+    publication = publishing.published("https://example.com/lws")
     generated = release.written(tmp_path, chosen, publication)
     pushed, plain = (release.packed(ROOT, VERSION, found) for found in (generated, {}))
     (_, bundles), (_, ours) = (found[f"lws-bundles-{VERSION}.tar.gz"] for found in (pushed, plain))
@@ -207,7 +207,7 @@ def test_bundles_of_a_release_name_the_pushed_image_and_those_of_the_tree_none(t
 
 
 def test_runbooks_may_be_published_elsewhere(tmp_path: Path) -> None:
-    elsewhere = generate.published("https://example.com/lws", "https://runbooks.example.com/lws")
+    elsewhere = publishing.published("https://example.com/lws", "https://runbooks.example.com/lws")
     (name,) = [name for name in release.written(tmp_path, None, elsewhere) if name.endswith("prometheusrule.yaml")]
     text = (tmp_path / name.removeprefix("deploy/")).read_text()
     assert "runbook_url: https://runbooks.example.com/lws#lwsmanagerdown" in text
