@@ -27,7 +27,7 @@ from deploy.packages.operatordeployment import OperatorSettings
 import leaderworkerset
 
 ROOT: Final = Path(__file__).parents[1]
-PROJECTS: Final = ("src/kuberuntime", "src/localkube", ".")
+PROJECTS: Final = ("packages/kuberuntime", "packages/localkube", "packages/leaderworkerset")
 """The packages, each after those that it needs."""
 
 CHECKSUMS: Final = "SHA256SUMS"
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the pushed image, by digest")
     publishing.add_addresses(parser)
     given = parser.parse_args(arguments)
-    fragments = [path.name for path in (ROOT / "changelog.d").glob("*.md")]
+    fragments = [path.name for path in (ROOT / "changelog.d").glob("*.md") if path.name != "README.md"]
     changelog.refuse_unreleased((ROOT / "CHANGELOG.md").read_text("utf-8"), fragments, leaderworkerset.__version__)
     named = bool(given.operator_image or given.operand_image)
     chosen = OperatorSettings(image=given.operator_image, operand_image=given.operand_image) if named else None

@@ -32,8 +32,8 @@ def refuse_unreleased(changelog: str, fragments: Sequence[str], version: str) ->
     if left:
         raise SystemExit(
             f"this tree has changes that {version} does not have: {', '.join(left[:3])}"
-            f"{f' and {len(left) - 3} more' if len(left) > 3 else ''}; raise the version and move their notes below its"
-            " heading, or check out the tag of the release"
+            f"{f' and {len(left) - 3} more' if len(left) > 3 else ''}; raise the version and run `make changelog`,"
+            " or check out the tag of the release"
         )
 
 
