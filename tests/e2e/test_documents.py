@@ -47,6 +47,12 @@ ELSEWHERE = {
     "docs/how-to/operate.md": "needs a manager on a cluster",
     "docs/how-to/restart-in-place.md": "has no commands: packages/leaderworkerset/tests/integration/lws/test_restart_in_place.py does what it says",
     "docs/how-to/update-in-place.md": "needs a manager on a cluster: packages/leaderworkerset/tests/integration/lws/test_inplace.py does what it says",
+    "docs/how-to/backup.md": "needs a cluster: tests/kubernetes/manager/test_etcd.py and tests/repository/docs/test_operations.py do what it says",
+    "docs/how-to/ipv6.md": "needs a cluster with IPv6; its facts are tested in tests/repository/docs/test_operations.py",
+    "docs/how-to/ports.md": "needs a cluster and a firewall; its facts are tested in tests/repository/docs/test_operations.py",
+    "docs/how-to/sizing.md": "needs a cluster; its numbers are compared in tests/repository/docs/test_operations.py",
+    "docs/how-to/slow-control-planes.md": "needs a cluster; its numbers are compared in tests/repository/docs/test_operations.py",
+    "docs/how-to/upgrade-with-olm.md": "needs a cluster: tests/kubernetes/lwsoperator/test_with_olm.py does what it says",
     "docs/how-to/drain.md": "needs a manager with further rights: tests/kubernetes/shipped/test_moves.py does what it says",
 }
 """The pages whose commands cannot run here, and why."""

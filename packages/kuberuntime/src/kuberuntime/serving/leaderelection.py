@@ -207,7 +207,8 @@ class LeaderElection:
                 return False
             self._held = await self._write(decision.spec, decision.replaces)
         except KubeError as error:
-            self._log.warning("the lease could not be claimed", error=str(error))
+            report = self._log.debug if self._client.has_reported(error) else self._log.warning
+            report("the lease could not be claimed", error=str(error))
             return False
         self._deadline = started + self._settings.renew_deadline
         return True
