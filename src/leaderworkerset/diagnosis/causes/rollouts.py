@@ -57,14 +57,18 @@ def held_by_partition(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E086",
     title="the rollout waits for groups that are not ready",
-    meaning="The maximum of groups is unavailable, so no further group is replaced.",
+    meaning="The maximum of groups is unavailable, so no further group is replaced. Groups of an older revision that are not ready do not block a rollout.",
     remedy="Find out why these groups are not ready, or raise maxUnavailable or maxSurge.",
     verdict=Verdict.PROGRESSING,
 )
 def blocked_by_group(observed: Observed) -> Finding | None:
-    """Find a rollout that waits for groups that are not ready, since no more groups may be unavailable."""
-    view = observed.view
-    waiting = [group for group in view.groups if not group.is_ready and group.index < view.desired]
+    """Find a rollout that waits for groups that are not ready, since no more groups may be unavailable.
+
+    It never waits for broken groups of an older revision (docs/adr/0030).
+    """
+    view, key = observed.view, groupname.revision(observed.leader_statefulset or {})
+    unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
+    waiting = [group for group in unready if not key or group.revision in {"", key}]
     allowed = intstr.scale_down(configuration(view).get("maxUnavailable", 1), view.desired)
     if not view.is_updating or not waiting or len(waiting) < max(allowed, 1):
         return None

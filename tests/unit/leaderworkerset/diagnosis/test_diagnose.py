@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 from tests.explanations.builders import (
+    KEY,
     NOW,
     ago,
     conditions,
@@ -380,3 +381,13 @@ def test_a_host_path_that_this_machine_lacks_is_named() -> None:
     found = told(observed([pod], {CORE_EVENTS: [event("Pod", "web-0", "FailedMount", said)]}))
     named = f"a volume of pod web-0 cannot be mounted{said.removeprefix('volumes')}"
     assert headline(found) == f"web is stuck: LWS-E064: {named}"
+
+
+@pytest.mark.parametrize(("key", "code"), [(KEY, "LWS-E086"), ("newer", "LWS-E092")], ids=["updated", "older"])
+def test_a_rollout_does_not_wait_for_a_broken_older_group(key: str, code: str) -> None:
+    """docs/adr/0030."""
+    starting = placed(0, status={"containerStatuses": [container(running={"startedAt": ago(300)})]})
+    statefulset = {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: key}}}
+    updating = lws(2, 1, status=UPDATING | {"updatedReplicas": 1, "readyReplicas": 1})
+    situation = observed([ready(1), starting], {STATEFULSETS: [statefulset]}, of=updating)
+    assert told(situation).code == code

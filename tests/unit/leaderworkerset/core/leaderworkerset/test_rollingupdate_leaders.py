@@ -202,3 +202,22 @@ def test_exhausted_groups_of_an_older_revision_are_not_waited_for(
     assert chosen(letters, budget, partition=partition, **rolling) == (
         [] if "e" not in letters and rolling else expected
     )
+
+
+@pytest.mark.parametrize(
+    ("letters", "budget", "partition", "expected"),
+    [
+        ("oOO", limits(3, 1), 2, [2]),
+        ("oOn", limits(3, 1), 2, []),
+        ("oON", limits(3, 1), 1, [1]),
+        ("oNN", limits(3, 1), 0, [0]),
+        ("ooOO", limits(4, 1), 3, [3]),
+        ("OOO", limits(3, 1), 3, []),
+    ],
+)
+@pytest.mark.parametrize("rolling", [{}, {"maxUnavailable": 1}], ids=["older Kubernetes", "newer Kubernetes"])
+def test_broken_groups_below_the_partition_block_no_leader(
+    letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
+) -> None:
+    """Docs/adr/0030: a StatefulSet controller that knows maxUnavailable counts broken leaders, and would replace none."""
+    assert chosen(letters, budget, partition=partition, **rolling) == expected
