@@ -11,6 +11,7 @@ from leaderworkerset.diagnosis.causes import (
     closednodes,
     containers,
     featuregates,
+    foreignobjects,
     hangs,
     images,
     lostnodes,
@@ -37,6 +38,9 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # Parts of a DisaggregatedSet are refused.
     sets.scaler_is_taken,
     sets.part_is_refused,
+    # Objects beside pods are refused.
+    foreignobjects.name_is_taken,
+    foreignobjects.object_is_refused,
     # Groups cannot be scheduled as such: their objects cannot be made, or a component of Kubernetes does not know them.
     featuregates.lacks_prerequisite,
     featuregates.lacks_gate,

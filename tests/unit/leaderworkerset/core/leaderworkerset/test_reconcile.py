@@ -105,13 +105,25 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
         "name": f"web-{KEY}-1",
     }
 
-    assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS), builders.NOW) == Plan(
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS), builders.NOW)
+    (held,) = plan.on_failure
+    assert held.patch["status"]["conditions"][0]["type"] == "Progressing"
+    assert plan == Plan(
         (
             Create(
                 resource=CONTROLLER_REVISIONS,
                 object=revision,
                 body=revisions.encode(revision, revisions.build_data(LWS)),
                 on_success=(Event("Normal", "CreatingRevision", "Create", created_note, REGARDING, related),),
+                on_failure=(
+                    Event(
+                        "Warning",
+                        "FailedCreate",
+                        "Create",
+                        f"Failed to create revision web-{KEY}-1: {{error}}",
+                        REGARDING,
+                    ),
+                ),
             ),
             Apply(
                 resource=STATEFULSETS,
@@ -133,7 +145,8 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
             Create(
                 resource=SERVICES,
                 object=services.build_shared(LWS),
-                if_absent=True,
+                unless_own=True,
+                accepted=("spec.clusterIP", "None"),
                 on_failure=(
                     Event(
                         "Warning",
@@ -144,7 +157,8 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
                     ),
                 ),
             ),
-        )
+        ),
+        on_failure=(held,),
     )
 
 
@@ -366,3 +380,33 @@ def test_everything_is_written_where_the_leaderworkerset_is() -> None:
     actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions
 
     assert [meta.namespace(one.object) for one in actions if isinstance(one, Create | Apply)] == ["elsewhere"] * 3
+
+
+REFUSALS = {
+    "of a new set": ObservedLeaderWorkerSet(leaderworkerset=LWS),
+    "of its service": replace(at_rest(), has_shared_service=False),
+    "of an edit": replace(
+        at_rest(), leaderworkerset=builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
+    ),
+}
+
+
+@pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
+def test_the_status_is_written_where_a_write_is_refused(observed: ObservedLeaderWorkerSet) -> None:
+    """The Go controller leaves it empty or old: nobody sees why, and `Available` stays True."""
+    (patch,) = reconcile(observed, builders.NOW).on_failure
+    assert (patch.resource, patch.subresource) == (LEADERWORKERSETS, "status")
+    new = patch.patch["status"]
+    assert new["observedGeneration"] == meta.generation(observed.leaderworkerset or {})
+    holding = {one["type"] for one in new["conditions"] if one["status"] == "True"}
+    assert "Progressing" in holding
+    assert "Available" not in holding
+    noted = replace(observed, leaderworkerset=(observed.leaderworkerset or {}) | {"status": new})
+    assert reconcile(noted, builders.NOW).on_failure == ()
+
+
+def test_a_service_of_another_owner_makes_a_set_unavailable() -> None:
+    """docs/adr/0030: the names of its groups resolve nowhere."""
+    plan = reconcile(replace(at_rest(), service_conflict="taken"), builders.NOW)
+    (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]
+    assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Progressing"}
