@@ -32,6 +32,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # Nothing acts on the object.
     unattended.held_by_finalizer,
     refusals.NAMESPACE_ENDS,
+    unattended.field_is_unreadable,
     unattended.manager_is_down,
     unattended.nobody_leads,
     unattended.manager_is_silent,

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.core.leaderworkerset import reading
 from leaderworkerset.diagnosis import departures, evictions, ranks
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
 from leaderworkerset.diagnosis.causes import hangs
@@ -34,7 +35,7 @@ def is_as_wanted(view: View, chosen: Selection) -> bool:
 
 def is_whole(view: View, chosen: Selection) -> bool:
     """Return whether all selected ranks are ready, on the newest revision."""
-    if meta.is_deleting(view.object):
+    if meta.is_deleting(view.object) or reading.unreadable(view.object):
         return False
     hung = [group.name for group in hangs.hung_groups(view)]
     if chosen.group is None:

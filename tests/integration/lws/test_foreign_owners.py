@@ -1,4 +1,4 @@
-"""Names that other owners use, and objects that the API server refuses, on both clusters (docs/adr/0030)."""
+"""Names of other owners, refused objects and unreadable fields, on both clusters (docs/adr/0030)."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -9,6 +9,7 @@ from tests.integration.lws.explanations import named, unreachable_webhook, warne
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, Resource
+from leaderworkerset.api import labels
 
 UNIQUE = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 
@@ -78,4 +79,16 @@ async def test_a_refused_object_is_named_and_the_status_written(space: Space, re
         await space.until(lambda state: assert_unavailable(state, "web", ready))
         found = await named(space, "LWS-E028")
         assert "unreachable.example.com" in found.sentence
+    await space.settled()
+
+
+async def test_unreadable_counts_of_restarts_are_named(space: Space) -> None:
+    """N-RB-10: nothing is reconciled, while all groups are ready."""
+    await space.bring_up(lws(replicas=1, size=2))
+    await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "many"}}})
+    await space.until(warned(f"Cannot reconcile: annotation {labels.GROUP_RESTART_COUNTS}: many"))
+    found = await named(space, "LWS-E056")
+    assert "many" in found.sentence
+    await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: None}}})
+    await space.edit(replicas=2)
     await space.settled()

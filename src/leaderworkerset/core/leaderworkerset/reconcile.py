@@ -48,6 +48,7 @@ from leaderworkerset.core.leaderworkerset import (
     hashleaders,
     leftovers,
     ordinalleaders,
+    reading,
     revisionhistory,
     revisions,
     schedulingcondition,
@@ -112,7 +113,8 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
         decision = _compose(facts, prepared, leaders, now)
         return decision if left is None else replace(decision, plan=decision.plan.within(left.total_seconds()))
     except ValueError as error:
-        return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
+        event = decisionevents.unreadable(obj, f"Cannot reconcile: {reading.unreadable(obj) or error}")
+        return Decision(Plan((Emit(events=(event,)),), error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
 
 
 def _has_moved(lws: LeaderWorkerSet) -> bool:
@@ -180,6 +182,8 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, no
         actions.append(
             Emit(events=(decisionevents.failed_create(facts.obj, services.NOT_CREATED.format(error=conflict)),))
         )
+    if leaders.error is not None:
+        actions.append(Emit(events=(decisionevents.unreadable(facts.obj, f"Cannot count groups: {leaders.error}"),)))
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
     plan = Plan(tuple(actions), again, error, held)
     return Decision(plan, frozenset(needs), facts.revision.edition, leaders.source, leaders.surplus)

@@ -46,7 +46,15 @@ def reconcile(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
     try:
         return _decide(group, gang)
     except ValueError as error:
-        return Plan(error=f"pod {meta.key(group.leader)}: {error}")
+        return Plan(_report_unreadable(group, error), error=f"pod {meta.key(group.leader)}: {error}")
+
+
+def _report_unreadable(group: LiveGroup, error: ValueError) -> tuple[Emit, ...]:
+    """Report a revision that cannot be read. A fault of the LeaderWorkerSet is reported with that; others may pass."""
+    if not isinstance(error, revisions.UnreadableRevisionError):
+        return ()
+    note = f"Cannot reconcile leader pod {meta.name(group.leader)}: {error}"
+    return (Emit(events=(decisionevents.unreadable(group.obj, note, group.leader),)),)
 
 
 def lacking_label(pod: JSONObject) -> str:

@@ -12,6 +12,7 @@ from kuberuntime.plan import (
     Action,
     Apply,
     Create,
+    Emit,
     Event,
     Plan,
     PutStatus,
@@ -305,7 +306,9 @@ def test_a_field_that_cannot_be_used_is_named(obj: dict[str, Any], failure: str)
     """R-ROLL-1, Q-23: a plain error instead of a panic."""
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW)
 
-    assert plan.actions == ()
+    (told,) = plan.actions
+    assert isinstance(told, Emit)
+    assert failure in told.events[0].note
     assert plan.error is not None
     assert plan.error.startswith("LeaderWorkerSet default/web: ")
     assert failure in plan.error
@@ -325,7 +328,7 @@ def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> No
 
     plan = reconcile(observed, builders.NOW)
 
-    assert kinds(plan) == [Apply]
+    assert kinds(plan) == [Apply, Emit]
     assert plan.error is not None
 
 
