@@ -173,7 +173,7 @@ MOVABLE_POD: Final = Projection(
 """A pod of a group, where groups are moved off nodes: where it is, and whether it would stay there, or shall go."""
 
 
-SERVICE: Final = Projection("spec.clusterIP")
+SERVICE: Final = Projection("metadata.labels", "spec.clusterIP", "spec.selector")
 """Services are created if none has the name, and never changed again; those of users are used if they are headless."""
 
 ROLE_SERVICE: Final = Projection("metadata.labels")

@@ -182,6 +182,7 @@ class LeaderWorkerSetDriver(Driver):
             revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
             has_shared_service=service is not None,
             service_conflict=services.conflict(service, lws),
+            orphaned_service=service if services.is_orphan(service, lws) else None,
             groups=groups.values(),
             folded=None if is_hash else self._groups.folded(key),
             leaders=groups,

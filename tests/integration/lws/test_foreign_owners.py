@@ -1,10 +1,10 @@
 """Names of other owners, refused objects and unreadable fields, on both clusters (docs/adr/0030)."""
 
 import pytest
-from tests.integration.clusters.objects import lws
+from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
-from tests.integration.lws.explanations import named, unreachable_webhook, warned
+from tests.integration.lws.explanations import named, typed, unreachable_webhook, warned
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -92,3 +92,27 @@ async def test_unreadable_counts_of_restarts_are_named(space: Space) -> None:
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: None}}})
     await space.edit(replicas=2)
     await space.settled()
+
+
+async def test_orphans_are_adopted_by_a_set_of_their_name(space: Space) -> None:
+    """`kubectl delete --cascade=orphan`, and created again: pods stay, and an update can be undone."""
+    before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
+    await space.delete("web", propagation="Orphan")
+    await space.until(_assert_gone)
+    assert (await space.bring_up(lws(replicas=1, size=2))).uids("web") == before
+    await space.until(_assert_owned)
+    await space.edit_template(workerTemplate=pod_template("app:2"))
+    await space.settled()
+    await typed(space, "-n", space.namespace, "rollout", "undo", "web")
+    state = await space.settled()
+    assert {pod["spec"]["containers"][0]["image"] for pod in state.of("web").values()} == {"app:1"}
+
+
+def _assert_gone(state: State) -> None:
+    assert not state.leaderworkersets
+
+
+def _assert_owned(state: State) -> None:
+    owner = state.leaderworkersets["web"]
+    owned = [*state.services.values(), *state.revisions.values(), *state.statefulsets.values()]
+    assert all(meta.is_controlled(one, owner) for one in owned if meta.name(one) != "web-0")

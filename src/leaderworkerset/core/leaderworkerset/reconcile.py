@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES
 from kuberuntime.plan import (
     Action,
     Apply,
@@ -168,7 +168,8 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, no
         *_apply(facts, leaders),
     ]
     service = _make_service(facts)
-    creates = facts.revision.created is not None or leaders.applied is not None or bool(service)
+    creates = facts.revision.created is not None or leaders.applied is not None
+    creates |= bool(service) and facts.observed.orphaned_service is None
     held = _hold(facts.obj, facts.lws, found, now) if creates else ()
     report = (*service, *(_write_status(facts, found) if found is not None else ()))
     is_both = report and leaders.actions
@@ -297,7 +298,10 @@ def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
 
 
 def _make_service(facts: SetFacts) -> list[Action]:
-    """Create the shared service if it is configured and missing (R-SVC-1)."""
+    """Create the shared service if it is configured and missing (R-SVC-1); adopt one that outlived its LeaderWorkerSet."""
+    orphan = facts.observed.orphaned_service
+    if orphan is not None:
+        return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     if facts.observed.has_shared_service or not is_shared:
         return []

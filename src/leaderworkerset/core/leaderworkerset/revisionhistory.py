@@ -41,18 +41,17 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
     """Return the actions for outdated revisions and the history so far, when all groups are of the revision `key`.
 
     The newest revision of each content is kept, as many as the limit allows; the current content is not history. Revisions
-    without owner are deleted, since they would not be garbage collected with the LeaderWorkerSet.
+    without a controller are adopted: the LeaderWorkerSet was deleted without them, and created again.
     """
     leaving = list(outdated)
-    past = [one for one in known if meta.is_controlled(one, obj)]
-    kept = {
-        meta.uid(one)
-        for one in newest([*filter(lambda one: meta.is_controlled(one, obj), leaving), *past], key, limit(obj))
-    }
+    past = [one for one in known if meta.is_controlled(one, obj) or meta.controller_of(one) is None]
+    kept = {meta.uid(one) for one in newest([*leaving, *past], key, limit(obj))}
     moves: list[Action] = [
         _keep(obj, one) if meta.uid(one) in kept else guarded_delete(CONTROLLER_REVISIONS, one) for one in leaving
     ]
-    return moves + [guarded_delete(CONTROLLER_REVISIONS, one) for one in past if meta.uid(one) not in kept]
+    moves += [guarded_delete(CONTROLLER_REVISIONS, one) for one in past if meta.uid(one) not in kept]
+    orphans = [one for one in past if meta.uid(one) in kept and meta.controller_of(one) is None]
+    return moves + [guarded_patch(CONTROLLER_REVISIONS, one, revisions.adoption(one, obj)) for one in orphans]
 
 
 def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
@@ -69,7 +68,7 @@ def key_of(revision: JSONObject) -> str:
 
 
 def _keep(obj: JSONObject, revision: JSONObject) -> Patch:
-    change = {
+    change = revisions.adoption(revision, obj).get("metadata", {}) | {
         "labels": {labels.NAME: None, labels.TEMPLATE_REVISION_HASH: None, labels.HISTORY_OF: meta.name(obj)},
         "annotations": {labels.TEMPLATE_REVISION_HASH: groupname.revision(revision)},
     }

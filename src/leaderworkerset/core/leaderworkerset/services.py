@@ -49,6 +49,15 @@ def conflict(service: JSONObject | None, owner: JSONObject) -> str:
     return ""
 
 
+def is_orphan(service: JSONObject | None, obj: JSONObject) -> bool:
+    """Return whether a service is as we create the shared one, by label, selector and address, and has no controller."""
+    if service is None or meta.controller_of(service) is not None:
+        return False
+    own, spec = build_shared(obj), meta.spec(service)
+    is_same = all(spec.get(name) == own["spec"][name] for name in (ADDRESS, "selector"))
+    return is_same and meta.labels(service).get(labels.NAME) == meta.name(obj)
+
+
 def create(service: JSONObject, failed: Event) -> Create:
     """Return the creation of a service; a headless one of the user with its name is used instead."""
     return Create(

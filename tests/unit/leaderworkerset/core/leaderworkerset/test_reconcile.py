@@ -14,6 +14,7 @@ from kuberuntime.plan import (
     Create,
     Emit,
     Event,
+    Patch,
     Plan,
     PutStatus,
 )
@@ -413,3 +414,20 @@ def test_a_service_of_another_owner_makes_a_set_unavailable() -> None:
     plan = reconcile(replace(at_rest(), service_conflict="taken"), builders.NOW)
     (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]
     assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Progressing"}
+
+
+def test_orphans_of_an_earlier_set_are_adopted() -> None:
+    """Deleted with `--cascade=orphan`, and created again under its name."""
+    service = services.build_shared(LWS)
+    orphans = [
+        one | {"metadata": one["metadata"] | {"ownerReferences": []}} for one in (service, builders.revision(LWS))
+    ]
+    assert services.is_orphan(orphans[0], LWS)
+    assert not services.is_orphan(orphans[0] | {"spec": {"clusterIP": "None", "selector": {"app": "theirs"}}}, LWS)
+    observed = replace(at_rest(), orphaned_service=orphans[0], revisions=[orphans[1]])
+
+    actions = reconcile(observed, builders.NOW).actions
+
+    adopted = [(one.resource, one.patch["metadata"]["ownerReferences"]) for one in actions if isinstance(one, Patch)]
+    owner = [meta.controller_reference(LWS)]
+    assert adopted == [(CONTROLLER_REVISIONS, owner), (SERVICES, owner)]
