@@ -16,15 +16,12 @@ replicas edited ─► SCALING_UP, REPLICAS_EDITED ─► ROLLING
 
 Letters as in the contract: R replicas wanted, U groups that may be unavailable, G surge groups, B = R + G the burst,
 P the user's partition; S replicas and p partition of the StatefulSet, u wanted groups that are not ready and updated.
+States are sets of indexes, a bit for each existing group (`fold`). R and S may be as large as the API allows (2³¹ - 1).
 
-States are sets of indexes, a bit for each existing group (`fold`). So a step visits no single group that it does not
-replace and costs at most what the highest existing index costs; R and S may be as large as the API allows (2³¹ - 1).
+A group is *released* when the partition falls to its index or below: it gets the new template. Eight intended differences
+from the Go controller (a ninth is in `budget`; reasons: docs/adr/0010, docs/adr/0030):
 
-A group is *released* when the partition falls to its index or below, so that it gets the new template. Eight intended
-differences from the Go controller (a ninth is in `budget`; reasons: docs/adr/0010, docs/adr/0030):
-
-- Groups whose leader has scheduling gates are released first, if no other group has a higher index. They are unavailable
-  anyway, and Kueue starts older pods without quota while a StatefulSet rolls (R-KQ-61).
+- Groups whose leader has scheduling gates are released first, if no other group has a higher index (R-KQ-61).
 - Broken groups of an older revision never use up the budget: one group at a time is still released (docs/adr/0030).
 - A ready surge group stays while it is needed for `R - U` available groups. The Go controller counts all surge groups.
 - A leader that is being deleted is unavailable. To the Go controller it is ready until its pod has ended.
@@ -230,9 +227,9 @@ def is_behind(statefulset: JSONObject) -> bool:
 
 
 def may_create_older(statefulset: JSONObject, key: str) -> bool:
-    """Return whether the StatefulSet controller may still create pods of a revision other than `key`.
+    """Return whether the StatefulSet controller may create pods of another revision than `key`.
 
-    It does so below the partition, until it has seen all replicas ready and of the newest revision, or gone where none are wanted.
+    It does so below the partition until all replicas are ready and of the newest revision, or none are wanted.
     """
     is_rolled = not is_behind(statefulset) and is_of_one_revision(statefulset)
     return groupname.revision(statefulset) != key or not is_rolled
@@ -264,8 +261,7 @@ def wait(step: RolloutStep, current: Current) -> RolloutStep:
 def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     """Return how many groups to keep so that deleting surge groups leaves `replicas - unavailable` available.
 
-    Available are groups that are ready and stay so with the step's partition: updated already, or below the partition. If
-    an edit removed the surge, groups above the burst stay as long as the groups that they replace are not ready.
+    Available are ready groups that are updated, or below the step's partition; also those above the burst after an edit.
     """
     limits, states = now.limits, now.states
     ready = below(states.ready, now.current.replicas)
@@ -284,8 +280,7 @@ def count_unready(states: States, wanted: int) -> int:
 def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7).
 
-    Exhausted groups of an older revision are passed over: only a new template helps them (N-RB-8, N-AT-21). Broken ones
-    never use up the budget: one further group may be replaced, as the update may be what mends them (docs/adr/0030).
+    Exhausted groups of an older revision are passed over (N-RB-8, N-AT-21). Broken ones never use up the budget (ADR 30).
     """
     total = current.replicas
     ready = below(states.ready, total)
@@ -300,9 +295,9 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
 def _affordable(now: CaseFacts, partition: int) -> int:
     """Raise a partition until `replicas - unavailable` groups stay ready, as far as that depends on this step.
 
-    The contract's formula does not count missing groups between its base and its partition that are about to come back:
-    after an update is reverted midway. If broken groups use up the budget and no group is missing, one may go. Groups above
-    the burst do not count: an edit left no surge for them, so they end as soon as others are available.
+    The contract's formula does not count missing groups between its base and its partition: after an update is reverted.
+    If broken groups use up the budget and no group is missing, one may go. Groups above the burst do not count: they end
+    as soon as others are available.
     """
     limits, current, states = now.limits, now.current, now.states
     total = min(current.replicas, limits.burst)
@@ -328,9 +323,8 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
 
     The StatefulSet controller would never replace them (`_abandoned`), or one after the other (`needs_help`). An available
     group is only replaced while more than `replicas - unavailable` are available, or if broken ones block the rollout.
-    Nothing is deleted before the StatefulSet controller has observed the StatefulSet: one that is down recreates nothing.
     """
-    if not has_looked(statefulset):
+    if not has_looked(statefulset):  # a controller that is down recreates nothing
         return []
     left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key) | _refused(
         statefulset, folded, limits
@@ -352,12 +346,17 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
 def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> int:
     """Return the groups that no revision of the StatefulSet would repair, and that its partition keeps.
 
-    Their update was reverted or replaced before they were ready. Groups that the user's partition keeps stay as they are.
+    Groups that the user's partition keeps stay as they are. So do the highest ones, if an older revision would come back:
+    the rollout reaches them first, and would replace them again.
     """
     if not has_looked(statefulset):
         return 0
-    held = below(_outdated(statefulset, folded, key), position(statefulset).partition)
-    lost = held & ~folded.available(size) & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
+    available, outdated = folded.available(size), _outdated(statefulset, folded, key)
+    held = below(outdated, position(statefulset).partition)
+    status = meta.status(statefulset)
+    if status.get("currentRevision") != status.get("updateRevision"):
+        held = below(held, (outdated & available).bit_length())
+    lost = held & ~available & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
     lost = lost & ~folded.updating | held & folded.stranded
     return lost & ~below(lost, limits.partition)
 
@@ -370,8 +369,8 @@ def _refused(statefulset: JSONObject, folded: Folded, limits: Budget) -> int:
 
 def needs_help(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet controller does not know `maxUnavailable`: the default of Kubernetes before 1.37."""
-    rolling = (meta.spec(statefulset).get("updateStrategy") or {}).get("rollingUpdate") or {}
-    return has_looked(statefulset) and "maxUnavailable" not in rolling
+    strategy = meta.spec(statefulset).get("updateStrategy") or {}
+    return has_looked(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
 
 
 def is_rolling(statefulset: JSONObject, folded: Folded) -> bool:
