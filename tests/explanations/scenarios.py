@@ -169,6 +169,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E056": observed(
         [ready(), ready(0, 1)], of=lws(metadata={"annotations": {labels.GROUP_RESTART_COUNTS: '{"a/0": -1}'}})
     ),
+    "LWS-E100": observed([ready(), ready(0, 1), ready(0, 2)]),
     "LWS-E020": refused(
         FORBIDDEN + "exceeded quota: team, requested: requests.cpu=8, used: requests.cpu=30, limited: requests.cpu=32"
     ),

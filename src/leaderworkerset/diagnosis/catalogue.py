@@ -10,6 +10,7 @@ from typing import Final
 from leaderworkerset.diagnosis.causes import (
     closednodes,
     containers,
+    editedchildren,
     featuregates,
     foreignobjects,
     hangs,
@@ -120,6 +121,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     hangs.hangs,
     resizes.not_resized,
     # The group does not form.
+    editedchildren.workers_were_scaled,
     starts.names_do_not_resolve,
     containers.gate_is_closed,
     starts.awaits_leader,

@@ -38,11 +38,11 @@ def held_by_partition(observed: Observed) -> Finding | None:
     """Find a rollout that the partition holds back."""
     view = observed.view
     partition = int(configuration(view).get("partition") or 0)
-    if not partition or view.up_to_date >= view.desired or view.desired - view.up_to_date > partition:
+    if not partition or view.updated >= view.desired or view.desired - view.updated > partition:
         return None
     return Finding(
         subject=own(observed),
-        sentence=f"partition {partition} holds the rollout: {view.up_to_date} of {counted(view.desired, 'group')} updated",
+        sentence=f"partition {partition} holds the rollout: {view.updated} of {counted(view.desired, 'group')} updated",
         evidence=(
             f"spec.rolloutStrategy.rollingUpdateConfiguration.partition: {partition}",
             f"status.updatedReplicas: {view.up_to_date}",
@@ -77,7 +77,7 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     return Finding(
         subject=own(observed),
         sentence=f"the rollout waits for {word} {named} to be ready: no more than {max(allowed, 1)} may be unavailable",
-        evidence=(f"{view.up_to_date} of {counted(view.desired, 'group')} updated",),
+        evidence=(f"{view.updated} of {counted(view.desired, 'group')} updated",),
         steps=(observed.lws(f"explain {view.name}/{waiting[0].name}"),),
     )
 
@@ -146,7 +146,7 @@ def goes_on(observed: Observed) -> Finding | None:
     if view.is_ready or meta.is_deleting(view.object):
         return None
     if view.is_updating:
-        text = f"a rollout is under way: {view.up_to_date} of {counted(view.desired, 'group')} updated"
+        text = f"a rollout is under way: {view.updated} of {counted(view.desired, 'group')} updated"
     elif not observed.unready and not departures.is_moving(view):
         text = f"{view.ready} of {counted(view.desired, 'group')} ready by the status, and all pods are"
     else:
