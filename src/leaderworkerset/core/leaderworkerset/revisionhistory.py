@@ -12,6 +12,8 @@ is none.
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
@@ -24,6 +26,10 @@ DEFAULT_LIMIT: Final = 10
 
 HIGHEST_LIMIT: Final = 100
 """The maximum that can be kept: each is an object of the size of the template."""
+
+
+MOST_BYTES: Final = 4 * 2**20
+"""The maximum bytes of all templates that are kept, but for the newest: a template may have more than a MiB."""
 
 
 def limit(obj: JSONObject) -> int:
@@ -55,11 +61,16 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
 
 
 def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
-    """Return the newest `count` revisions, one for each content, without that of `key`."""
+    """Return the newest `count` revisions, one for each content, without that of `key`; fewer of large templates."""
     by_key: dict[str, JSONObject] = {}
     for one in sorted(found, key=revisions.number_of, reverse=True):
         by_key.setdefault(key_of(one), one)
-    return [one for one in by_key.values() if key_of(one) != key][:count]
+    kept, size = [one for one in by_key.values() if key_of(one) != key][:count], 0
+    for position, one in enumerate(kept):
+        size += len(msgspec.json.encode(one.get("data")))
+        if size > MOST_BYTES and position:
+            return kept[:position]
+    return kept
 
 
 def key_of(revision: JSONObject) -> str:

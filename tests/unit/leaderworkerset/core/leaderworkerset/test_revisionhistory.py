@@ -114,3 +114,11 @@ def test_ten_are_kept_where_nothing_is_said() -> None:
 
 def test_the_history_is_found_by_its_label() -> None:
     assert revisionhistory.selector("web") == "leaderworkerset.sigs.k8s.io/history-of=web"
+
+
+@pytest.mark.parametrize(("count", "mebibytes", "expected"), [(9, 1, 3), (2, 5, 1), (9, 0, 9)])
+def test_large_templates_are_kept_up_to_a_number_of_bytes(count: int, mebibytes: int, expected: int) -> None:
+    """The newest one is always kept, so that an update can be undone."""
+    found = [revision(number) | {"data": {"text": "x" * (mebibytes * 2**20)}} for number in range(1, count + 1)]
+    newest = revisionhistory.newest(found, KEY, 10)
+    assert [one["revision"] for one in newest] == list(range(count, count - expected, -1))
