@@ -305,7 +305,7 @@ def _affordable(now: CaseFacts, partition: int) -> int:
     staying = below(ready, current.partition).bit_count() + ((ready & states.updated) >> current.partition).bit_count()
     exhausted = below(states.exhausted, current.replicas).bit_count()
     is_blocked = bool(broken) and (ready | broken).bit_count() == total
-    spare = max(staying - (limits.replicas - limits.unavailable - exhausted), int(is_blocked))
+    spare = max(staying - (limits.replicas - limits.unavailable - exhausted), is_blocked)
     going = below(ready & ~states.updated, current.partition) >> partition
     kept = going.bit_count() - spare
     return partition if kept <= 0 else partition + shortest_with(going, kept)
@@ -339,7 +339,7 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
     if not needs_help(statefulset) and not exhausted and not is_blocked:
         # A StatefulSet controller that knows maxUnavailable counts broken leaders, and replaces none at that number.
         return [*highest(left_behind | rolled & ~folded.leader_ready)]
-    spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), int(is_blocked))
+    spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), is_blocked)
     return [*highest(rolled & ~available | left_behind), *islice(highest(rolled & available), spare)]
 
 
