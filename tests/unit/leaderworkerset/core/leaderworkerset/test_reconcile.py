@@ -396,8 +396,8 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
-def test_the_status_is_written_where_a_write_is_refused(observed: ObservedLeaderWorkerSet) -> None:
-    """The Go controller leaves it empty or old: nobody sees why, and `Available` stays True."""
+def test_differs_from_upstream_a_refused_write_leaves_a_status(observed: ObservedLeaderWorkerSet) -> None:
+    """R-STAT-2, docs/adr/0030: the Go controller leaves it empty or old, and `Available` stays True."""
     (patch,) = reconcile(observed, builders.NOW).on_failure
     assert (patch.resource, patch.subresource) == (LEADERWORKERSETS, "status")
     new = patch.patch["status"]
