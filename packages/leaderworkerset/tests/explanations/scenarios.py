@@ -135,6 +135,41 @@ SCENARIOS: Final[dict[str, Observed]] = {
         }
     ),
     "LWS-E018": observed(of=without_api()),
+    "LWS-E019": observed(
+        [ready()],
+        {
+            CORE_EVENTS: [
+                event(
+                    "LeaderWorkerSet",
+                    "web",
+                    "FailedCreate",
+                    'Failed to create worker statefulset for leader pod web-0: statefulsets.apps "web-0" already exists: '
+                    "it is controlled by LeaderWorkerSet web-0",
+                    uid="set",
+                )
+                | {"related": {"kind": "Pod", "name": "web-0"}}
+            ]
+        },
+    ),
+    "LWS-E028": observed(
+        [ready(), ready(0, 1)],
+        {
+            CORE_EVENTS: [
+                event(
+                    "LeaderWorkerSet",
+                    "web",
+                    "FailedCreate",
+                    'Failed to create headless service for error: services "web" is forbidden: exceeded quota: few, '
+                    "requested: count/services=1, used: count/services=0, limited: count/services=0",
+                    uid="set",
+                )
+            ]
+        },
+    ),
+    "LWS-E056": observed(
+        [ready(), ready(0, 1)], of=lws(metadata={"annotations": {labels.GROUP_RESTART_COUNTS: '{"a/0": -1}'}})
+    ),
+    "LWS-E100": observed([ready(), ready(0, 1), ready(0, 2)]),
     "LWS-E020": refused(
         FORBIDDEN + "exceeded quota: team, requested: requests.cpu=8, used: requests.cpu=30, limited: requests.cpu=32"
     ),

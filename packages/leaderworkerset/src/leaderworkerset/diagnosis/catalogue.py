@@ -10,7 +10,9 @@ from typing import Final
 from leaderworkerset.diagnosis.causes import (
     closednodes,
     containers,
+    editedchildren,
     featuregates,
+    foreignobjects,
     hangs,
     images,
     lostnodes,
@@ -31,12 +33,16 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # Nothing acts on the object.
     unattended.held_by_finalizer,
     refusals.NAMESPACE_ENDS,
+    unattended.field_is_unreadable,
     unattended.manager_is_down,
     unattended.nobody_leads,
     unattended.manager_is_silent,
     # Parts of a DisaggregatedSet are refused.
     sets.scaler_is_taken,
     sets.part_is_refused,
+    # Objects beside pods are refused.
+    foreignobjects.name_is_taken,
+    foreignobjects.object_is_refused,
     # Groups cannot be scheduled as such: their objects cannot be made, or a component of Kubernetes does not know them.
     featuregates.lacks_prerequisite,
     featuregates.lacks_gate,
@@ -115,6 +121,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     hangs.hangs,
     resizes.not_resized,
     # The group does not form.
+    editedchildren.workers_were_scaled,
     starts.names_do_not_resolve,
     containers.gate_is_closed,
     starts.awaits_leader,

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.core.leaderworkerset import reading
 from leaderworkerset.diagnosis import departures, evictions, ranks
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
-from leaderworkerset.diagnosis.causes import hangs
+from leaderworkerset.diagnosis.causes import editedchildren, hangs
 from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
@@ -34,11 +35,11 @@ def is_as_wanted(view: View, chosen: Selection) -> bool:
 
 def is_whole(view: View, chosen: Selection) -> bool:
     """Return whether all selected ranks are ready, on the newest revision."""
-    if meta.is_deleting(view.object):
+    if meta.is_deleting(view.object) or reading.unreadable(view.object) or any(editedchildren.scaled_groups(view)):
         return False
     hung = [group.name for group in hangs.hung_groups(view)]
     if chosen.group is None:
-        return view.is_complete or (view.is_ready and view.up_to_date >= view.desired and not hung)
+        return view.is_complete or (view.is_ready and view.updated >= view.desired and not hung)
     found = [group for group in view.groups if group.name == chosen.group]
     if chosen.group in hung or any(group.end is GroupEnd.COMPLETE for group in found):
         return chosen.group not in hung
@@ -102,7 +103,7 @@ def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding)
     context: tuple[str, ...] = ()
     has_kubectl = bool(observed.commands.kubectl)
     if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict is Verdict.STUCK:
-        context = (f"the rollout waits for it: {view.up_to_date} of {counted(view.desired, 'group')} updated",)
+        context = (f"the rollout waits for it: {view.updated} of {counted(view.desired, 'group')} updated",)
     return Diagnosis(
         target=str(chosen),
         verdict=finding.verdict or cause.verdict,

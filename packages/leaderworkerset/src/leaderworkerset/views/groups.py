@@ -4,6 +4,7 @@ In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice
@@ -177,6 +178,19 @@ class View(Struct, frozen=True, kw_only=True):
         return (
             available and not self.more and all(group.is_ready for group in self.groups if group.index < self.desired)
         )
+
+    @property
+    def updated(self) -> int:
+        """Return how many of the desired groups are of the newest revision; the status also counts surge groups."""
+        surge = {group.revision for group in self.groups if group.index >= self.desired}
+        if not surge:
+            return self.up_to_date
+        count = Counter(group.revision for group in self.groups if group.revision)
+        newest = [revision for revision in count if count[revision] == self.up_to_date]
+        newest = [revision for revision in newest if revision in surge] or newest
+        if len(newest) != 1:
+            return min(self.up_to_date, self.desired)
+        return sum(group.revision == newest[0] for group in self.groups if group.index < self.desired)
 
     @property
     def is_complete(self) -> bool:

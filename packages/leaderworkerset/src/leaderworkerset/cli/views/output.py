@@ -103,7 +103,7 @@ def unlisted(view: View) -> list[str]:
 
 def rollout(view: View) -> str:
     """Return how far a rollout is."""
-    return f"{view.name}: updated {view.up_to_date} of {wording.counted(view.desired, 'group')}"
+    return f"{view.name}: updated {view.updated} of {wording.counted(view.desired, 'group')}"
 
 
 def recreated(group: Group, now: datetime) -> str:

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 from tests.explanations.builders import (
+    KEY,
     NOW,
     ago,
     conditions,
@@ -380,3 +381,31 @@ def test_a_host_path_that_this_machine_lacks_is_named() -> None:
     found = told(observed([pod], {CORE_EVENTS: [event("Pod", "web-0", "FailedMount", said)]}))
     named = f"a volume of pod web-0 cannot be mounted{said.removeprefix('volumes')}"
     assert headline(found) == f"web is stuck: LWS-E064: {named}"
+
+
+@pytest.mark.parametrize(("key", "code"), [(KEY, "LWS-E086"), ("newer", "LWS-E092")], ids=["updated", "older"])
+def test_a_rollout_does_not_wait_for_a_broken_older_group(key: str, code: str) -> None:
+    """docs/adr/0030."""
+    starting = placed(0, status={"containerStatuses": [container(running={"startedAt": ago(300)})]})
+    statefulset = {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: key}}}
+    updating = lws(2, 1, status=UPDATING | {"updatedReplicas": 1, "readyReplicas": 1})
+    situation = observed([ready(1), starting], {STATEFULSETS: [statefulset]}, of=updating)
+    assert told(situation).code == code
+
+
+def test_surge_groups_do_not_count_as_updated_ones() -> None:
+    """The partition holds two of four; the surge group is in the status, too."""
+    revision = {labels.TEMPLATE_REVISION_HASH: "new"}
+    pods = [ready(0), ready(1), *(ready(index, metadata={"labels": revision}) for index in (2, 3, 4))]
+    rolling = {"rollingUpdateConfiguration": {"partition": 2, "maxSurge": 1}}
+    held = lws(4, 1, status=AVAILABLE | {"readyReplicas": 5, "updatedReplicas": 3}, rolloutStrategy=rolling)
+    assert "2 of 4 groups updated" in told(observed(pods, of=held)).sentence
+
+
+@pytest.mark.parametrize(("replicas", "ranks"), [(3, (0, 1, 2)), (0, (0,))], ids=["up", "down"])
+def test_a_worker_statefulset_that_somebody_scaled_is_named(replicas: int, ranks: tuple[int, ...]) -> None:
+    workers = {"metadata": {"name": "web-0"}, "spec": {"replicas": replicas}}
+    situation = observed([ready(0, rank) for rank in ranks], {STATEFULSETS: [workers]}, of=lws(status=AVAILABLE))
+    found = told(situation)
+    assert (found.code, found.subject and found.subject.name) == ("LWS-E100", "web-0")
+    assert f"has {replicas} replica" in found.sentence

@@ -128,7 +128,7 @@ def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Bra
         below = tuple(_of_group(group, now) for group in view.groups)
     else:
         below = tuple(Branch(_fold_cells(fold, now), fold.why) for fold in folds(view.groups, now))
-    updated = [f"updated {view.up_to_date} of {view.desired}"] if view.is_updating else []
+    updated = [f"updated {view.updated} of {view.desired}"] if view.is_updating else []
     state = ", ".join([*updated, *output.unlisted(view)])
     cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
     return Branch(cells, below=below)
