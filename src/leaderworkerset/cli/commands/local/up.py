@@ -145,7 +145,7 @@ def invitation(place: ClusterDirectory) -> list[str]:
     """Return how to address the cluster."""
     return [
         f"Cluster {place.name} is up. Speak to it with `lws … {place.words}`, or point any Kubernetes client to it:",
-        f"export KUBECONFIG={place.kubeconfig}",
+        f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}",
     ]
 
 
