@@ -54,18 +54,20 @@ def took(name: str, size: int, followers: int, environment: dict[str, str]) -> f
             words = [*lws, "logs", name, "--follow"]
             follower = stack.enter_context(subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL))
             stack.callback(follower.terminate)
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            time.sleep(1)
-            tail = subprocess.run(
-                [*lws, "logs", name, "--tail=1"], env=environment, capture_output=True, text=True, check=False
-            )
-            if "took " in tail.stdout:
-                break
-        else:
-            raise SystemExit(f"{name} did not write {size} bytes within {PATIENCE} s")
+        seconds = reported([*lws, "logs", name, "--tail=1"], environment)
     subprocess.run([*lws, "delete", name], env=environment, check=True, capture_output=True)
-    return float(tail.stdout.rsplit("took ", 1)[1])
+    return seconds
+
+
+def reported(words: list[str], environment: dict[str, str]) -> float:
+    """Return the seconds that the last line of a log reports, once it does."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        time.sleep(1)
+        tail = subprocess.run(words, env=environment, capture_output=True, text=True, check=False).stdout
+        if "took " in tail:
+            return float(tail.rsplit("took ", 1)[1])
+    raise SystemExit(f"the rank did not end its lines within {PATIENCE} s")
 
 
 def main() -> None:

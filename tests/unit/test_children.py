@@ -4,9 +4,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import kuberuntime
 import leaderworkerset
+import localkube
 
-SOURCES = Path(leaderworkerset.__file__).parents[1]
+SOURCES = [Path(package.__path__[0]) for package in (kuberuntime, localkube, leaderworkerset)]
 ISOLATED = {"-P", "-I"}
 
 
@@ -21,7 +23,7 @@ def commands(tree: ast.AST) -> Iterator[list[ast.expr]]:
 
 def test_every_python_child_ignores_the_working_directory() -> None:
     found = []
-    for path in sorted(SOURCES.rglob("*.py")):
+    for path in sorted(path for source in SOURCES for path in source.rglob("*.py")):
         text = path.read_text()
         children = list(commands(ast.parse(text))) if "sys.executable" in text else []
         assert len(children) == text.count("sys.executable"), f"{path}: name the words after sys.executable in place"

@@ -73,7 +73,7 @@ class _Header(tarfile.TarInfo):
     """A header that is an error where `tarfile` would take an invalid block for the end of the archive."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         try:
             return super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:

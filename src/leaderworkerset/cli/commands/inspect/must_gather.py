@@ -182,7 +182,8 @@ def shown(kind: Resource, obj: JSONObject) -> JSONObject:
     mask = Mask()
     if kind == resources.CONFIG_MAPS:
         rest["data"] = mask.data(obj.get("data") or {})
-    return mask.object(head | rest)
+    masked_object: JSONObject = mask.object(head | rest)
+    return masked_object
 
 
 def _keys(data: dict[str, str]) -> dict[str, str]:

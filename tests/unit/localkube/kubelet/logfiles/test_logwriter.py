@@ -183,7 +183,7 @@ async def test_followers_rest_as_long_as_they_work_together(tmp_path: Path, monk
     for _ in range(10):
         writer._append(writer._inputs[0].framer.feed(block, START))
     began = asyncio.get_running_loop().time()
-    assert await asyncio.gather(follow(), follow()) == [10 * len(block)] * 2
+    assert list(await asyncio.gather(follow(), follow())) == [10 * len(block)] * 2
     assert asyncio.get_running_loop().time() - began >= 0.01 * 2 * 9
     writer.close()
 
