@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from tests.e2e.harness import ROOT, SECONDS, SELDOM, Shell, line_with, until
+from testkit.waiting import until
+from tests.e2e.harness import ROOT, SECONDS, SELDOM, Shell, line_with
 from tests.e2e.pages import follow
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
