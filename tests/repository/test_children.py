@@ -16,9 +16,8 @@ def commands(tree: ast.AST) -> Iterator[list[ast.expr]]:
     """Yield the words that follow `sys.executable` in a list, tuple or call."""
     for node in ast.walk(tree):
         for words in (getattr(node, "elts", None), getattr(node, "args", None)):
-            for at, word in enumerate(words if isinstance(words, list) else ()):
-                if ast.unparse(word) == "sys.executable":
-                    yield words[at + 1 :]
+            if isinstance(words, list):
+                yield from (words[at + 1 :] for at, word in enumerate(words) if ast.unparse(word) == "sys.executable")
 
 
 def test_every_python_child_ignores_the_working_directory() -> None:
