@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.views.events import eventhistory
 from leaderworkerset.views.masking import MASK, Mask, known
 
 
@@ -316,3 +318,12 @@ def test_hostile_lines_take_no_time(piece: str) -> None:
 def encoded(value: str | bytes) -> str:
     """Return a value as a Secret has it."""
     return base64.b64encode(value.encode() if isinstance(value, str) else value).decode()
+
+
+def test_failures_and_events_are_read_without_secrets() -> None:
+    event = {
+        "message": "Readiness probe failed: redis://:hunter2@db",
+        "involvedObject": {"kind": "Pod", "name": "web-0"},
+    }
+    assert "hunter2" not in eventhistory.happening(event).message
+    assert "hunter2" not in ranks.quote("connecting with\n--password hunter2")
