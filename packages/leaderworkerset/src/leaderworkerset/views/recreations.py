@@ -11,6 +11,7 @@ from leaderworkerset.api import groupname, labels, recreationrecord, restartnote
 from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Recreations, View
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, duration
 
 REMEMBERED: Final = timedelta(minutes=10)
@@ -38,7 +39,7 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
         due=found.due,
         is_waiting=stays and found.state is not RecreationState.EXHAUSTED,
         is_exhausted=stays and found.state is RecreationState.EXHAUSTED,
-        failure=found.failure.what,
+        failure=masked(found.failure.what),
     )
 
 

@@ -145,7 +145,7 @@ def invitation(place: ClusterDirectory) -> list[str]:
     """Return how to address the cluster."""
     return [
         f"Cluster {place.name} is up. Speak to it with `lws … {place.words}`, or point any Kubernetes client to it:",
-        f"export KUBECONFIG={place.kubeconfig}",
+        f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}",
     ]
 
 
@@ -171,6 +171,7 @@ def start_detached(start: Start, typed: Collection[str]) -> None:
         process = subprocess.Popen(
             [
                 sys.executable,
+                "-P",  # no module of the working directory
                 "-m",
                 "leaderworkerset.cli",
                 "up",
