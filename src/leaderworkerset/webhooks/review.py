@@ -7,7 +7,7 @@ AdmissionReview, so that the user reads the error's text and not that a webhook 
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -18,6 +18,10 @@ from leaderworkerset.api.leaderworkerset import DecodeError
 from leaderworkerset.core.policies.policy import DeniedError
 
 API_VERSION = "admission.k8s.io/v1"
+
+
+TYPE_ERRORS: Final = (GoTypeError, DecodeError)
+"""A field of the object has the wrong type."""
 
 
 class BadReviewError(ValueError):
@@ -51,13 +55,41 @@ def answer(body: bytes, decide: Decide) -> bytes:
     except BadReviewError as error:
         return encode(_refused("", 400, str(error)))
     try:
-        decided = decide(review)
-    except (GoTypeError, DecodeError) as error:
+        decided = _decide(review, decide)
+    except TYPE_ERRORS as error:
         return encode(_refused(review.uid, 400, str(error)))
     except DeniedError as error:
         return encode(_refused(review.uid, 403, str(error), reason="Forbidden"))
     admitted = decided if isinstance(decided, Admitted) else Admitted(decided)
     return encode(_allowed(review, admitted))
+
+
+def _decide(review: Review, decide: Decide) -> JSONObject | Admitted:
+    """Decide; what is stored blocks no update: neither a field of a wrong type, nor anything once deletion has begun."""
+    if review.operation == "UPDATE" and _is_deleting(review.object):
+        return review.object  # its finalizers must be removable
+    try:
+        return decide(review)
+    except TYPE_ERRORS as error:
+        if review.old is None or not _has_error(review.old, decide, str(error)):
+            raise
+        return review.object
+
+
+def _is_deleting(obj: JSONObject) -> bool:
+    metadata = obj.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
+
+
+def _has_error(stored: JSONObject, decide: Decide, text: str) -> bool:
+    """Return whether the creation of the stored object would fail with this error."""
+    try:
+        decide(Review("", "CREATE", stored, None))
+    except TYPE_ERRORS as error:
+        return str(error) == text
+    except DeniedError:
+        return False
+    return False
 
 
 def failed(body: bytes, message: str) -> bytes:

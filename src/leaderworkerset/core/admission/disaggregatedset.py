@@ -17,6 +17,7 @@ from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRol
 from leaderworkerset.api.leaderworkerset import RolloutStrategyType
 from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
+from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.disaggregatedset import rolehash
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace
@@ -33,7 +34,16 @@ EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 def validate_disaggregatedset(
     obj: JSONObject, old: JSONObject | None = None, support: Support = NO_GANG.support
 ) -> list[FieldError]:
-    """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
+    """Return all errors of an object that is created or, with `old`, those that its update adds."""
+    return new_errors(lambda one, stored: _all_errors(one, stored, support), obj, old)
+
+
+def stored_errors(obj: JSONObject) -> list[FieldError]:
+    """Return the errors that no update reports: creation would be rejected for them."""
+    return _all_errors(obj, obj, NO_GANG.support)
+
+
+def _all_errors(obj: JSONObject, old: JSONObject | None, support: Support) -> list[FieldError]:
     whole = decode(obj)
     by_role = [error for index, role in enumerate(whole.roles) for error in _role(whole, role, f"spec.roles[{index}]")]
     return [

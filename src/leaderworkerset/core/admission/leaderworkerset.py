@@ -6,7 +6,7 @@ is returned (R-VAL-20); templates without containers are refused (Q-34); and so 
 take (Q-7).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
@@ -25,6 +25,7 @@ from leaderworkerset.api.leaderworkerset import (
     SubGroupPolicy,
 )
 from leaderworkerset.core.admission import schedulingfield
+from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.statefulsets import claim_fields
@@ -93,34 +94,42 @@ def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
 def validate_leaderworkerset(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
 ) -> list[FieldError]:
-    """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
-    stored: Mapping[str, str] = {} if old is None else old.annotations
+    """Return all errors of an object that is created or, with `old`, those that its update adds."""
+    return new_errors(lambda one, stored: _all_errors(one, stored, gang), lws, old)
+
+
+def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:
+    """Return the errors that no update reports: creation would be rejected for them."""
+    return _all_errors(lws, lws, NO_GANG)
+
+
+def _all_errors(lws: LeaderWorkerSet, old: LeaderWorkerSet | None, gang: Gang) -> list[FieldError]:
     errors = [
         *objectmeta.validate(lws.metadata, names.dns_1035_label),
         *_counts(lws),
         *_budgets(lws),
         *_subgroups(lws),
         *_annotations(lws),
-        *_templates(lws, old),
+        *_templates(lws),
         *identity_errors(lws),
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
-        *settings.errors(lws.annotations, stored),
-        *_in_place(lws, stored),
-        *_in_place_restarts(lws, old),
-        *termination.errors(lws.annotations, stored),
-        *formernodes.errors(lws.annotations, stored),
-        *disruption.errors(lws.annotations, stored),
-        *runsettings.errors(lws, stored),
-        *maintenancesettings.errors(lws.annotations, stored),
+        *settings.errors(lws.annotations),
+        *_in_place(lws),
+        *_in_place_restarts(lws),
+        *termination.errors(lws.annotations),
+        *formernodes.errors(lws.annotations),
+        *disruption.errors(lws.annotations),
+        *runsettings.errors(lws),
+        *maintenancesettings.errors(lws.annotations),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
 
 
-def _in_place(lws: LeaderWorkerSet, stored: Mapping[str, str]) -> Iterator[FieldError]:
+def _in_place(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Refuse an unknown way of updates, and any where a ReplicaSet keeps the leaders: it replaces what differs from it."""
     text, path = lws.annotations.get(labels.IN_PLACE), f"metadata.annotations.{labels.IN_PLACE}"
-    if text is None or text == stored.get(labels.IN_PLACE):
+    if text is None:
         return
     if text not in IN_PLACE:
         yield not_supported(path, text, IN_PLACE)
@@ -128,16 +137,11 @@ def _in_place(lws: LeaderWorkerSet, stored: Mapping[str, str]) -> Iterator[Field
         yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
 
 
-def _in_place_restarts(lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Iterator[FieldError]:
-    """Refuse to tolerate restarts in place where no restart counts as a failure; what is stored so stays."""
-    if _tolerates_in_vain(lws) and not (old is not None and _tolerates_in_vain(old)):
+def _in_place_restarts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Refuse to tolerate restarts in place where no restart counts as a failure."""
+    if labels.IN_PLACE_RESTARTS in lws.annotations and not lws.spec.leader_worker_template.restart_policy.recreates:
         where, text = f"metadata.annotations.{labels.IN_PLACE_RESTARTS}", lws.annotations[labels.IN_PLACE_RESTARTS]
         yield invalid(where, text, "needs a restartPolicy that recreates groups: remove this annotation")
-
-
-def _tolerates_in_vain(lws: LeaderWorkerSet) -> bool:
-    recreates = lws.spec.leader_worker_template.restart_policy.recreates
-    return labels.IN_PLACE_RESTARTS in lws.annotations and not recreates
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
@@ -245,11 +249,10 @@ def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(f"metadata.annotations.{key}", lws.annotations[key], text)
 
 
-def _templates(lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Iterator[FieldError]:
-    """Require containers in each template that is new or changed (Q-34); a stored one does not block other edits."""
-    stored = {} if old is None else _pod_templates(old)
+def _templates(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Require containers in each template (Q-34)."""
     for field, template in _pod_templates(lws).items():
-        if template is not None and template != stored.get(field) and not meta.spec(template).get("containers"):
+        if template is not None and not meta.spec(template).get("containers"):
             yield required(f"{TEMPLATE}.{field}.spec.containers", "a pod needs at least one container")
 
 

@@ -109,6 +109,44 @@ def test_the_refusal_of_recorded_facts() -> None:
     }
 
 
+DELETING = {"deletionTimestamp": "2026-11-27T10:00:00Z", "finalizers": []}
+
+
+@pytest.mark.parametrize("path", sorted(MANAGED.decisions))
+def test_an_object_that_is_being_deleted_can_always_be_updated(path: str) -> None:
+    """Its finalizers must be removable, whatever is wrong with it."""
+    bad = LWS | {"metadata": LWS["metadata"] | DELETING, "spec": {"replicas": "many", "roles": "none"}}
+    assert ask(path, bad, bad, "UPDATE") == {"uid": "u", "allowed": True}
+
+
+DISAGGREGATED = {
+    "apiVersion": "disaggregatedset.x-k8s.io/v1",
+    "kind": "DisaggregatedSet",
+    "metadata": {"name": "split", "namespace": "default"},
+    "spec": {"roles": [{"name": name, "spec": LWS["spec"]} for name in ("prefill", "decode")]},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "stored", "field"),
+    [
+        (handlers.MUTATE_LEADERWORKERSET, LWS, "replicas"),
+        (handlers.VALIDATE_LEADERWORKERSET, LWS, "replicas"),
+        (handlers.VALIDATE_DISAGGREGATED_SET, DISAGGREGATED, "slices"),
+    ],
+)
+def test_a_stored_wrong_type_blocks_no_update(path: str, stored: dict[str, Any], field: str) -> None:
+    """ADR 29: a definition without the schema of a field accepts anything while no webhook is there."""
+    wrong = stored | {"spec": stored["spec"] | {field: "many"}}
+    worse = stored | {"spec": stored["spec"] | {field: "more"}}
+    labeled = wrong | {"metadata": wrong["metadata"] | {"labels": {"team": "a"}}}
+
+    assert ask(path, wrong)["status"]["code"] == 400
+    assert ask(path, labeled, wrong, "UPDATE") == {"uid": "u", "allowed": True}
+    assert ask(path, worse, wrong, "UPDATE")["status"]["code"] == 400
+    assert ask(path, stored, wrong, "UPDATE")["allowed"]
+
+
 def test_deletions_pass() -> None:
     """R-VAL-26."""
     assert ask(handlers.VALIDATE_LEADERWORKERSET, None, LWS, "DELETE")["allowed"]

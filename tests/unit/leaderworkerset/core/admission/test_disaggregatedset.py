@@ -46,6 +46,16 @@ def test_budgets_are_refused(entry: JSONObject, path: str, words: str) -> None:
     assert words in error
 
 
+def test_differs_from_upstream_a_stored_role_blocks_no_update() -> None:
+    """ADR 29: a set that was stored without the webhook can be edited."""
+    stored = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="20%"), DECODE])
+    edited = stored | {"metadata": stored["metadata"] | {"labels": {"team": "a"}}}
+    worse = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="10%"), DECODE])
+
+    assert validate_disaggregatedset(edited, stored) == []
+    assert len(validate_disaggregatedset(worse, stored)) == 1
+
+
 @pytest.mark.parametrize(
     "entry",
     [
