@@ -15,7 +15,7 @@ from leaderworkerset.api.disaggregatedset import decode as decode_disaggregateds
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, namebudgets, pod, templatewarnings
 from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.policies.gang import Gang
@@ -53,6 +53,8 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     return Admitted(
         review.object,
         [
+            *templatewarnings.ignored_keys(new),
+            *namebudgets.warnings(new),
             *leaderworkerset.queue_warnings(new),
             *settings.warnings(new.annotations),
             *disruption.warnings(new.annotations),

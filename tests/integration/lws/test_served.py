@@ -71,6 +71,13 @@ async def test_the_longest_name_whose_workers_can_be_made(space: Space) -> None:
     await space.settled("a" * 50)
 
 
+async def test_differs_from_upstream_a_name_without_workers_is_rejected(space: Space) -> None:
+    """R-VAL-28, ADR 29: upstream accepts it, and no worker pod can be created."""
+    error = await refused(space, lws("a" * 53, replicas=1, size=2))
+    assert "metadata.name: Invalid value" in error.message
+    assert "must be no more than 52 characters" in error.message
+
+
 async def test_metadata_is_checked(space: Space) -> None:
     """R-VAL-2."""
     obj = lws()
@@ -128,19 +135,13 @@ async def test_a_pod_may_always_be_updated(space: Space) -> None:
     assert meta.annotations(patched)["note"] == "mine"
 
 
-async def test_a_leader_that_names_a_leader_leads_nobody(space: Space) -> None:
-    """R-POD-6: a warning instead of StatefulSets within StatefulSets."""
+async def test_differs_from_upstream_a_leader_name_is_ignored(space: Space) -> None:
+    """R-POD-6, ADR 29: a template that was copied from a worker pod names the leader of that pod."""
     leader = pod_template()
     leader["metadata"] = {"annotations": {labels.LEADER_NAME: "web-9"}}
-    await space.create(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
-
-    def is_told(state: State) -> None:
-        notes = state.notes("FailedCreate")
-        assert notes
-        assert notes[0].startswith(f"leader pod {space.namespace}/web-0 contains mistake annotation")
-
-    state = await space.until(is_told)
-    assert state.statefulsets.keys() == {"web"}
+    state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
+    assert state.statefulsets.keys() == {"web", "web-0"}
+    assert labels.LEADER_NAME not in meta.annotations(state.pods["web-0"])
 
 
 async def test_another_topology_rolls_the_leaders_by_itself(space: Space) -> None:

@@ -24,7 +24,7 @@ from leaderworkerset.api.leaderworkerset import (
     SubdomainPolicy,
     SubGroupPolicy,
 )
-from leaderworkerset.core.admission import schedulingfield
+from leaderworkerset.core.admission import namebudgets, schedulingfield
 from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
@@ -94,13 +94,18 @@ def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
 def validate_leaderworkerset(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
 ) -> list[FieldError]:
-    """Return all errors of an object that is created or, with `old`, those that its update adds."""
+    """Return all errors of an object that is created or, with `old`, those that its update adds.
+
+    A name is rejected for its length at creation only: an autoscaler or the manager may add groups later.
+    """
+    if old is None:
+        return [*_all_errors(lws, None, gang), *namebudgets.errors(lws)]
     return new_errors(lambda one, stored: _all_errors(one, stored, gang), lws, old)
 
 
 def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:
     """Return the errors that no update reports: creation would be rejected for them."""
-    return _all_errors(lws, lws, NO_GANG)
+    return [*_all_errors(lws, lws, NO_GANG), *namebudgets.errors(lws)]
 
 
 def _all_errors(lws: LeaderWorkerSet, old: LeaderWorkerSet | None, gang: Gang) -> list[FieldError]:

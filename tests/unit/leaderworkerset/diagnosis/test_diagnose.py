@@ -66,7 +66,22 @@ def test_stored_values_that_creation_would_reject_are_named() -> None:
 def test_a_stored_budget_that_cannot_be_read_is_named() -> None:
     stored = lws(2, 1, status={"updatedReplicas": 1, "conditions": conditions(UpdateInProgress="True")})
     stored["spec"]["rolloutStrategy"] = {"rollingUpdateConfiguration": {"maxUnavailable": "half"}}
-    assert any('maxUnavailable: Invalid value: "half"' in line for line in told(observed([ready(0)], of=stored)).evidence)
+    assert any(
+        'maxUnavailable: Invalid value: "half"' in line for line in told(observed([ready(0)], of=stored)).evidence
+    )
+
+
+def test_a_name_that_is_too_long_names_the_owner_to_rename() -> None:
+    owner = {"kind": "DisaggregatedSet", "name": "split", "uid": "u", "controller": True}
+    situation = SCENARIOS["LWS-E011"]
+    generated = situation.view.object | {"metadata": situation.view.object["metadata"] | {"ownerReferences": [owner]}}
+
+    finding = told(replace(situation, view=replace(situation.view, object=generated)))
+
+    assert finding.code == "LWS-E011"
+    assert finding.steps[0].startswith(
+        "shorten the name of DisaggregatedSet split, or the names of its roles, and create"
+    )
 
 
 def test_a_group_or_rank_is_healthy_by_its_own_pods() -> None:

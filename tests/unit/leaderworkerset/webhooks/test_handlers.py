@@ -147,6 +147,22 @@ def test_a_stored_wrong_type_blocks_no_update(path: str, stored: dict[str, Any],
     assert ask(path, stored, wrong, "UPDATE")["allowed"]
 
 
+def test_ignored_labels_of_a_template_are_warned_about() -> None:
+    """ADR 29: as in a template that was copied from a running pod."""
+    metadata = {
+        "labels": {P + "group-index": "0", P + "worker-index": "0", "team": "a"},
+        "annotations": {P + "size": "9"},
+    }
+    template = {"size": 2, "workerTemplate": POD_TEMPLATE | {"metadata": metadata}}
+    response = ask(handlers.VALIDATE_LEADERWORKERSET, LWS | {"spec": {"leaderWorkerTemplate": template}})
+    path = "spec.leaderWorkerTemplate.workerTemplate.metadata"
+    assert response["allowed"]
+    assert response["warnings"] == [
+        f"{path}.labels: ignored, since only the controllers set them: {P}group-index, {P}worker-index",
+        f"{path}.annotations: ignored, since only the controllers set them: {P}size",
+    ]
+
+
 def test_deletions_pass() -> None:
     """R-VAL-26."""
     assert ask(handlers.VALIDATE_LEADERWORKERSET, None, LWS, "DELETE")["allowed"]

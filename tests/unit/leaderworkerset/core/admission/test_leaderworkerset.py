@@ -166,7 +166,6 @@ def test_an_object_without_spec_is_refused_for_what_is_missing() -> None:
         pytest.param(subgroups(2), id="subgroups of two"),
         pytest.param(subgroups(2, "LeaderExcluded", 5), id="leader excluded"),
         pytest.param(subgroups(1, "LeaderExcluded"), id="subgroups of one"),
-        pytest.param(lws(metadata={"name": "a" * 63}), id="a name of 63 characters (R-VAL-28)"),
         pytest.param(subgroups(3, "LeaderExcluded"), id="one subgroup of all workers"),
         pytest.param(subgroups(4), id="one subgroup of all pods"),
         pytest.param(lws(replicas=1000000, template={"size": 1}), id="as many replicas as can be"),
@@ -175,7 +174,7 @@ def test_an_object_without_spec_is_refused_for_what_is_missing() -> None:
     ],
 )
 def test_allowed(obj: dict[str, Any]) -> None:
-    """R-VAL-27, R-VAL-28."""
+    """R-VAL-27."""
     assert errors(obj) == []
 
 
