@@ -24,8 +24,8 @@ async def test_what_a_scale_stored_stays_editable_until_deletion(space: Space) -
     rolled = (await space.settled()).uids("web")
     assert not set(rolled.values()) & set(before.uids("web").values())
 
+    await space.patch({"metadata": {"finalizers": None}})
     await space.delete("web", propagation="Foreground")
-    await space.patch({"metadata": {"finalizers": ["foregroundDeletion"]}})
     await space.until(assert_nothing)
 
 
