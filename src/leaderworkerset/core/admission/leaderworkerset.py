@@ -60,14 +60,21 @@ CLAIMS_TEXT = (
 )
 
 
+NEWER_DEFAULTS: Final = {
+    "groupIdentity": GroupIdentity.ORDINAL.value,
+    "groupReplacementPolicy": GroupReplacementPolicy.POST_TERMINATION.value,
+}
+"""Defaults of fields that a definition of v0.10 lacks. Where they are absent the schema sets them: an API server that does
+not know a field drops it after the webhook, and would count each update as a change of the spec."""
+
+
 def default_leaderworkerset(obj: JSONObject) -> JSONObject:
     """Return the object with the defaults that the schema does not set; an equal object if nothing is missing."""
     spec = meta.spec(obj)
     network: JSONObject = spec.get("networkConfig") or {}
     defaults = {
         "replicas": 1 if spec.get("replicas") is None else spec["replicas"],
-        "groupIdentity": spec.get("groupIdentity") or GroupIdentity.ORDINAL.value,
-        "groupReplacementPolicy": spec.get("groupReplacementPolicy") or GroupReplacementPolicy.POST_TERMINATION.value,
+        **{field: default for field, default in NEWER_DEFAULTS.items() if field in spec and not spec[field]},
         "leaderWorkerTemplate": _default_restart_policy(spec.get("leaderWorkerTemplate") or {}),
         "rolloutStrategy": _default_rollout_strategy(spec.get("rolloutStrategy") or {}),
         "networkConfig": _without_null(network, "subdomainPolicy", SubdomainPolicy.SHARED.value),

@@ -49,13 +49,11 @@ def test_the_paths() -> None:
 
 
 def test_defaults_arrive_as_a_minimal_patch() -> None:
-    """R-DEF-1 to R-DEF-4, R-DEF-6, N-DEF-1."""
+    """R-DEF-1 to R-DEF-4, R-DEF-6."""
     response = ask(handlers.MUTATE_LEADERWORKERSET, LWS)
     spec = patched(LWS, response)["spec"]
     assert spec == {
         "replicas": 1,
-        "groupIdentity": "Ordinal",
-        "groupReplacementPolicy": "PostTermination",
         "leaderWorkerTemplate": {
             "size": 2,
             "workerTemplate": POD_TEMPLATE,

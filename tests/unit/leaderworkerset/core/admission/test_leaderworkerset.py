@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects.field import aggregate
-from leaderworkerset.api import labels
+from leaderworkerset.api import crd, labels
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.core.admission.leaderworkerset import (
+    NEWER_DEFAULTS,
     PERCENT_TEXT,
     default_leaderworkerset,
     null_subdomain,
@@ -110,12 +111,19 @@ def test_default_subdomain_policy(network: Any, expected: str) -> None:
     assert obj["spec"]["networkConfig"] == {"subdomainPolicy": expected}
 
 
-@pytest.mark.parametrize("absent", [None, ""])
-def test_default_identity_and_replacement(absent: str | None) -> None:
+@pytest.mark.parametrize("empty", [None, ""])
+def test_default_identity_and_replacement(empty: str | None) -> None:
     """N-API-1, N-DEF-1."""
-    spec = default_leaderworkerset(lws(groupIdentity=absent, groupReplacementPolicy=absent, replicas=None))["spec"]
+    spec = default_leaderworkerset(lws(groupIdentity=empty, groupReplacementPolicy=empty, replicas=None))["spec"]
     assert (spec["groupIdentity"], spec["groupReplacementPolicy"]) == ("Ordinal", "PostTermination")
     assert spec["replicas"] == 1
+
+
+def test_fields_of_a_newer_definition_are_left_to_its_schema() -> None:
+    """N-DEF-1: a definition of v0.10 does not know them, and prunes what the webhook writes."""
+    assert not {"groupIdentity", "groupReplacementPolicy"} & default_leaderworkerset(lws())["spec"].keys()
+    fields = crd.leaderworkerset_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert {name: fields["properties"][name]["default"] for name in NEWER_DEFAULTS} == NEWER_DEFAULTS
 
 
 def test_given_identity_replacement_and_replicas_stay() -> None:
@@ -130,14 +138,7 @@ def test_nothing_else_is_defaulted_and_a_second_time_changes_nothing() -> None:
     before = copy.deepcopy(given)
     obj = default_leaderworkerset(given)
     assert given == before
-    assert obj["spec"].keys() == {
-        "replicas",
-        "leaderWorkerTemplate",
-        "rolloutStrategy",
-        "networkConfig",
-        "groupIdentity",
-        "groupReplacementPolicy",
-    }
+    assert obj["spec"].keys() == {"replicas", "leaderWorkerTemplate", "rolloutStrategy", "networkConfig"}
     assert obj["spec"]["leaderWorkerTemplate"].keys() == {"workerTemplate", "restartPolicy"}
     assert default_leaderworkerset(obj) == obj
 
