@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import decode as decode_disaggregatedset
 from leaderworkerset.api.fieldtypes import round_trip
-from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, namebudgets, pod, templatewarnings
 from leaderworkerset.core.admission.ratchet import new_errors
@@ -43,8 +43,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     """Return the LeaderWorkerSet, or refuse it with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
     if review.operation == "DELETE":
         return Admitted(review.object)
-    round_trip("LeaderWorkerSet", review.object)
-    new, old = decode(review.object), _readable(review.old, decode)
+    new, old = _read(review.object), _readable(review.old, _read)
     errors = leaderworkerset.validate_leaderworkerset(new, old, gang)
     if review.old is not None:
         errors += new_errors(lambda obj, _: [*leaderworkerset.null_subdomain(obj)], review.object, review.old)
@@ -72,6 +71,12 @@ def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:
     if errors:
         raise DeniedError(aggregate(errors))
     return Admitted(review.object, disaggregatedset.warnings(review.object))
+
+
+def _read(obj: JSONObject) -> LeaderWorkerSet:
+    """Return the object decoded; raise an error if a field has the wrong type, also one of a template."""
+    round_trip("LeaderWorkerSet", obj)
+    return decode(obj)
 
 
 def _with_roles(obj: JSONObject) -> JSONObject:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from kuberuntime.manifests import nesting
 from kuberuntime.objects import patch
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
 from kuberuntime.objects.meta import JSONObject
@@ -51,9 +52,18 @@ Decide: TypeAlias = Callable[[Review], JSONObject | Admitted]
 def answer(body: bytes, decide: Decide) -> bytes:
     """Decode a review, decide, and encode the answer."""
     try:
-        review = decode(body)
+        return respond(decode(body), decide)
     except BadReviewError as error:
-        return encode(_refused("", 400, str(error)))
+        return unreadable(error)
+
+
+def unreadable(error: BadReviewError) -> bytes:
+    """Encode the answer to a body that is not a review."""
+    return encode(_refused("", 400, str(error)))
+
+
+def respond(review: Review, decide: Decide) -> bytes:
+    """Decide about a review, and encode the answer."""
     try:
         decided = _decide(review, decide)
     except TYPE_ERRORS as error:
@@ -92,19 +102,15 @@ def _has_error(stored: JSONObject, decide: Decide, text: str) -> bool:
     return False
 
 
-def failed(body: bytes, message: str) -> bytes:
+def failed(uid: str, message: str) -> bytes:
     """Encode the answer to a review whose decision failed with an internal error."""
-    try:
-        uid = decode(body).uid
-    except BadReviewError:
-        uid = ""
     return encode(_refused(uid, 500, message))
 
 
 def decode(body: bytes) -> Review:
-    """Read the request of an AdmissionReview."""
+    """Read the request of an AdmissionReview; raise `BadReviewError` for other bodies, also for those that are nested too deeply."""
     try:
-        document = msgspec.json.decode(body)
+        document = nesting.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadReviewError(f"the body is not JSON: {error}") from error
     request = document.get("request") if isinstance(document, dict) else None

@@ -6,7 +6,7 @@ is returned (R-VAL-20); templates without containers are refused (Q-34); and so 
 take (Q-7).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
@@ -19,6 +19,7 @@ from leaderworkerset.api.leaderworkerset import (
     GroupIdentity,
     GroupReplacementPolicy,
     LeaderWorkerSet,
+    LeaderWorkerTemplate,
     RestartPolicy,
     RolloutStrategyType,
     SubdomainPolicy,
@@ -279,11 +280,20 @@ def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(GROUP_IDENTITY, new.spec.group_identity.value, "groupIdentity is immutable")
     new_template, old_template = new.spec.leader_worker_template, old.spec.leader_worker_template
     yield from _subgroup_update(new_template.sub_group_policy, old_template.sub_group_policy)
-    claims = [
-        claim_fields(template, new.namespace).get("volumeClaimTemplates") for template in (new_template, old_template)
-    ]
-    if claims[0] != claims[1]:
+    if _are_different(new_template.volume_claim_templates, old_template.volume_claim_templates):
         yield FieldError(Kind.FORBIDDEN, f"{TEMPLATE}.volumeClaimTemplates", detail=CLAIMS_TEXT)
+
+
+def _are_different(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool:
+    """Return whether a StatefulSet would get other claims; only those that are written differently are read."""
+    if len(new) != len(old):
+        return True
+    pairs = ((one, other) for one, other in zip(new, old, strict=True) if one != other)
+    return any(_claim(one) != _claim(other) for one, other in pairs)
+
+
+def _claim(claim: JSONObject) -> JSONObject:
+    return claim_fields(LeaderWorkerTemplate(volume_claim_templates=(claim,)), "")
 
 
 def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> Iterator[FieldError]:
