@@ -46,7 +46,8 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     new, old = _read(review.object), _readable(review.old, _read)
     errors = leaderworkerset.validate_leaderworkerset(new, old, gang)
     if review.old is not None:
-        errors += new_errors(lambda obj, _: [*leaderworkerset.null_subdomain(obj)], review.object, review.old)
+        stored = None if old is None else review.old
+        errors += new_errors(lambda obj, _: [*leaderworkerset.null_subdomain(obj)], review.object, stored)
     if errors:
         raise DeniedError(aggregate(errors))
     return Admitted(
