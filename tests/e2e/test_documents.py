@@ -46,6 +46,7 @@ ELSEWHERE = {
     "docs/how-to/neighbours.md": "speaks of other tools: what they are given is tested in tests/repository/deploy/test_health.py",
     "docs/how-to/verify.md": "needs a published release: builds and offline installations are tested in tests/e2e/test_wheels.py",
     "docs/how-to/operate.md": "needs a manager on a cluster",
+    "docs/how-to/when-the-manager-is-away.md": "needs a manager on a cluster: packages/leaderworkerset/tests/integration/lws/test_deletion.py deletes without one",
     "docs/how-to/restart-in-place.md": "has no commands: packages/leaderworkerset/tests/integration/lws/test_restart_in_place.py does what it says",
     "docs/how-to/update-in-place.md": "needs a manager on a cluster: packages/leaderworkerset/tests/integration/lws/test_inplace.py does what it says",
     "docs/how-to/backup.md": "needs a cluster: tests/kubernetes/manager/test_etcd.py and tests/repository/docs/test_operations.py do what it says",

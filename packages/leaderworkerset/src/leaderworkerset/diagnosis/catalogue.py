@@ -60,7 +60,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     refusals.NO_PRIORITY_CLASS,
     refusals.NO_RUNTIME_CLASS,
     refusals.NOT_ALLOWED,
-    refusals.NAME_TOO_LONG,
+    refusals.name_is_too_long,
     refusals.INVALID_TEMPLATE,
     refusals.REFUSED,
     unattended.statefulset_without_controller,

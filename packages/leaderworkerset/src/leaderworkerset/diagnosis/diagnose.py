@@ -9,7 +9,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.core.leaderworkerset import reading
-from leaderworkerset.diagnosis import departures, evictions, ranks
+from leaderworkerset.diagnosis import departures, evictions, ranks, storedvalues
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
 from leaderworkerset.diagnosis.causes import editedchildren, hangs
 from leaderworkerset.diagnosis.causes.rollouts import configuration
@@ -48,6 +48,19 @@ def is_whole(view: View, chosen: Selection) -> bool:
 
 
 def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
+    """Return the root cause of the selection, and the stored values of a whole set that admission would reject."""
+    diagnosis = _diagnose(observed, chosen)
+    if chosen.group is not None or not (errors := storedvalues.errors(observed)):
+        return diagnosis
+    evidence = (*diagnosis.evidence, *(f"stored, but rejected at creation: {error}" for error in errors))
+    steps = (
+        *diagnosis.steps,
+        f"correct {errors[0].path} in the manifest, and apply it: updates do not fail until then",
+    )
+    return replace(diagnosis, evidence=evidence, steps=steps)
+
+
+def _diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
     """Return the root cause of the selection; for a rank without one, that of its group."""
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)

@@ -15,6 +15,7 @@ from kuberuntime.objects import meta, patch
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.ordinals import ranges
 from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.core.admission import namebudgets, templatewarnings
 from leaderworkerset.core.leaderworkerset import budget, inplace, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
@@ -75,6 +76,8 @@ class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
     """The first field for which groups that should be updated in place cannot be."""
     is_barred: bool = False
     """Whether groups may be updated in no other way, so that the obstacle holds the rollout."""
+    warnings: tuple[str, ...] = ()
+    """The warnings about names that fit by luck, and about labels of templates that are ignored."""
     is_open: bool = False
     """Whether the Deployment controller chooses the order of groups, so that no steps are predicted."""
 
@@ -117,6 +120,7 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
         budget=limits,
         forecast=future,
         is_open=is_open,
+        warnings=(*namebudgets.warnings(lws), *templatewarnings.ignored_keys(lws)),
         in_place=sum(staying >> index & 1 for wave in future.waves for index in wave.groups),
         obstacle=obstacle,
         is_barred=is_barred,
@@ -148,7 +152,15 @@ def lines(found: Foreseen) -> list[str]:
     told += [f"  {change}" for change in found.changes[:FIELDS_SHOWN]]
     if len(found.changes) > FIELDS_SHOWN:
         told.append(f"  and {counted(len(found.changes) - FIELDS_SHOWN, 'more field')}")
-    return [*told, _summary(found), *_in_place(found), *_steps(found), *_exhausted(found), *_bounds(found)]
+    return [
+        *told,
+        _summary(found),
+        *_in_place(found),
+        *_steps(found),
+        *_exhausted(found),
+        *_bounds(found),
+        *_warnings(found),
+    ]
 
 
 def document(found: Foreseen) -> JSONObject:
@@ -175,6 +187,7 @@ def document(found: Foreseen) -> JSONObject:
         "estimatedSeconds": None if takes is None else int(takes.total_seconds()),
         "exhaustedGroups": [group.name for group in found.exhausted],
         "endsByItself": not found.forecast.is_stuck,
+        "warnings": list(found.warnings),
     }
 
 
@@ -319,6 +332,10 @@ def _bounds(found: Foreseen) -> Iterator[str]:
     yield f"at most {pods}; at least {found.forecast.available} of {counted(found.budget.replicas, 'group')} available"
     if (takes := found.takes) is not None and found.startup is not None:
         yield f"about {duration(takes)}: {counted(found.samples, 'group')} started in {duration(found.startup)} each"
+
+
+def _warnings(found: Foreseen) -> Iterator[str]:
+    yield from (f"warning: {text}" for text in found.warnings)
 
 
 def _part(obj: JSONObject, part: str) -> JSON:

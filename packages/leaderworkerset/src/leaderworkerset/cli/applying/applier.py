@@ -1,7 +1,7 @@
 """Applies documents by server-side apply, all checked before the first is written; and checks them without a server."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -25,6 +25,7 @@ from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.policies.gang import NoGang, Support
+from leaderworkerset.steering import snapshots
 
 MANAGER = "lws-cli"
 """The field manager of applied manifests; the controllers' own is `lws`."""
@@ -37,21 +38,24 @@ ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
 """Which schedulers the manager has is not known here: `spec.scheduling` is checked by itself."""
 
 
-def check_here(documents: Sequence[Document], namespace: str) -> None:
-    """Check what needs no API server: LeaderWorkerSets, like the admission webhook."""
+def check_here(
+    documents: Sequence[Document], namespace: str, stored: Callable[[JSONObject], JSONObject | None] = lambda _: None
+) -> None:
+    """Check what needs no API server: LeaderWorkerSets, like the admission webhook; `stored` returns what one changes."""
     failures = [
         f"{document.place}: {document.title}: {error}"
         for document in documents
         if document.object["kind"] == LEADERWORKERSETS.kind
-        for error in _errors(place_in(document.object, namespace))
+        for error in _errors(place_in(document.object, namespace), stored(document.object))
     ]
     if failures:
         raise CommandError("\n".join(failures))
 
 
-def _errors(obj: JSONObject) -> Sequence[object]:
+def _errors(obj: JSONObject, stored: JSONObject | None) -> Sequence[object]:
     try:
-        return admission.validate_leaderworkerset(decode(admission.default_leaderworkerset(obj)), gang=ANY)
+        old = None if stored is None else decode(stored)
+        return admission.validate_leaderworkerset(decode(snapshots.overlay(stored, obj)), old, ANY)
     except ValueError as error:
         return [error]
 

@@ -27,6 +27,12 @@ def configuration(view: View) -> JSONObject:
     return strategy.get("rollingUpdateConfiguration") or {}
 
 
+def allowed_unavailable(view: View) -> int:
+    """Return how many groups a rollout may make unavailable; 0 if the stored value cannot be read."""
+    value = configuration(view).get("maxUnavailable", 1)
+    return max(intstr.scale_down(value, view.desired), 0) if intstr.is_scalable(value) else 0
+
+
 @cause(
     code="LWS-E085",
     title="the partition holds the rollout",
@@ -69,14 +75,14 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     view, key = observed.view, groupname.revision(observed.leader_statefulset or {})
     unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
     waiting = [group for group in unready if not key or group.revision in {"", key}]
-    allowed = intstr.scale_down(configuration(view).get("maxUnavailable", 1), view.desired)
-    if not view.is_updating or not waiting or len(waiting) < max(allowed, 1):
+    allowed = max(allowed_unavailable(view), 1)
+    if not view.is_updating or not waiting or len(waiting) < allowed:
         return None
     named = ", ".join(str(group.name) for group in waiting[:5])
     word = "group" if len(waiting) == 1 else "groups"
     return Finding(
         subject=own(observed),
-        sentence=f"the rollout waits for {word} {named} to be ready: no more than {max(allowed, 1)} may be unavailable",
+        sentence=f"the rollout waits for {word} {named} to be ready: no more than {allowed} may be unavailable",
         evidence=(f"{view.updated} of {counted(view.desired, 'group')} updated",),
         steps=(observed.lws(f"explain {view.name}/{waiting[0].name}"),),
     )

@@ -47,6 +47,44 @@ def test_what_is_ready_and_of_the_newest_revision_is_healthy() -> None:
     assert lines(found) == ["web is healthy: 1 of 1 group ready, all of the newest revision"]
 
 
+def test_stored_values_that_creation_would_reject_are_named() -> None:
+    """The scale subresource stored 2 replicas, of which 25 % are none."""
+    rolling = {"maxUnavailable": "25%", "maxSurge": 0}
+    scaled = lws(2, 1, status={"readyReplicas": 2, "updatedReplicas": 2, "conditions": conditions(Available="True")})
+    scaled["spec"]["rolloutStrategy"] = {"rollingUpdateConfiguration": rolling}
+    pods = [ready(0), ready(1)]
+    path = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
+
+    whole = told(observed(pods, of=scaled))
+
+    assert whole.verdict is Verdict.HEALTHY
+    (line,) = whole.evidence
+    assert line == f'stored, but rejected at creation: {path}: Invalid value: "25%": must not be 0 when `maxSurge` is 0'
+    assert path in whole.steps[0]
+    assert told(observed(pods, of=scaled), "web/0").evidence == ()
+
+
+def test_a_stored_budget_that_cannot_be_read_is_named() -> None:
+    stored = lws(2, 1, status={"updatedReplicas": 1, "conditions": conditions(UpdateInProgress="True")})
+    stored["spec"]["rolloutStrategy"] = {"rollingUpdateConfiguration": {"maxUnavailable": "half"}}
+    assert any(
+        'maxUnavailable: Invalid value: "half"' in line for line in told(observed([ready(0)], of=stored)).evidence
+    )
+
+
+def test_a_name_that_is_too_long_names_the_owner_to_rename() -> None:
+    owner = {"kind": "DisaggregatedSet", "name": "split", "uid": "u", "controller": True}
+    situation = SCENARIOS["LWS-E011"]
+    generated = situation.view.object | {"metadata": situation.view.object["metadata"] | {"ownerReferences": [owner]}}
+
+    finding = told(replace(situation, view=replace(situation.view, object=generated)))
+
+    assert finding.code == "LWS-E011"
+    assert finding.steps[0].startswith(
+        "shorten the name of DisaggregatedSet split, or the names of its roles, and create"
+    )
+
+
 def test_a_group_or_rank_is_healthy_by_its_own_pods() -> None:
     situation = observed([ready(), placed(0, 1)])
     assert told(situation, "web/0/0").verdict is Verdict.HEALTHY

@@ -175,6 +175,13 @@ def test_a_group_without_a_restart_left_stays_where_nothing_rolls() -> None:
     assert not any("no restart left" in line for line in foresight.lines(foresight.foresee(exhausted_at(1), fewer)))
 
 
+def test_a_name_that_fits_by_luck_is_a_line_of_the_plan() -> None:
+    lws = builders.leaderworkerset_object("a" * 51)
+    plan = foresight.foresee(None, lws)
+    assert foresight.lines(plan)[-1].startswith("warning: metadata.name: with 51 characters")
+    assert foresight.document(plan)["warnings"] == list(plan.warnings)
+
+
 def test_long_values_are_cut() -> None:
     after = builders.leaderworkerset_object(image="x" * 100, replicas=3, size=1)
     (change,) = foresight.field_changes(OLD, after)

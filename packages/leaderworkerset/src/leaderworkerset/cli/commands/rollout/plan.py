@@ -97,15 +97,24 @@ def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Ou
     """Plan with a snapshot: objects that are not in it count as absent."""
     objects = [one.object for one in manifests.load([path])]
     mine = [one for one in documents if one.object["kind"] == LEADERWORKERSETS.kind]
-    check_here(mine, namespace or DEFAULT_NAMESPACE)
+
+    def stored(obj: JSONObject) -> JSONObject | None:
+        before = _find(objects, obj, namespace)
+        return None if before is None else before.view.object
+
+    check_here(mine, namespace or DEFAULT_NAMESPACE, stored)
     return [_offline(one, objects, namespace) for one in mine]
 
 
 def _offline(document: Document, objects: Sequence[JSONObject], namespace: str) -> Outlook:
-    before = snapshots.find(objects, meta.name(document.object), meta.namespace(document.object) or namespace)
+    before = _find(objects, document.object, namespace)
     place = meta.namespace(before.view.object) if before else namespace or DEFAULT_NAMESPACE
     after = snapshots.overlay(before.view.object if before else None, place_in(document.object, place))
     return Outlook(before, foresee(document, before, after))
+
+
+def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Situation | None:
+    return snapshots.find(objects, meta.name(obj), meta.namespace(obj) or namespace)
 
 
 def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
