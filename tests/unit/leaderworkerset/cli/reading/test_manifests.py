@@ -60,9 +60,16 @@ def test_objects_that_were_printed_are_read_without_what_a_server_sets() -> None
     ],
 )
 def test_scalars_have_the_types_that_kubectl_gives_them(scalar: str, value: object) -> None:
-    (document,) = manifests.parse(f"{POD}value: {scalar}\n", "scalar.yaml")
-    assert document.object["value"] == value
-    assert type(document.object["value"]) is type(value)
+    (document,) = manifests.parse(f"{POD}values:\n- {scalar}\n", "scalar.yaml")
+    assert document.object["values"] == [value]
+    assert type(document.object["values"][0]) is type(value)
+
+
+def test_a_null_field_is_absent_as_for_kubectl_apply() -> None:
+    text = POD + "  annotations:\nspec:\n  containers: [{name: a, env: null, args: [null]}]\n"
+    (document,) = manifests.parse(text, "chart.yaml")
+    assert document.object["metadata"] == {"name": "a"}
+    assert document.object["spec"] == {"containers": [{"name": "a", "args": [None]}]}
 
 
 @pytest.mark.parametrize(
