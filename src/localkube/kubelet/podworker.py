@@ -150,7 +150,7 @@ class PodWorker:
         try:
             context = await cell.context()
             stubs = [launch.stubbed(it, context, self._node.settings) for it in podspec.all_containers(cell.pod)]
-            bound = await self._node.objects.claims_of(cell.pod)
+            bound = replace(await self._node.objects.claims_of(cell.pod), stand_ins=self._node.settings.stand_ins)
             lenient = replace(context, lenient=any(stubs))
             self.containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
         except (SpecError, OSError, ValueError) as error:  # ValueError: NUL in a path

@@ -7,7 +7,8 @@
 | hostPath | the path itself |
 | persistentVolumeClaim | the hostPath or local path of the volume it is bound to |
 
-Any other kind is refused by name. Under `lenient` it is an empty directory, and so is a hostPath that this machine lacks.
+Any other kind is refused by name. In a rehearsal it is an empty directory; a persistent volume of another kind is one
+that all its pods share. Under `lenient` a hostPath that this machine lacks is an empty directory, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,10 +29,14 @@ SCRATCH: Final = ("emptyDir", "ephemeral")
 
 
 class Claims(Struct, frozen=True):
-    """The claims a pod refers to, and the persistent volumes those are bound to, by name."""
+    """The claims a pod refers to, and the persistent volumes those are bound to, by name.
+
+    `stand_ins` has a directory for each persistent volume without a path here; None outside a rehearsal.
+    """
 
     claims: Mapping[str, JSONObject]
     volumes: Mapping[str, JSONObject]
+    stand_ins: Path | None = None
 
 
 def by_name(pod: JSONObject) -> dict[str, JSONObject]:
@@ -75,11 +80,15 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
         name = volume["persistentVolumeClaim"]["claimName"]
         return _prepare_claim(name, bound)
     kinds = [kind for kind in volume if kind not in {"name", "hostPath"}]
-    if not set(kinds) <= set(SCRATCH) and not context.lenient:
+    if not set(kinds) <= set(SCRATCH) and not (context.lenient or context.rehearsal):
         raise SpecError(
             f'volume "{volume["name"]}": {", ".join(kinds)} volumes are not served on one machine; '
             "use hostPath, emptyDir or a persistentVolumeClaim, or rehearse with --stub"
         )
+    return _open_to_all(path)
+
+
+def _open_to_all(path: Path) -> Path:
     path.mkdir(parents=True, exist_ok=True)
     path.chmod(0o777)
     return path
@@ -97,8 +106,13 @@ def _prepare_claim(name: str, bound: Claims) -> Path:
         raise SpecError(f'persistentvolumeclaim "{name}" is not bound to a volume yet')
     source = meta.spec(volume)
     path = (source.get("hostPath") or source.get("local") or {}).get("path")
+    if not path and bound.stand_ins is not None:
+        return _open_to_all(bound.stand_ins / meta.name(volume))
     if not path:
-        raise SpecError(f'persistentvolume "{meta.name(volume)}" has no path here; only hostPath and local volumes do')
+        raise SpecError(
+            f'persistentvolume "{meta.name(volume)}" has no path here; only hostPath and local volumes do; '
+            "rehearse with --stub to have a directory in its place"
+        )
     directory = Path(path)
     directory.mkdir(parents=True, exist_ok=True)
     return directory

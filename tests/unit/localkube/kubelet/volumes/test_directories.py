@@ -74,6 +74,20 @@ def test_an_unserved_volume_is_empty_when_lenient(tmp_path: Path) -> None:
     assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, lenient=True)["v"].iterdir()) == []
 
 
+def test_an_unserved_volume_is_empty_in_a_rehearsal(tmp_path: Path) -> None:
+    assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, rehearsal=True)["v"].iterdir()) == []
+
+
+@pytest.mark.parametrize("source", ["nfs", "csi"])
+def test_a_persistent_volume_is_shared_in_a_rehearsal(tmp_path: Path, source: str) -> None:
+    claim = {"metadata": {"uid": "c1"}, "spec": {"volumeName": "pv"}}
+    volume = {"metadata": {"name": "pv"}, "spec": {source: {}}}
+    bound = Claims({"data": claim}, {"pv": volume}, stand_ins=tmp_path / "stand-ins")
+    paths = [prepare(tmp_path / pod, CLAIM, bound=bound)["v"] for pod in ("web-0", "web-0-1")]
+    assert paths == [tmp_path / "stand-ins" / "pv"] * 2
+    assert paths[0].stat().st_mode & 0o777 == 0o777
+
+
 @pytest.mark.parametrize("kind", ["", "Directory", "DirectoryOrCreate"])
 def test_a_host_path_that_is_not_there_is_empty_when_lenient_and_not_made(tmp_path: Path, kind: str) -> None:
     absent = tmp_path / "absent"
