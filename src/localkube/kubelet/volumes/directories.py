@@ -2,10 +2,10 @@
 
 | volume | is |
 |---|---|
-| emptyDir, ephemeral | a directory of the pod, open to all users; `medium: Memory` and size limits are ignored |
+| emptyDir | a directory of the pod, open to all users; `medium: Memory` and size limits are ignored |
 | configMap, secret, downwardAPI, projected | files of the pod, replaced all at once when their source changes |
 | hostPath | the path itself |
-| persistentVolumeClaim | the hostPath or local path of the volume it is bound to |
+| persistentVolumeClaim, ephemeral | the hostPath or local path of the volume that the claim is bound to |
 
 Any other kind is refused by name. In a rehearsal it is an empty directory; a persistent volume of another kind is one
 that all its pods share. Under `lenient` a hostPath that this machine lacks is an empty directory, too.
@@ -18,14 +18,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podclaims
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.environment import Context
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import atomic, payload
 
-SCRATCH: Final = ("emptyDir", "ephemeral")
+SCRATCH: Final = ("emptyDir",)
 
 
 class Claims(Struct, frozen=True):
@@ -76,8 +76,14 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
     host = volume.get("hostPath")
     if host is not None and not (context.lenient and not Path(host["path"]).exists()):
         return prepare_host_path(Path(host["path"]), host.get("type") or "")
-    if volume.get("persistentVolumeClaim") is not None:
-        name = volume["persistentVolumeClaim"]["claimName"]
+    name = podclaims.by_volume(context.pod).get(volume["name"])
+    if name is not None:
+        if (
+            volume.get("ephemeral") is not None
+            and name in bound.claims
+            and not podclaims.is_of(bound.claims[name], meta.uid(context.pod))
+        ):
+            raise SpecError(f'persistentvolumeclaim "{name}" was not created for this pod; delete it, or rename it')
         return _prepare_claim(name, bound)
     kinds = [kind for kind in volume if kind not in {"name", "hostPath"}]
     if not set(kinds) <= set(SCRATCH) and not (context.lenient or context.rehearsal):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.localkube.kubelet.pods import container, pod
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.processes.runner import Mount
 from localkube.kubelet.spec.environment import Context, ReferencedObjects
@@ -39,6 +40,19 @@ def test_a_claim_is_the_path_of_its_volume(tmp_path: Path) -> None:
     claim = {"metadata": {"uid": "c1"}, "spec": {"volumeName": "pv"}}
     volume = {"spec": {"local": {"path": str(tmp_path / "disk")}}}
     assert prepare(tmp_path, CLAIM, bound=Claims({"data": claim}, {"pv": volume}))["v"] == tmp_path / "disk"
+
+
+def test_an_ephemeral_volume_is_the_claim_of_its_pod(tmp_path: Path) -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "1", "controller": True}
+    claim = {"metadata": {"ownerReferences": [owner]}, "spec": {"volumeName": "pv"}}
+    volume = {"spec": {"hostPath": {"path": str(tmp_path / "disk")}}}
+    wanted = {"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}
+    name = f"{meta.name(pod())}-v"
+    owner["uid"] = meta.uid(pod())
+    assert prepare(tmp_path, wanted, bound=Claims({name: claim}, {"pv": volume}))["v"] == tmp_path / "disk"
+    owner["uid"] = "another"
+    with pytest.raises(SpecError, match="was not created for this pod"):
+        prepare(tmp_path, wanted, bound=Claims({name: claim}, {"pv": volume}))
 
 
 @pytest.mark.parametrize(
