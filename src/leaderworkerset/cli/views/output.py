@@ -126,9 +126,7 @@ def as_json_line(value: Any) -> str:
 
 
 def as_yaml(value: Any) -> str:
-    """Render a value as YAML in block style, keys in their order."""
-    import yaml
+    """Render a value as YAML in block style, keys in their order; texts of several lines are blocks, too."""
+    from leaderworkerset.cli.views import blockyaml
 
-    from kuberuntime.manifests.yamltext import SafeDumper
-
-    return str(yaml.dump(value, Dumper=SafeDumper, sort_keys=False, allow_unicode=True)).rstrip("\n")
+    return blockyaml.dump(value)
