@@ -11,6 +11,7 @@ from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document, ordered
+from leaderworkerset.cli.rehearsal.idlekinds import without_unserved
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.terminal import say
@@ -18,6 +19,7 @@ from leaderworkerset.cli.views.terminal import say
 
 @click.command("apply")
 @manifest_options
+@manifestoptions.skip_unserved(default=False)
 @click.option("--create-namespace", is_flag=True, help="Create missing namespaces.")
 @click.option(
     "--dry-run",
@@ -33,7 +35,7 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
     """Apply manifests; nothing is written unless the API server accepts all of them."""
     if form and dry_run:
         raise UsageError("-o prints what was stored: leave out --dry-run")
-    create_namespace = bool(options.pop("create_namespace"))
+    create_namespace, skip = bool(options.pop("create_namespace")), bool(options.pop("skip_unserved"))
     documents = ordered(manifestoptions.collect(options).load())
     if dry_run == "client":
         check_here(documents, target.namespace or DEFAULT_NAMESPACE)
@@ -41,6 +43,10 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
         return
 
     async def act(session: Session) -> None:
+        nonlocal documents
+        if skip:
+            documents, skipped = await without_unserved(session.client, documents)
+            say(*skipped, err=True)
         if create_namespace and not dry_run:
             say(*await create_namespaces(session, documents), err=bool(form))
         applier = Applier(session, force=force_conflicts)

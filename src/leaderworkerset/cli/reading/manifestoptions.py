@@ -23,6 +23,16 @@ OPTIONS: Final = (
 )  # fmt: skip
 
 
+def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
+    """Add the option that skips objects of kinds that are not served, and that no pod depends on."""
+    return click.option(
+        "--skip-unserved/--no-skip-unserved",
+        default=default,
+        show_default=True,
+        help="Skip roles, routes, monitors and queues if the API server does not serve their kinds.",
+    )
+
+
 class Given(Struct, frozen=True):
     """The values of the options, as they were typed."""
 

@@ -25,6 +25,7 @@ from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document, ordered
+from leaderworkerset.cli.rehearsal.idlekinds import without_unserved
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.sets.causes import Causes, stuck_options
 from leaderworkerset.cli.views.live import REFRESH, Display, display
@@ -57,6 +58,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     timeout: float | None
     max_failures: int
     stuck_after: float | None
+    skip_unserved: bool
 
 
 @click.command("run")
@@ -71,6 +73,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
 @stuck_options
+@manifestoptions.skip_unserved(default=True)
 @cluster_options
 @click.pass_obj
 def command(target: Target, /, paths: tuple[str, ...], **options: Any) -> int:
@@ -148,6 +151,9 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
     ):
         progress.clear()
         say(*cluster.notes, err=True)
+        if plan.options.skip_unserved:
+            documents, skipped = await without_unserved(cluster.client, documents)
+            say(*(f"assumed: {line}" for line in skipped), err=True)
         session = Session(cluster.client, plan.namespace, cluster.channels, lws=f"lws {place.words}", kubectl="")
         say(*await create_namespaces(session, documents), err=True)
         applier = Applier(session)
