@@ -15,7 +15,6 @@ from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.process import collection
-from leaderworkerset.cli.sets import diagnoses
 from leaderworkerset.cli.sets.shown import QUOTED, GetRequest, Seen, cut, observe, say_if_empty
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats, live, output, tables, terminal
@@ -102,6 +101,8 @@ async def show_objects(target: Target, wanted: GetRequest, form: str) -> None:
 
 async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
     """Print the causes of the first stuck sets on standard error, like `lws explain`, and count the others."""
+    from leaderworkerset.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
+
     unready = [view for view in seen.shown if not view.is_ready]
     sets, waiting = [one for one in seen.sets if not one.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
