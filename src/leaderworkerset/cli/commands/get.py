@@ -19,7 +19,7 @@ from leaderworkerset.cli.sets.shown import QUOTED, GetRequest, Seen, cut, observ
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats, live, output, tables, terminal
 from leaderworkerset.cli.views.formats import OutputFormat
-from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.views.terminal import say, say_states
 from leaderworkerset.observation.podlogs import silent_lines
 from leaderworkerset.views import changes
 from leaderworkerset.views.changes import ViewSubject
@@ -71,7 +71,8 @@ async def show(target: Target, wanted: GetRequest) -> None:
             seen = await observe(session, wanted)
         shows_groups = wanted.form in TABLES and not wanted.table.is_brief(len(seen.shown))
         quoted = await quotations(session.client, seen.shown) if shows_groups else []
-        say(*render(seen.shown, wanted, seen.sets), *quoted)
+        show_lines = say_states if wanted.form in TABLES else say
+        show_lines(*render(seen.shown, wanted, seen.sets), *quoted)
         if wanted.form in TABLES:
             if not shows_groups:
                 say(

@@ -212,7 +212,7 @@ class RolloutFollower(RolloutWait):
             return End(f"{pace.line(found)}; continue with `{resume}`", is_done=False)
         if self._deadline.is_over(found.standing):
             return self._stuck()
-        self._progress.show(f"{pace.bar(found)} {self.line}" if self._progress.rewrites else self.line)
+        self._progress.show(f"{pace.bar(found)} {pace.brief_line(found)}" if self._progress.rewrites else self.line)
         return None
 
 
