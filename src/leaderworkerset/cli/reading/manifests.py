@@ -197,7 +197,7 @@ def _checked(value: object, source: str, number: int, line: int) -> Document:
 
 
 def _expand(document: Document) -> Iterator[Document]:
-    """Replace a `List` by its items, and what `lws get -o yaml` printed by the objects in it."""
+    """Replace a `List` by its items, and what `lws get -o view` printed by the objects in it."""
     obj = document.object
     if obj["kind"] == "List" and "items" in obj:
         if not isinstance(obj["items"], list | None):

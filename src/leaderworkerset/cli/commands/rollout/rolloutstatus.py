@@ -229,7 +229,7 @@ class SetFollower(RolloutWait):
     async def document(self) -> JSONObject:
         """Refuse: programs read a DisaggregatedSet from `lws get`."""
         raise UsageError(
-            f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o json` shows its rollout"
+            f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o view` shows its rollout"
         )
 
     def summary(self) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderworkerset.cli.reading import manifests
+from leaderworkerset.cli.reading import manifestoptions, manifests
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n"
 
@@ -142,3 +142,10 @@ def test_json_with_escaped_pairs_of_surrogates_is_read() -> None:
 def test_a_path_that_cannot_be_read_is_named(path: str, message: str) -> None:
     with pytest.raises(manifests.ManifestError, match=message):
         manifests.load([path])
+
+
+def test_an_object_that_a_server_printed_may_be_applied_again(tmp_path: Path) -> None:
+    path = tmp_path / "printed.yaml"
+    path.write_text(POD + "  uid: '1'\n  resourceVersion: '7'\nspec: {}\nstatus: {phase: Running}\n")
+    (document,) = manifestoptions.Given((str(path),), (), recursive=False).load()
+    assert document.object == {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}}
