@@ -180,9 +180,14 @@ class PodWorker:
     async def _create_sandbox(self) -> None:
         cell, hosts = self.cell, self._node.hosts
         hosts.set_pod(cell.pod, "")
+        try:
+            hostname = podspec.kernel_hostname(cell.pod, self._node.settings.cluster_domain)
+        except SpecError as error:
+            self._put_off("FailedCreatePodSandBox", f"sandbox: {explain(error)}")
+            return
         spec = SandboxSpec(
             id=cell.uid,
-            hostname=podspec.hostname(cell.pod),
+            hostname=hostname,
             directory=cell.directory / "sandbox",
             hosts_directory=hosts.directory(cell.pod),
             host_network=podspec.uses_host_network(cell.pod),

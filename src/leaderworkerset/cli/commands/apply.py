@@ -9,7 +9,7 @@ from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Applier, che
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.reading import manifestoptions
-from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
 from leaderworkerset.cli.reading.manifests import Document, ordered
 from leaderworkerset.cli.rehearsal.idlekinds import without_unserved
 from leaderworkerset.cli.rehearsal.imagenotes import notes
@@ -18,7 +18,7 @@ from leaderworkerset.cli.views.terminal import say
 
 
 @click.command("apply")
-@manifest_options
+@manifest_arguments
 @manifestoptions.skip_unserved(default=False)
 @click.option("--create-namespace", is_flag=True, help="Create missing namespaces.")
 @click.option(
@@ -47,9 +47,9 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
         if skip:
             documents, skipped = await without_unserved(session.client, documents)
             say(*skipped, err=True)
-        if create_namespace and not dry_run:
-            say(*await create_namespaces(session, documents), err=bool(form))
-        applier = Applier(session, force=force_conflicts)
+        created = await create_namespaces(session, documents) if create_namespace and not dry_run else []
+        say(*created, err=bool(form))
+        applier = Applier(session, force=force_conflicts, done=[line.partition(" (")[0] for line in created])
         await applier.check(documents)
         if dry_run:
             say("\n".join(f"{document.title} accepted (dry run)" for document in documents))

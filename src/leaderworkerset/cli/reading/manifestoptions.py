@@ -76,9 +76,16 @@ def manifest_options(command: Command) -> Command:
     return command
 
 
+def manifest_arguments(command: Command) -> Command:
+    """Add the options, and arguments that mean the same as `-f`, to a command that has no other arguments."""
+    return click.argument("paths", nargs=-1, metavar="[FILE]...")(manifest_options(command))
+
+
 def collect(options: dict[str, Any]) -> Given:
     """Remove the options of manifests from a command's keyword arguments, and return them."""
-    return Given(options.pop("files"), options.pop("kustomizations"), options.pop("recursive"))
+    return Given(
+        options.pop("files") + options.pop("paths", ()), options.pop("kustomizations"), options.pop("recursive")
+    )
 
 
 BUILDERS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))

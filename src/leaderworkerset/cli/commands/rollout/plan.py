@@ -20,7 +20,7 @@ from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Tried, check
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading import manifestoptions, manifests
-from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
 from leaderworkerset.cli.reading.manifests import Document, ordered
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.views import diffs, output
@@ -38,7 +38,7 @@ class Outlook(Struct, frozen=True):
 
 
 @click.command("plan")
-@manifest_options
+@manifest_arguments
 @click.option("--snapshot", metavar="FILE", help="Plan without a cluster, from objects saved before.")
 @click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan was made from.")
 @click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
