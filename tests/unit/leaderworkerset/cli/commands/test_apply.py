@@ -75,7 +75,7 @@ def test_an_error_lists_all_that_was_applied_beside_the_refused_object() -> None
 
 def test_an_error_lists_the_namespace_that_stays() -> None:
     applier = Applier(Session(Client(SlowServer("web-0")), "prod", channels), done=["namespace/prod created"])
-    with pytest.raises(CommandError, match="applied before: namespace/prod created$"):
+    with pytest.raises(CommandError, match=r"applied before: namespace/prod created$"):
         run(applier.apply(sets(1)))
 
 
