@@ -192,6 +192,7 @@ class PodWorker:
             hosts_directory=hosts.directory(cell.pod),
             host_network=podspec.uses_host_network(cell.pod),
             share_process_namespace=bool(meta.spec(cell.pod).get("shareProcessNamespace")),
+            memory=directories.in_memory(cell.pod, self._volume_directory),
         )
         try:
             ip = await self._node.runner.create_sandbox(spec, cell.lose)

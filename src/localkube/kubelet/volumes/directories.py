@@ -2,7 +2,7 @@
 
 | volume | is |
 |---|---|
-| emptyDir | a directory of the pod, open to all users; `medium: Memory` and size limits are ignored |
+| emptyDir | a directory of the pod, open to all users; with `medium: Memory` in memory, where the sandbox has namespaces |
 | configMap, secret, downwardAPI, projected | files of the pod, replaced all at once when their source changes |
 | hostPath | the path itself |
 | persistentVolumeClaim, ephemeral | the hostPath or local path of the volume that the claim is bound to |
@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta, podclaims
+from kuberuntime.objects import meta, podclaims, quantity
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.environment import Context
@@ -49,6 +49,16 @@ def prepare(context: Context, bound: Claims, directory: Path, stamp: str) -> dic
     return {
         name: _prepare(volume, context, bound, directory / name, stamp) for name, volume in by_name(context.pod).items()
     }
+
+
+def in_memory(pod: JSONObject, directory: Path) -> tuple[tuple[str, int], ...]:
+    """Return the directories of volumes with `medium: Memory`, and their size limits in bytes (0: none)."""
+    found = {name: volume["emptyDir"] for name, volume in by_name(pod).items() if volume.get("emptyDir")}
+    return tuple(
+        (str(directory / name), quantity.parse(source.get("sizeLimit") or "0").ceil())
+        for name, source in found.items()
+        if source.get("medium") == "Memory"
+    )
 
 
 def has_written(pod: JSONObject) -> bool:

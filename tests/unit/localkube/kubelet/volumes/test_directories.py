@@ -33,6 +33,15 @@ def test_an_empty_dir_is_open_to_all(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o777
 
 
+def test_volumes_in_memory_have_their_size() -> None:
+    volumes = [
+        {"name": "a", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+        {"name": "b", "emptyDir": {"medium": "Memory"}},
+        {"name": "c", "emptyDir": {}},
+    ]
+    assert directories.in_memory(pod(volumes=volumes), Path("/v")) == (("/v/a", 1 << 20), ("/v/b", 0))
+
+
 CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
 
 
