@@ -6,12 +6,12 @@ from typing import Any
 import click
 
 from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Applier, check_here, create_namespaces
+from leaderworkerset.cli.applying.idlekinds import without_unserved
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
 from leaderworkerset.cli.reading.manifests import Document, ordered
-from leaderworkerset.cli.rehearsal.idlekinds import without_unserved
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.terminal import say

@@ -16,6 +16,7 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions
 from leaderworkerset.cli.applying.applier import Applier, create_namespaces
+from leaderworkerset.cli.applying.idlekinds import without_unserved
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -25,7 +26,6 @@ from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
 from leaderworkerset.cli.reading.manifests import Document, ordered
-from leaderworkerset.cli.rehearsal.idlekinds import without_unserved
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.sets.causes import Causes, stuck_options
 from leaderworkerset.cli.views.live import REFRESH, Display, display

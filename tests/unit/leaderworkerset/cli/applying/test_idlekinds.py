@@ -6,8 +6,8 @@ from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.applying.idlekinds import without_unserved
 from leaderworkerset.cli.reading.manifests import Document
-from leaderworkerset.cli.rehearsal.idlekinds import without_unserved
 
 ABSENT = failure(404, "NotFound", "not found")
 ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "engine"}}
