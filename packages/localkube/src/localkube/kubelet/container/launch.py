@@ -66,8 +66,8 @@ def plan(container: JSONObject, context: Context, around: Surroundings) -> Launc
     podspec.require_no_nul(container, f"containers[{container['name']}]")
     if meta.spec(context.pod).get("resourceClaims"):
         raise SpecError(
-            "spec.resourceClaims: devices of claims are not served on one machine; lws run counts those whose "
-            "ResourceClaimTemplate is in the manifests, otherwise leave resourceClaims out"
+            "spec.resourceClaims: devices of claims are not served on one machine; request an extended resource in their "
+            "place, or leave resourceClaims out"
         )
     why = stubbed(container, context, around.settings)
     if why:

@@ -5,7 +5,7 @@ import pytest
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.reading.manifests import Document
-from leaderworkerset.cli.rehearsal.deviceclaims import Counted, counted
+from leaderworkerset.cli.rehearsal.devicecounts import Counted, counted
 
 
 def template(name: str, requests: object) -> JSONObject:
