@@ -156,13 +156,13 @@ class Cluster:
         self.lws("wait", obj["metadata"]["name"], f"--for={wait}", "--timeout=30")
 
     def view(self, name: str) -> JSONObject:
-        """Return what `lws get -o json` says of a LeaderWorkerSet."""
-        found: JSONObject = json.loads(self.lws("get", name, "-o", "json"))["items"][0]
+        """Return what `lws get -o view` says of a LeaderWorkerSet."""
+        found: JSONObject = json.loads(self.lws("get", name, "-o", "view"))["items"][0]
         return found
 
     def until(self, name: str, wanted: Callable[[JSONObject], bool], seconds: float = 30) -> JSONObject:
         """Watch a LeaderWorkerSet until it is as wanted; return its view then."""
-        with self.shell.running("get", name, f"--local={self.name}", "--watch", "-o", "json") as watch:
+        with self.shell.running("get", name, f"--local={self.name}", "--watch", "-o", "view") as watch:
             seen: JSONObject = {}
             for line in lines_of(watch, seconds):
                 seen = json.loads(line)["items"][0]

@@ -412,5 +412,19 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E099": observed(
         [ready(), placed(0, 1, status={"containerStatuses": [container(running={"startedAt": ago(290)})]})]
     ),
+    "LWS-E105": pending(
+        "0/2 nodes are available: 2 cannot allocate all claims.",
+        spec={"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]},
+        objects={
+            CORE_EVENTS: [
+                event(
+                    "Pod",
+                    "web-0",
+                    "FailedResourceClaimCreation",
+                    'PodResourceClaim gpu: resource claim template "gpus": resourceclaimtemplate.resource.k8s.io "gpus" not found',
+                )
+            ]
+        },
+    ),
 }
 """By code: what is observed. Times are those of `builders.NOW`."""

@@ -10,6 +10,7 @@ from typing import Final
 from leaderworkerset.diagnosis.causes import (
     closednodes,
     containers,
+    deviceclaims,
     editedchildren,
     featuregates,
     foreignobjects,
@@ -82,6 +83,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     volumes.NO_CLAIM,
     volumes.claim_is_pending,
     volumes.VOLUME_ELSEWHERE,
+    deviceclaims.device_claim_is_not_met,
     scheduling.domain_is_held,
     schedulinggates.gang_is_incomplete,
     scheduling.ACCELERATORS,

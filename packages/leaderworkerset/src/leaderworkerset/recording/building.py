@@ -14,7 +14,8 @@ from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionErr
 from leaderworkerset.core.restarts import failure
 from leaderworkerset.recording import episode
 from leaderworkerset.recording.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
-from leaderworkerset.steering import foresight, pasts
+from leaderworkerset.steering import fieldchanges, pasts
+from leaderworkerset.steering.fieldchanges import FieldChange
 from leaderworkerset.views.events import eventhistory
 from leaderworkerset.views.groups import name_of, place_of, view
 from leaderworkerset.views.masking import Mask
@@ -122,6 +123,12 @@ def _events(found: Traces, mask: Mask) -> list[Happened]:
     ]
 
 
+def _masked(change: FieldChange, mask: Mask) -> FieldChange:
+    """Return a change with masked texts: its line shows a part, which may not have the name of a secret in it."""
+    before, after = (mask.text(value) if isinstance(value, str) else value for value in (change.before, change.after))
+    return FieldChange(change.path, before, after)
+
+
 def _revision(found: Traces, mask: Mask) -> Revision | None:
     """Return the revision of the group's pods, with the fields that differ from the one before it."""
     key = next((key for pod in found.pods if (key := groupname.revision(pod))), "")
@@ -137,7 +144,7 @@ def _revision(found: Traces, mask: Mask) -> Revision | None:
         except UnreadableRevisionError as error:
             changes = [f"not known: {error}"]
         else:
-            changes = [mask.text(str(one)) for one in foresight.field_changes(old, new)]
+            changes = [mask.text(str(_masked(one, mask))) for one in fieldchanges.field_changes(old, new)]
     return Revision(
         number=own.number,
         key=key,

@@ -64,6 +64,11 @@ class _Command(Struct, frozen=True):
 def plan(container: JSONObject, context: Context, around: Surroundings) -> Launch:
     """Return the process to start for a container."""
     podspec.require_no_nul(container, f"containers[{container['name']}]")
+    if meta.spec(context.pod).get("resourceClaims"):
+        raise SpecError(
+            "spec.resourceClaims: devices of claims are not served on one machine; request an extended resource in their "
+            "place, or leave resourceClaims out"
+        )
     why = stubbed(container, context, around.settings)
     if why:
         return _stub(container, context, around.settings, why)

@@ -16,7 +16,7 @@ from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets.shown import GetRequest, observe, say_if_empty
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
-from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.views.terminal import say_states
 from leaderworkerset.views import wording
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
@@ -56,7 +56,7 @@ async def show(target: Target, wanted: GetRequest) -> None:
             every_rank=wanted.shows_ranks,
             is_chosen=bool(wanted.chosen),
         )
-        say(*lines)
+        say_states(*lines)
         await say_if_empty(session, seen, wanted)
 
 

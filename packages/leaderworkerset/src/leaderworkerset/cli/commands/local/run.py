@@ -16,6 +16,7 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions
 from leaderworkerset.cli.applying.applier import Applier, create_namespaces
+from leaderworkerset.cli.applying.idlekinds import without_unserved
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -23,7 +24,7 @@ from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError,
 from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
 from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
-from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
 from leaderworkerset.cli.reading.manifests import Document, ordered
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.sets.causes import Causes, stuck_options
@@ -57,11 +58,11 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     timeout: float | None
     max_failures: int
     stuck_after: float | None
+    skip_unserved: bool
 
 
 @click.command("run")
-@click.argument("paths", nargs=-1, metavar="[FILE]...")
-@manifest_options
+@manifest_arguments
 @click.option(
     "--until",
     type=click.Choice(["ready", "done"]),
@@ -71,9 +72,10 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
 @stuck_options
+@manifestoptions.skip_unserved(default=True)
 @cluster_options
 @click.pass_obj
-def command(target: Target, /, paths: tuple[str, ...], **options: Any) -> int:
+def command(target: Target, /, **options: Any) -> int:
     """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C.
 
     The cause that a set is stuck for is printed as by `lws explain`: once while it runs, and in the error that ends it.
@@ -85,7 +87,6 @@ def command(target: Target, /, paths: tuple[str, ...], **options: Any) -> int:
             f"lws run starts a cluster of its own; to use a running one: lws apply{to}, lws wait{to}, lws logs{to}"
         )
     require_localkube("run")
-    options["files"] += paths
     given = manifestoptions.collect(options)
     cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))
     chosen = RunOptions(**options | {"stuck_after": 0.0 if options.pop("fail_fast") else options["stuck_after"]})
@@ -148,9 +149,13 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
     ):
         progress.clear()
         say(*cluster.notes, err=True)
+        if plan.options.skip_unserved:
+            documents, skipped = await without_unserved(cluster.client, documents)
+            say(*(f"assumed: {line}" for line in skipped), err=True)
         session = Session(cluster.client, plan.namespace, cluster.channels, lws=f"lws {place.words}", kubectl="")
-        say(*await create_namespaces(session, documents), err=True)
-        applier = Applier(session)
+        created = await create_namespaces(session, documents)
+        say(*created, err=True)
+        applier = Applier(session, done=[line.partition(" (")[0] for line in created])
         await applier.check(documents)
         say(*await applier.apply(documents), err=True)
         return await follow(session, documents, plan.options, stopped)

@@ -122,6 +122,23 @@ def test_only_with_stubs_what_cannot_run_is_replaced() -> None:
     assert plan(container(), stub=True).image_id == "host://"
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo started; trap '' TERM; while :; do sleep 1; done",
+        "nvidia-smi || echo no GPU here; echo started; sleep 1000",
+    ],
+)
+def test_a_script_that_can_run_is_not_replaced(script: str) -> None:
+    assert plan(container(command=["sh", "-c", script]), stub=True).image_id == "host://"
+
+
+@pytest.mark.parametrize("stub", [False, True])
+def test_claims_for_devices_are_refused_by_name(stub: bool) -> None:
+    with pytest.raises(SpecError, match=r"spec\.resourceClaims: devices of claims are not served"):
+        plan(container(command=["sleep"]), spec={"resourceClaims": [{"name": "gpu"}]}, stub=stub)
+
+
 @pytest.mark.parametrize("images", [{"all"}, {"any"}, {"any:v1"}])
 def test_what_is_named_is_replaced_although_it_can_run(images: set[str]) -> None:
     found = plan(container(image="any:v1"), stub=True, stub_images=frozenset(images))
