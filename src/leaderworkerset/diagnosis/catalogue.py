@@ -9,6 +9,7 @@ from typing import Final
 
 from leaderworkerset.diagnosis.causes import (
     closednodes,
+    completions,
     containers,
     featuregates,
     hangs,
@@ -108,7 +109,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     containers.init_fails,
     containers.killed_by_probe,
     containers.crashes,
-    containers.has_ended,
+    completions.has_ended,
     hangs.restarts_in_place,
     starts.backs_off,
     # They run, and get no further.
@@ -129,6 +130,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     rollouts.is_deleting,
     starts.was_recreated,
     starts.is_starting,
+    completions.others_run,
     rollouts.held_by_partition,
     rollouts.blocked_by_group,
     rollouts.goes_on,

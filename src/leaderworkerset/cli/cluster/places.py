@@ -77,6 +77,11 @@ class ClusterDirectory(Struct, frozen=True):
         """Return the file whose lock the running cluster holds; it contains the process ID."""
         return self.directory / "lock"
 
+    @property
+    def until_done(self) -> Path:
+        """Return the file that exists while `lws run` waits for the end of all ranks."""
+        return self.directory / "until-done"
+
     def pid(self) -> int | None:
         """Return the ID of the process that runs the cluster, None if none does."""
         try:

@@ -86,6 +86,7 @@ class Session(msgspec.Struct, frozen=True):
 
     The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
     cluster: `lws` and `kubectl` are the commands with them; a cluster of this machine needs no kubectl, and has none.
+    With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks.
     """
 
     client: Client
@@ -94,6 +95,7 @@ class Session(msgspec.Struct, frozen=True):
     lifeline: Lifeline = msgspec.field(default_factory=Lifeline)
     lws: str = "lws"
     kubectl: str = "kubectl"
+    until_done: bool = False
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +128,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         client = Client(WarningTransport(transport, say_warning), field_validation="Strict")
         try:
             yield Session(
-                client, self.namespace or access.namespace, transport.channels, Lifeline(place), *self._commands(place)
+                client,
+                self.namespace or access.namespace,
+                transport.channels,
+                Lifeline(place),
+                *self._commands(place),
+                until_done=place is not None and place.until_done.exists(),
             )
         finally:
             await client.close()

@@ -13,10 +13,9 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels, runsettings
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.starts import warming
-from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict, cause
+from leaderworkerset.diagnosis.finding import Cause, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed
@@ -59,7 +58,8 @@ def _members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
         yield from ((group, rank) for rank in group.ranks if observed.rank in (None, rank.index))
 
 
-def _place(observed: Observed, run: Death) -> tuple[Group, Rank]:
+def place_of_run(observed: Observed, run: Death) -> tuple[Group, Rank]:
+    """Return the group and the rank of a run that ended."""
     return next((group, rank) for group, rank in _members(observed) if run in rank.deaths)
 
 
@@ -69,7 +69,7 @@ def failed_runs(observed: Observed) -> list[Death]:
 
 
 def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -> Finding:
-    group, rank = _place(observed, death)
+    group, rank = place_of_run(observed, death)
     said = podstate.last_lines(death.end)
     line = f"{rank.pod}, container {death.container}: {_end(death.end)}"
     ended = observed.since(death.end.get("finishedAt"))
@@ -161,7 +161,7 @@ def out_of_memory(observed: Observed) -> Finding | None:
     killed = next((one for one in found if one.end.get("reason") == NO_MEMORY), None)
     if killed is None:
         return None
-    limit = _memory_limit(_place(observed, killed)[1], killed.container)
+    limit = _memory_limit(place_of_run(observed, killed)[1], killed.container)
     said = f"its limit of {limit}" if limit else "what its node has"
     text = f"container {killed.container} of pod {killed.pod} used more memory than {said}, and was ended (OOMKilled)"
     return _tell(observed, killed, [killed, *(one for one in found if one is not killed)], text)
@@ -212,7 +212,7 @@ def crashes(observed: Observed) -> Finding | None:
 )
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that is restarted repeatedly because its liveness or startup probe fails."""
-    recorded = [_place(observed, one)[1] for one in ended_runs(observed) if one.is_recorded]
+    recorded = [place_of_run(observed, one)[1] for one in ended_runs(observed) if one.is_recorded]
     for rank in (*observed.at(is_placed), *recorded):
         for text in ranks.messages(observed, rank, "Unhealthy", of_any=rank in recorded):
             match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)
@@ -227,61 +227,6 @@ def killed_by_probe(observed: Observed) -> Finding | None:
                     ),
                 )
     return None
-
-
-@cause(
-    code="LWS-E075",
-    title="the program ends though it should run",
-    meaning="A program ended with exit code 0. Ranks are meant to run until they are stopped.",
-    remedy="Let the program continue to run. For work that ends, set the annotation "
-    f'`{labels.RUN_TO_COMPLETION}: "true"` of the LeaderWorkerSet, use a Job, or `lws run --until done`.',
-)
-def has_ended(observed: Observed) -> Finding | None:
-    """Find a rank whose containers ended with exit code 0, although it should continue to run."""
-    done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
-    ended = [(group, rank) for group, rank in done if not _waits_for_another(group, {one.pod for _, one in done})]
-    ended = ended or [
-        _place(observed, one) for one in ended_runs(observed) if one.is_recorded and not one.end["exitCode"]
-    ]
-    if not ended:
-        return None
-    group, rank = ended[0]
-    evidence = [f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}"]
-    if group.recreations is not None:
-        evidence.append(f"group {group.name} {recreations.sentence(group.recreations, observed.now)}")
-    if runsettings.read(meta.annotations(observed.view.object)).completes:
-        return Finding(
-            subject=ranks.subject(rank),
-            sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}; the group is complete once its leader has",
-            evidence=tuple(evidence),
-            steps=(observed.lws(f"wait {observed.view.name} --for done"),),
-            verdict=Verdict.PROGRESSING,
-        )
-    return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}, and is started again",
-        evidence=tuple(evidence),
-        steps=(
-            observed.lws(f"logs {observed.view.name}/{rank.place}"),
-            f"let the program run until it is stopped; for work that ends: annotation {labels.RUN_TO_COMPLETION}, or a Job",
-        ),
-    )
-
-
-def _waits_for_another(group: Group, done: set[str]) -> bool:
-    """Return whether a group waits to be recreated because of a pod that ended otherwise than with exit code 0."""
-    told = group.recreations
-    return told is not None and told.is_waiting and told.failed_pod not in done
-
-
-def _is_done(rank: Rank) -> bool:
-    """Return whether a container ended with exit code 0, and has not been restarted yet."""
-    for one in ranks.statuses(rank):
-        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
-        end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
-        if end.get("exitCode") == 0 and rank.state in {"Completed", RETRIED, "NotReady"}:
-            return True
-    return False
 
 
 @cause(

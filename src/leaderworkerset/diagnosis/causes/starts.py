@@ -29,9 +29,16 @@ INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
 
 
 def warming(observed: Observed, rank: Rank) -> Verdict:
-    """Return the verdict about a rank that runs and is not ready: it may be loading, or is stuck."""
+    """Return the verdict about a rank that runs and is not ready: it may be loading, or is stuck.
+
+    A rank that is to end need not become ready.
+    """
+    return Verdict.PROGRESSING if observed.ends or _is_warm(observed, rank) else Verdict.STUCK
+
+
+def _is_warm(observed: Observed, rank: Rank) -> bool:
     age = observed.since(rank.created)
-    return Verdict.PROGRESSING if age is not None and age < WARM_UP else Verdict.STUCK
+    return age is not None and age < WARM_UP
 
 
 @cause(
@@ -121,7 +128,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
             return Finding(
                 subject=ranks.subject(leader),
                 sentence=f"{wait} until leader {leader.pod} is ready (startupPolicy LeaderReady)",
-                verdict=warming(observed, leader),
+                verdict=Verdict.PROGRESSING if _is_warm(observed, leader) else Verdict.STUCK,
                 evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
                 steps=(
                     observed.lws(f"logs {observed.view.name}/{leader.place}"),

@@ -36,8 +36,9 @@ from leaderworkerset.observation.logfollowing import LogFollower
 from leaderworkerset.observation.podlogs import PodLogOptions
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.folding import FEW_SETS
+from leaderworkerset.views.groups import View
 from leaderworkerset.views.missing import ready_groups
-from leaderworkerset.views.outcome import Failures, all_done
+from leaderworkerset.views.outcome import Failures, all_done, count_of_ended
 from leaderworkerset.views.selection import Selection
 
 if TYPE_CHECKING:
@@ -148,7 +149,10 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
     ):
         progress.clear()
         say(*cluster.notes, err=True)
-        session = Session(cluster.client, plan.namespace, cluster.channels, lws=f"lws {place.words}", kubectl="")
+        words = f"lws {place.words}"
+        session = Session(cluster.client, plan.namespace, cluster.channels, lws=words, kubectl="", until_done=hold)
+        if hold:
+            place.until_done.touch()
         say(*await create_namespaces(session, documents), err=True)
         applier = Applier(session)
         await applier.check(documents)
@@ -183,11 +187,21 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
         return INTERRUPTED if options.until else 0
     if isinstance(end, str):
         raise CommandError(end)
-    missing = "; ".join(f"{view.name}: {ready_groups(view)}" for view in views_of(sets))
-    unready = (causes.get(one.key) for one in sets if (view := one.view()) is not None and not view.is_ready)
-    first = next(filter(None, unready), None)
+    views = views_of(sets)
+    missing = "; ".join(f"{view.name}: {_lack(view, session)}" for view in views)
+    late = (causes.get(view.key) for view in views if not _is_at_end(view, session))
+    first = next(filter(None, late), None)
     why = await first.last() if first else ""
     raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}" + (why and f"\n{why}"))
+
+
+def _is_at_end(view: Shown, session: Session) -> bool:
+    return all_done([view]) if session.until_done and isinstance(view, View) else view.is_ready
+
+
+def _lack(view: Shown, session: Session) -> str:
+    """Return what a set lacks of the end condition."""
+    return count_of_ended(view) if session.until_done and isinstance(view, View) else ready_groups(view)
 
 
 class Ending(Enum):
