@@ -3,13 +3,12 @@
 In: a pod. Out: texts. Used wherever a pod is shown: tables of the API server, command lines, live views.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import errorlines, meta
 from kuberuntime.objects.meta import JSONObject
 
 NODE_LOST = "NodeLost"
@@ -19,12 +18,6 @@ ALL_RESTARTED: Final = "RestartingAllContainers"
 
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 """The phases of a pod whose containers run no more."""
-
-ERROR: Final = re.compile(
-    r"(?i)error|exception|fatal|panic|abort|fail|fault|cannot|can't|unable|not found|no such|not permitted|denied|refused|"
-    r"in use|out of|killed|invalid|missing|unknown|unrecognized"
-)
-"""What a line of a log contains that says why a program ended."""
 
 
 def state(pod: JSONObject) -> str:
@@ -197,39 +190,28 @@ def last_lines(ended: JSONObject) -> list[str]:
     return [line.rstrip() for line in str(ended.get("message") or "").splitlines() if line.strip()]
 
 
-def telling_line(ended: JSONObject) -> str:
-    r"""Return the last line of a container's message that names an error, otherwise the last one; empty without any.
-
-    Indented lines are code of a traceback, or belong to the line before them.
-
-    >>> telling_line({"message": "Traceback …\n  raise KeyError\nKeyError: 'rank'\nstopping the server\n"})
-    "KeyError: 'rank'"
-    """
-    lines = last_lines(ended)
-    named = [line for line in lines if not line[0].isspace() and ERROR.search(line)]
-    return (named or lines or [""])[-1].strip()
-
-
 def quotation(ended: JSONObject) -> str:
     r"""Return the telling line as the end of a sentence on how the container ended; empty without any.
 
     >>> quotation({"message": "no such model\n"}), quotation({"message": "loaded shard 3\n"})
     (': no such model', ', last line: loaded shard 3')
     """
-    line = telling_line(ended)
-    return line and (f": {line}" if ERROR.search(line) else f", last line: {line}")
+    line, is_certain = errorlines.telling(last_lines(ended))
+    return line and (f": {line}" if is_certain else f", last line: {line}")
 
 
 def death(ended: JSONObject) -> str:
     r"""Describe how a container ended: the telling line of its message, the reason and the exit code.
+
+    A line that names no error is called the last line.
 
     >>> death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
     "KeyError: 'rank' (Error, exit code 1)"
     >>> death({"reason": "OOMKilled", "exitCode": 137})
     'OOMKilled (exit code 137)'
     """
-    line, reason = telling_line(ended), str(ended.get("reason") or "")
+    (line, is_certain), reason = errorlines.telling(last_lines(ended)), str(ended.get("reason") or "")
     code = f"exit code {ended.get('exitCode')}"
     if line:
-        return f"{line} ({f'{reason}, {code}' if reason else code})"
+        return f"{'' if is_certain else 'last line: '}{line} ({f'{reason}, {code}' if reason else code})"
     return f"{reason or 'ended'} ({code})"

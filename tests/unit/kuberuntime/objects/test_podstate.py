@@ -97,7 +97,7 @@ def test_scheduling_gates_show() -> None:
             pod(
                 containers=[container(terminated={"exitCode": 1, "reason": "Error", "message": "Traceback:\n boom\n"})]
             ),
-            "main: boom (Error, exit code 1)",
+            "main: last line: boom (Error, exit code 1)",
         ),
         (
             pod(conditions=[{"type": "Ready", "status": "False", "message": "containers with unready status: [main]"}]),
