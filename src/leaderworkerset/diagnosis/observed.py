@@ -35,11 +35,13 @@ class Commands(Struct, frozen=True, kw_only=True):
 
     Without kubectl (on a cluster of this machine, where nobody needs it) the steps that call it are left out.
     With `until_done`, the command waits for the end of all ranks, so a rank that ended with exit code 0 is no fault.
+    `images` are the images that a cluster of this machine maps to directories; None where that is not known.
     """
 
     kubectl: str = KUBECTL
     lws: str = "lws"
     until_done: bool = False
+    images: tuple[str, ...] | None = None
 
 
 class Observed(Struct, frozen=True, kw_only=True, dict=True):

@@ -31,7 +31,7 @@ def directory(target: Target) -> Path | None:
         if config.name != "kubeconfig":
             return None
         found = ClusterDirectory(config.parent.name, config.parent)
-    return found.history if found.is_cluster else None
+    return found.history if found.is_cluster or found.has_record else None
 
 
 async def read(target: Target, *, everywhere: bool, chosen: Selection | None) -> list[Recorded]:
@@ -58,6 +58,12 @@ async def of_session(target: Target, client: Client, namespace: str, chosen: Sel
         if root is None
         else await asyncio.to_thread(of_files, root, namespace, chosen)
     )
+    return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))
+
+
+def of_run(place: ClusterDirectory, namespace: str | None, chosen: Selection) -> list[Episode]:
+    """Return the readable episodes of a run that has ended, the newest last."""
+    found = of_files(place.history, namespace or NAMESPACE, chosen)
     return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))
 
 

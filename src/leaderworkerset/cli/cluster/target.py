@@ -86,7 +86,8 @@ class Session(msgspec.Struct, frozen=True):
 
     The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
     cluster: `lws` and `kubectl` are the commands with them; a cluster of this machine needs no kubectl, and has none.
-    With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks.
+    With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks. `images` are those that
+    a cluster of this machine maps to directories; None where that is not known.
     """
 
     client: Client
@@ -96,6 +97,7 @@ class Session(msgspec.Struct, frozen=True):
     lws: str = "lws"
     kubectl: str = "kubectl"
     until_done: bool = False
+    images: tuple[str, ...] | None = None
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,8 +120,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         place = self._local_place() if self.local else None
         path = str(place.kubeconfig) if place else self.kubeconfig
         config = Path(path or os.environ.get("KUBECONFIG", ""))
+        own = place
         if config.name == "kubeconfig":  # as clusters of this machine call it
-            lifeline.refuse_stopped(ClusterDirectory(config.parent.name, config.parent))
+            own = ClusterDirectory(config.parent.name, config.parent)
+            lifeline.refuse_stopped(own)
         try:
             access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
         except NotConfiguredError as error:
@@ -133,7 +137,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
                 transport.channels,
                 Lifeline(place),
                 *self._commands(place),
-                until_done=place is not None and place.until_done.exists(),
+                until_done=own is not None and own.until_done.exists(),
+                images=None if own is None else own.mapped_images(),
             )
         finally:
             await client.close()
@@ -172,6 +177,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         if place.pid() is None:
             others = [other.name for other in _running()]
             hint = f"running: {', '.join(others)}" if others else "none is running"
+            if place.has_record and not place.is_cluster:
+                words = f"lws {place.words} history"
+                raise CommandError(
+                    f"{place.name} was the cluster of a run that has ended; `{words}` shows its failures"
+                )
             if meant := nearmisses.hint(place.name, others):
                 raise CommandError(f"the embedded cluster {place.name} does not run ({hint}){meant}")
             start = lifeline.up(place)

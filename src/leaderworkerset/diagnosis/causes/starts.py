@@ -9,7 +9,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
-from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis import exits, ranks
 from leaderworkerset.diagnosis.causes.unattended import last_change
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -146,6 +146,18 @@ def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject
             yield group, told, Subject(kind="Pod", name=told.failed_pod, group=group.name)
 
 
+def _advice(observed: Observed, group: Group, told: Recreations) -> tuple[str, ...]:
+    """Return what the exit code of the recorded run means, and the command for its log; without such a run that for events."""
+    run, rank = recreations.recorded_run(observed.view, told), _failed_rank(group, told)
+    if run is None or rank is None:
+        return (observed.lws(f"events {observed.view.name}/{group.name}"),)
+    return (*exits.advice(observed, rank, run), exits.log_command(observed, rank, run))
+
+
+def _failed_rank(group: Group, told: Recreations) -> Rank | None:
+    return next((rank for rank in group.ranks if rank.pod == told.failed_pod), None)
+
+
 @cause(
     code="LWS-E080",
     title="a group waits before it is recreated",
@@ -164,7 +176,7 @@ def backs_off(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} {recreations.sentence(told, observed.now)}",
             evidence=(f"recreation {told.count} in a row, due {timestamps.render(told.due)}",),
             steps=(
-                observed.lws(f"logs {observed.view.name}/{group.name} --previous"),
+                *_advice(observed, group, told),
                 f"wait {duration(left)}, or correct what fails: a new template is rolled out at once",
             ),
         )
@@ -214,7 +226,7 @@ def was_recreated(observed: Observed) -> Finding | None:
                 subject=subject,
                 sentence=f"group {group.name} starts again: {recreations.sentence(told, observed.now)}",
                 evidence=(f"recreation {told.count} in a row",),
-                steps=(observed.lws(f"events {observed.view.name}/{group.name}"),),
+                steps=_advice(observed, group, told),
             )
     return None
 

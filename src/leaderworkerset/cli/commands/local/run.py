@@ -20,6 +20,7 @@ from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.local import keptoptions
 from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
 from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
@@ -122,8 +123,12 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
     try:
         with place.held():
             return asyncio.run(run(plan, place, assumed))
+    except CommandError:
+        if place.has_record:
+            say(f"recorded: `lws {place.words} history` lists the failures, with the last lines of each rank", err=True)
+        raise
     finally:
-        place.remove()
+        place.keep_record()
 
 
 class Run(Struct, frozen=True):
@@ -150,7 +155,16 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
         progress.clear()
         say(*cluster.notes, err=True)
         words = f"lws {place.words}"
-        session = Session(cluster.client, plan.namespace, cluster.channels, lws=words, kubectl="", until_done=hold)
+        session = Session(
+            cluster.client,
+            plan.namespace,
+            cluster.channels,
+            lws=words,
+            kubectl="",
+            until_done=hold,
+            images=tuple(name for name, _ in plan.cluster.images),
+        )
+        keptoptions.save(place, plan.cluster)
         if hold:
             place.until_done.touch()
         say(*await create_namespaces(session, documents), err=True)
