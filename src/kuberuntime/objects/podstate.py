@@ -4,14 +4,21 @@ In: a pod. Out: texts. Used wherever a pod is shown: tables of the API server, c
 """
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import errorlines, meta
+from kuberuntime.objects import errorlines, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 
 NODE_LOST = "NodeLost"
+
+ENDING: Final = "ending"
+"""Why a pod is not ready that is being deleted, unless it failed before."""
+
+STOPPED: Final = frozenset({0, 130, 137, 143})
+"""The exit codes of programs that a signal ended on request, or that handled it."""
 
 ALL_RESTARTED: Final = "RestartingAllContainers"
 """The reason of a run that ended because its pod restarts all containers in place (`action: RestartAllContainers`)."""
@@ -46,7 +53,8 @@ def why(pod: JSONObject) -> str:
     scheduled = meta.find_condition(pod, "PodScheduled")
     if scheduled is not None and scheduled.get("status") == "False":
         return str(scheduled.get("message") or scheduled.get("reason") or "")
-    return next(_reasons(pod), str(meta.status(pod).get("message") or ""))
+    ending = ENDING if meta.is_deleting(pod) else ""
+    return next(_reasons(pod), str(meta.status(pod).get("message") or ending))
 
 
 def has_ended(pod: JSONObject) -> bool:
@@ -161,6 +169,22 @@ def restarted_with_all(status: JSONObject) -> bool:
     return last.get("reason") == ALL_RESTARTED
 
 
+def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
+    """Return whether a run ended because its pod is being deleted: not before that was requested, and as a signal ends one.
+
+    Times are whole seconds: in the second of the request only the exit code tells.
+    """
+    metadata = meta.metadata(pod)
+    due, finished = (
+        timestamps.read(str(text or "")) for text in (metadata.get("deletionTimestamp"), ended.get("finishedAt"))
+    )
+    if due is None or finished is None:
+        return False
+    requested = due - timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))
+    is_signal = ended.get("exitCode") in STOPPED
+    return finished > requested or (is_signal and finished == requested.replace(microsecond=0))
+
+
 def is_failure(ended: JSONObject) -> bool:
     """Return whether a run ended with an error of its own: not because its pod restarts all containers in place."""
     return bool(ended.get("exitCode")) and ended.get("reason") != ALL_RESTARTED
@@ -173,15 +197,16 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         died = (container.get("lastState") or {}).get("terminated") or {}
         if waiting.get("reason") == "CrashLoopBackOff" and died:
-            yield f"{container['name']}: {death(died)}; waits before it is started again"
+            next_start = "" if meta.is_deleting(pod) else "; waits before it is started again"
+            yield f"{container['name']}: {death(died)}{next_start}"
         elif waiting.get("message"):
             yield f"{container['name']}: {waiting['message']}"
     for container in statuses:
         ended = (container.get("state") or {}).get("terminated") or {}
-        if ended.get("exitCode"):
+        if ended.get("exitCode") and not ended_on_request(pod, ended):
             yield f"{container['name']}: {death(ended)}"
     unready = meta.find_condition(pod, "Ready") or {}
-    if unready.get("message"):
+    if unready.get("message") and not meta.is_deleting(pod):
         yield str(unready["message"])
 
 

@@ -86,7 +86,7 @@ def _beside(found: list[Death]) -> list[str]:
         return []
     if deaths.is_order_known(found):
         return [f"ended later: {', '.join(others)}"]
-    return [f"crashed as well: {', '.join(others)}; which one was the first is not known after so many restarts"]
+    return [f"crashed as well: {', '.join(others)}; which one was the first is not known"]
 
 
 @cause(
