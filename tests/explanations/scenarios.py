@@ -335,6 +335,17 @@ SCENARIOS: Final[dict[str, Observed]] = {
         [pod(metadata={"annotations": {labels.GROUP_ENDED: "DeadlineExceeded"}, "deletionTimestamp": ago(60)})],
         of=lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true", labels.COMPLETION_DEADLINE: "2h"}}),
     ),
+    "LWS-E056": observed(
+        [
+            placed(
+                spec={
+                    "containers": [{"name": "main", "image": "vllm:1", "readinessProbe": {"initialDelaySeconds": 900}}]
+                },
+                status={"containerStatuses": [container(running={"startedAt": ago(10)})]},
+            ),
+            ready(0, 1),
+        ]
+    ),
     "LWS-E078": observed(
         [placed(), placed(0, 1, status={"containerStatuses": [container(terminated=ended(0, reason="Completed"))]})],
         of=lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true"}}),

@@ -16,6 +16,7 @@ from leaderworkerset.diagnosis.causes import (
     images,
     lostnodes,
     pendingmoves,
+    probes,
     refusals,
     resizes,
     rollouts,
@@ -117,6 +118,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     resizes.not_resized,
     # The group does not form.
     starts.names_do_not_resolve,
+    probes.not_due,
     containers.gate_is_closed,
     starts.awaits_leader,
     starts.rendezvous,
