@@ -51,10 +51,10 @@ def test_a_recreated_group_is_listed_and_shown_with_the_logs_of_all_its_ranks(cl
     listed = cluster.lws("history", "fails/0").splitlines()
     assert listed[0].split() == ["EPISODE", "AGE", "OUTCOME", "FIRST", "FAILURE"]
     assert listed[1].startswith("fails/0/1 ")
-    shown = cluster.lws("history", "fails/0/1")
+    shown = cluster.lws("history", "fails/0#1")
     assert "fails/0/1: group 0 was recreated" in shown
     assert "Log of rank 1 (fails-0-1, rank, run 1 of" in shown
-    assert "there is no episode fails/0/99" in cluster.refused("history", "fails/0/99")
+    assert "there is no episode fails/0#99" in cluster.refused("history", "fails/0#99")
     cluster.lws("must-gather", f"--dest-dir={tmp_path / 'gathered'}")
     (gathered,) = (tmp_path / "gathered" / "history" / "default" / "fails" / "0").glob("1.json")
     assert json.loads(gathered.read_text())["failure"] == one["failure"]

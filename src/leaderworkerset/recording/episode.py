@@ -107,5 +107,5 @@ class Episode(Record, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Return the words by which `lws history` shows it."""
-        return f"{self.lws}/{self.group}/{self.number}"
+        """Return the words by which `lws history` shows it; they cannot be mistaken for a rank."""
+        return f"{self.lws}/{self.group}#{self.number}"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,9 @@ from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kuberuntime import timeouts
 from kuberuntime.client.client import Client
+from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
@@ -47,6 +50,9 @@ if TYPE_CHECKING:
 
 FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
 """The kinds that a run follows."""
+
+LAST_WORDS: Final = 4.0
+"""Seconds that ranks have to end after Ctrl-C while their logs are followed."""
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of ended ranks may take to arrive before everything is stopped."""
@@ -176,7 +182,8 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
 
 async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
     """Show groups and logs until the run ends; return the exit code."""
-    sets = [informers_of(session.client, *one) for one in keys_of(documents, session.namespace)]
+    keys = keys_of(documents, session.namespace)
+    sets = [informers_of(session.client, *one) for one in keys]
     screen = display()
     causes = {
         one.key: Causes(
@@ -190,14 +197,13 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
         )
     try:
         async with following(*(informer for one in sets for informer in one.all), *causes.values()) as objects:
-            end = await first_end(objects, Parts(session.client, sets, screen), options, stopped)
+            end = await first_end(objects, Parts(session.client, keys, sets, screen), options, stopped)
     finally:
         screen.close()
     if end is Ending.FINISHED:
         say(conclusion(views_of(sets), options), err=True)
         return 0
     if end is Ending.STOPPED:
-        click.echo("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once", err=True)
         return INTERRUPTED if options.until else 0
     if isinstance(end, str):
         raise CommandError(end)
@@ -230,6 +236,7 @@ class Parts(Struct, frozen=True):
     """What a run follows, and where that is shown."""
 
     client: Client
+    keys: Sequence[tuple[Resource, ObjectKey]]
     sets: Sequence[OneSet]
     screen: Display
 
@@ -253,11 +260,29 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
         if watching.done():
             await asyncio.gather(*(follower.drained(LAST_LINES) for follower in followers))
             return watching.result()
-        return Ending.STOPPED if stopped.is_set() else Ending.TIMED_OUT
+        if not stopped.is_set():
+            return Ending.TIMED_OUT
+        await last_words(objects, parts)
+        return Ending.STOPPED
     finally:
         for task in (*tasks, watching, stop, failing):
             task.cancel()
         await asyncio.gather(*tasks, watching, stop, failing, return_exceptions=True)
+
+
+async def last_words(objects: Following, parts: Parts) -> None:
+    """Delete the sets and follow the logs until their pods are gone, so that what ranks print at their end is shown."""
+    parts.screen.note("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once")
+    for resource, key in parts.keys:
+        with suppress(KubeError):
+            await parts.client.delete(resource, key)
+
+    def are_gone() -> bool | None:
+        return None if any(one.pods.store.list() for one in parts.sets) else True
+
+    with suppress(TimeoutError):
+        async with timeouts.within(LAST_WORDS):
+            await objects.until(are_gone, every=REFRESH)
 
 
 async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
