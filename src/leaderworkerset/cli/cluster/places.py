@@ -174,7 +174,7 @@ class ClusterDirectory(Struct, frozen=True):
 
     def remove(self) -> None:
         """Delete the directory with all data; refuse one that is not a cluster's."""
-        if not (self.is_cluster or self.is_ephemeral):
+        if not (self.is_cluster or self.is_ephemeral or self.mark.is_file()):
             raise CommandError(
                 f"{self.directory}: is not the directory of a cluster (it has no file {self.lock.name}): "
                 "nothing was deleted"

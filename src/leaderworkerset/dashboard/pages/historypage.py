@@ -107,7 +107,13 @@ def _title(address: Address, *below: Safe | None) -> Piece:
     of_set = cells.link(PageKind.SET, address.key, address.key.name)
     title: list[str | Safe] = ["History of ", of_set]
     if address.episode:
-        title = ["Failure ", f"{_shown(address.episode)} of ", of_set, ", ", cells.link(PageKind.HISTORY, address.key, "all")]
+        title = [
+            "Failure ",
+            f"{_shown(address.episode)} of ",
+            of_set,
+            ", ",
+            cells.link(PageKind.HISTORY, address.key, "all"),
+        ]
     heading = tag("h1", title, " ", tag("small", address.key.namespace))
     return Piece("title", tag("div", heading, list(below), id="title"))
 

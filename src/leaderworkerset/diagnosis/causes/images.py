@@ -151,11 +151,9 @@ UNMAPPED: Final = Waits(
 )
 MISTYPED: Final = Waits(
     frozenset({"ProgramNotFound"}),
-    r"(?P<said>.*\blacks program .*)",
+    r"(?P<said>.*\b(?:lacks program|or correct the command)\b.*)",
     "pod {pod} has no program to run here{others}: {said}",
-    (
-        "correct command of container {container} in the template of {name}, or add the program to what the image is mapped to",
-    ),
+    ("correct command of container {container} in the template of {name}, or add the program where it is looked for",),
 )
 
 

@@ -42,6 +42,9 @@ MOST_NAMES: Final = 20_000
 CLOSE: Final = 0.75
 """How similar a name has to be to a mistyped one."""
 
+THIS_MACHINE: Final = "host"
+"""The image that means the programs of this machine on purpose."""
+
 TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
 
 
@@ -123,13 +126,18 @@ def check_program(image: str, program: str, path: str, place: ProgramSource, mou
     """Refuse a container whose program does not exist; programs under a mount path (`mounted`) are not checked."""
     if _exists(program, path, place.root or Path("/"), mounted):
         return
-    meant = _meant(program, path, place.root or Path("/"))
-    if place.directory or image == "host":
-        where = (
-            f"image {image} is mapped to {place.directory}, which lacks " if place.directory else "this machine lacks "
+    if program.startswith("/") and os.path.isfile(_in(place.root, program)):
+        raise UnrunnableError(
+            "StartError", f"program {program} may not be executed: its file lacks the permission (chmod +x)"
         )
-        beside = "" if place.root or not place.directory else ", as this machine does"
-        raise UnrunnableError("ProgramNotFound", f'{where}program "{program}"{beside}{meant}')
+    meant = _meant(program, path, place.root or Path("/"))
+    if place.directory:
+        beside = "" if place.root else ", as this machine does"
+        text = f'image {image} is mapped to {place.directory}, which lacks program "{program}"{beside}{meant}'
+        raise UnrunnableError("ProgramNotFound", text)
+    if image == THIS_MACHINE:
+        text = f'program "{program}" is not installed on this machine{meant}: install it, or correct the command'
+        raise UnrunnableError("ProgramNotFound", text)
     raise UnrunnableError(
         "ProgramNotFound",
         f'program "{program}" is not installed on this machine{meant}: install it, map the image with --image '

@@ -56,6 +56,53 @@ def test_a_worker_that_ends_first_is_no_problem_of_a_set_that_runs_to_completion
     assert found.steps == ("lws -n prod logs web/0/0 --follow",)
 
 
+@pytest.mark.parametrize(
+    ("code", "sentence", "advice"),
+    [
+        (134, "exit code 134 (Error, killed by SIGABRT)", "SIGABRT: the program or a library of it aborted"),
+        (135, "exit code 135 (Error, killed by SIGBUS)", "SIGBUS: the program accessed memory that has no storage"),
+        (136, "exit code 136 (Error, killed by SIGFPE)", "SIGFPE: the program divided by zero"),
+        (139, "exit code 139 (Error, killed by SIGSEGV)", "SIGSEGV: the program or a native library"),
+    ],
+)
+def test_a_signal_of_the_program_itself_is_named(code: int, sentence: str, advice: str) -> None:
+    found = told(running(container(restarts=1, terminated=ended(code))))
+    assert found.sentence.endswith(sentence)
+    assert found.steps[0].startswith(advice)
+
+
+HERE = Commands(kubectl="", lws="lws --local", images=())
+UNMAPPED_LWS = lws(
+    template={
+        "workerTemplate": {
+            "spec": {
+                "initContainers": [{"name": "fetch", "image": "app:1"}],
+                "containers": [{"name": "main", "image": "app:1", "command": ["python3", "serve.py"]}],
+            }
+        }
+    }
+)
+FAILED_AT_START = "main: exit code 2, Error: python3: can't open file 'serve.py'"
+
+
+NEW_POD = placed(0, 1, spec=UNMAPPED_LWS["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"])
+
+
+@pytest.mark.parametrize("pods", [[], [NEW_POD]], ids=["no pod", "a new pod"])
+def test_the_advice_is_of_the_run_that_failed_while_its_group_starts_again(pods: list[JSONObject]) -> None:
+    situation = recreated([ready(0, 0), *pods], of=UNMAPPED_LWS, failure=FAILED_AT_START)
+    found = told(replace(situation, commands=HERE))
+    assert found.code == "LWS-E071"
+    assert "image app:1 is mapped to nothing" in found.steps[0]
+    assert found.steps[1] == "lws --local -n prod logs web/0/1 -c main --previous"
+
+
+def test_an_image_that_is_mapped_is_not_to_be_mapped() -> None:
+    situation = recreated([ready(0, 0)], of=UNMAPPED_LWS, failure=FAILED_AT_START)
+    found = told(replace(situation, commands=replace(HERE, images=("app",))))
+    assert found.steps == ("lws --local -n prod logs web/0/1 -c main --previous",)
+
+
 UNTIL_DONE = Commands(until_done=True)
 
 

@@ -129,7 +129,7 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
     try:
         with place.held():
             return asyncio.run(run(plan, place, assumed))
-    except CommandError:
+    except Exception:
         if place.has_record:
             say(f"recorded: `lws {place.words} history` lists the failures, with the last lines of each rank", err=True)
         raise

@@ -116,7 +116,10 @@ def test_a_mistyped_program_of_this_machine_is_not_to_be_mapped(tmp_path: Path) 
     (tmp_path / "python3").touch()
     with pytest.raises(UnrunnableError) as caught:
         images.check_program("host", "pyhton3", str(tmp_path), HOST, [])
-    assert str(caught.value) == 'this machine lacks program "pyhton3" (did you mean python3?)'
+    told = (
+        'program "pyhton3" is not installed on this machine (did you mean python3?): install it, or correct the command'
+    )
+    assert str(caught.value) == told
 
 
 def test_a_stub_answers_on_declared_and_probed_ports() -> None:
