@@ -30,7 +30,7 @@ class RecordedLog(Struct, frozen=True):
         return f"note: the recorded last lines of {self.rank.pod}, of {self.episode.time}; {shows} shows all of that failure"
 
 
-class Wanted(Struct, frozen=True):
+class WantedRanks(Struct, frozen=True):
     """The ranks (none: all) of a set, and the container (None: the first one with lines)."""
 
     chosen: Selection
@@ -45,7 +45,7 @@ class Wanted(Struct, frozen=True):
         return is_chosen and is_named and self.chosen.rank in (None, rank) and (not self.ranks or rank in self.ranks)
 
 
-async def read(target: Target, session: Session, wanted: Wanted) -> list[RecordedLog]:
+async def read(target: Target, session: Session, wanted: WantedRanks) -> list[RecordedLog]:
     """Return what is recorded of the wanted ranks; none on clusters that record nothing, or whose records may not be read."""
     try:
         found = await recordings.of_session(target, session.client, session.namespace, wanted.chosen)
@@ -54,7 +54,7 @@ async def read(target: Target, session: Session, wanted: Wanted) -> list[Recorde
     return newest(found, wanted)
 
 
-def newest(found: Sequence[Episode], wanted: Wanted) -> list[RecordedLog]:
+def newest(found: Sequence[Episode], wanted: WantedRanks) -> list[RecordedLog]:
     """Return of each wanted rank the newest lines, by group and rank; the episodes are in order of time."""
     chosen: dict[tuple[str, int], RecordedLog] = {}
     for one in found:

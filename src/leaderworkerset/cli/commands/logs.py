@@ -19,7 +19,7 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster import places, recordedlogs, recordings
-from leaderworkerset.cli.cluster.recordedlogs import RecordedLog, Wanted
+from leaderworkerset.cli.cluster.recordedlogs import RecordedLog, WantedRanks
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.sharedoptions import container_option, say_choice
@@ -213,7 +213,7 @@ async def recorded(target: Target, session: Session, wanted: LogsRequest, pod: J
         log
         for one in chosen
         for log in await recordedlogs.read(
-            target, session, Wanted(one, wanted.groups, wanted.ranks, wanted.options.container)
+            target, session, WantedRanks(one, wanted.groups, wanted.ranks, wanted.options.container)
         )
     ]
     show_recorded(found, wanted, session.lws)
@@ -239,7 +239,7 @@ def of_ended_run(target: Target, wanted: LogsRequest) -> bool:
         for one in wanted.chosen
         for log in recordedlogs.newest(
             recordings.of_run(place, target.namespace, one),
-            Wanted(one, wanted.groups, wanted.ranks, wanted.options.container),
+            WantedRanks(one, wanted.groups, wanted.ranks, wanted.options.container),
         )
     ]
     show_recorded(found, wanted, f"lws {place.words}")

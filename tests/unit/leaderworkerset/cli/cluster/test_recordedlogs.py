@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaderworkerset.cli.cluster.recordedlogs import Wanted, newest
+from leaderworkerset.cli.cluster.recordedlogs import WantedRanks, newest
 from leaderworkerset.recording.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
 from leaderworkerset.views.selection import Selection
 
@@ -32,19 +32,19 @@ EPISODES = [
 @pytest.mark.parametrize(
     ("wanted", "shown"),
     [
-        (Wanted(Selection("web")), {"0/0": ["downloading", "403 Forbidden"], "1/1": ["other"]}),
-        (Wanted(Selection("web", 0, 0), container="main"), {"0/0": ["waits"]}),
-        (Wanted(Selection("web"), groups=frozenset({1})), {"1/1": ["other"]}),
-        (Wanted(Selection("web"), ranks=frozenset({7})), {}),
+        (WantedRanks(Selection("web")), {"0/0": ["downloading", "403 Forbidden"], "1/1": ["other"]}),
+        (WantedRanks(Selection("web", 0, 0), container="main"), {"0/0": ["waits"]}),
+        (WantedRanks(Selection("web"), groups=frozenset({1})), {"1/1": ["other"]}),
+        (WantedRanks(Selection("web"), ranks=frozenset({7})), {}),
     ],
     ids=["of the failed container", "of a named container", "of a group", "of a rank without lines"],
 )
-def test_the_newest_recorded_lines_of_each_rank_are_returned(wanted: Wanted, shown: dict[str, list[str]]) -> None:
+def test_the_newest_recorded_lines_of_each_rank_are_returned(wanted: WantedRanks, shown: dict[str, list[str]]) -> None:
     assert {one.place: list(one.lines) for one in newest(EPISODES, wanted)} == shown
 
 
 def test_recorded_lines_say_of_which_failure_they_are() -> None:
-    (log,) = newest(EPISODES, Wanted(Selection("web", 0, 0)))
+    (log,) = newest(EPISODES, WantedRanks(Selection("web", 0, 0)))
     assert log.note("lws --local") == (
         "note: the recorded last lines of web-0, of 2026-11-25T09:00:02Z; "
         "`lws --local -n prod history web/0#2` shows all of that failure"
