@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SELDOM, Cluster, Shell, lws, until
+from testkit.waiting import until
+from tests.e2e.harness import SELDOM, Cluster, Shell, lws
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
-from tests.e2e.harness import SLEEP, Cluster, Shell, lws, python, shell_script, until
+from testkit.waiting import until
+from tests.e2e.harness import SLEEP, Cluster, Shell, lws, python, shell_script
 from tests.e2e.terminals import terminal
 from tests.explanations.ways import ASKS_LEADER, WAYS
 
