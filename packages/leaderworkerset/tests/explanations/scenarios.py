@@ -370,6 +370,21 @@ SCENARIOS: Final[dict[str, Observed]] = {
         [pod(metadata={"annotations": {labels.GROUP_ENDED: "DeadlineExceeded"}, "deletionTimestamp": ago(60)})],
         of=lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true", labels.COMPLETION_DEADLINE: "2h"}}),
     ),
+    "LWS-E101": observed(
+        [
+            placed(
+                spec={
+                    "containers": [{"name": "main", "image": "vllm:1", "readinessProbe": {"initialDelaySeconds": 900}}]
+                },
+                status={"containerStatuses": [container(running={"startedAt": ago(10)})]},
+            ),
+            ready(0, 1),
+        ]
+    ),
+    "LWS-E078": observed(
+        [placed(), placed(0, 1, status={"containerStatuses": [container(terminated=ended(0, reason="Completed"))]})],
+        of=lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true"}}),
+    ),
     "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=RecreationState.WAITING),
     "LWS-E081": recreated([placed()]),
     "LWS-E098": restarting_in_place(),

@@ -9,6 +9,7 @@ from typing import Final
 
 from leaderworkerset.diagnosis.causes import (
     closednodes,
+    completions,
     containers,
     deviceclaims,
     editedchildren,
@@ -16,6 +17,7 @@ from leaderworkerset.diagnosis.causes import (
     foreignobjects,
     hangs,
     images,
+    laterprobes,
     lostnodes,
     pendingmoves,
     refusals,
@@ -116,7 +118,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     containers.init_fails,
     containers.killed_by_probe,
     containers.crashes,
-    containers.has_ended,
+    completions.has_ended,
     hangs.restarts_in_place,
     starts.backs_off,
     # They run, and get no further.
@@ -125,6 +127,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # The group does not form.
     editedchildren.workers_were_scaled,
     starts.names_do_not_resolve,
+    laterprobes.not_due,
     containers.gate_is_closed,
     starts.awaits_leader,
     starts.rendezvous,
@@ -138,6 +141,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     rollouts.is_deleting,
     starts.was_recreated,
     starts.is_starting,
+    completions.others_run,
     rollouts.held_by_partition,
     rollouts.blocked_by_group,
     rollouts.goes_on,

@@ -16,7 +16,7 @@ from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
 from leaderworkerset.diagnosis.observed import KUBECTL, Observed
-from leaderworkerset.views import wording
+from leaderworkerset.views import outcome, wording
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow
@@ -64,7 +64,7 @@ def _diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
     """Return the root cause of the selection; for a rank without one, that of its group."""
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)
-    if is_as_wanted(observed.view, chosen):
+    if is_as_wanted(observed.view, chosen) or _is_done(observed, chosen):
         return _healthy(observed, chosen)
     cut = replace(observed, view=narrow(observed.view, Selection(chosen.name, chosen.group)))
     if chosen.rank is not None:
@@ -75,6 +75,16 @@ def _diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
     if found is None and is_whole(observed.view, chosen):
         return _healthy(observed, chosen)
     return _told(observed, chosen, *found) if found else _unknown(cut, chosen)
+
+
+def _is_done(observed: Observed, chosen: Selection) -> bool:
+    """Return whether the selected ranks are to end, and did."""
+    if not observed.ends or meta.is_deleting(observed.view.object):
+        return False
+    if chosen.group is None:
+        return outcome.all_done([observed.view])
+    selected = [(group, rank) for group in narrow(observed.view, chosen).groups for rank in group.ranks]
+    return bool(selected) and all(outcome.has_finished(*one) for one in selected)
 
 
 def _of_set(observed: Observed, chosen: SetView) -> Diagnosis:
@@ -139,6 +149,8 @@ def _healthy(observed: Observed, chosen: Selection) -> Diagnosis:
         text = f"{chosen} is {'complete' if ended else 'ready'}"
     elif view.is_complete:
         text = f"{counted(len(ended), 'group')} of {view.desired} complete"
+    elif _is_done(observed, chosen):
+        text = outcome.count_of_ended(view)
     else:
         surplus = sum(group.index >= view.desired for group in view.groups)
         text = f"{min(view.ready, view.desired)} of {counted(view.desired, 'group')} ready, all of the newest revision"

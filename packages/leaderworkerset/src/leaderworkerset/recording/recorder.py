@@ -7,7 +7,7 @@ was done at once comes after it (docs/adr/0003), so some groups are remembered a
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -16,6 +16,7 @@ import structlog
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from kuberuntime import timeouts
 from kuberuntime.cache.informer import Change, Informer, Subscriber
 from kuberuntime.client.client import PAGE, Client
 from kuberuntime.client.requests import Selection
@@ -37,6 +38,9 @@ from leaderworkerset.views.masking import Mask
 
 SETTLING: Final = 0.2
 """Seconds: ranks often fail together, and are one episode."""
+
+LAST_LOOK: Final = 2.0
+"""Seconds to record what failed in the last moment, when recording ends."""
 
 REMEMBERED: Final = 200
 """Groups that are remembered after their leader is gone, the newest; the logs of their pods go first."""
@@ -128,10 +132,14 @@ class Recorder:
         while True:
             await self._wake.wait()
             await asyncio.sleep(SETTLING)
-            self._wake.clear()
-            due, self._due = self._due, {}
-            for leader_uid, members in due.items():
-                await self._record(leader_uid, members)
+            await self.record_due()
+
+    async def record_due(self) -> None:
+        """Record what has failed since the last time."""
+        self._wake.clear()
+        due, self._due = self._due, {}
+        for leader_uid, members in due.items():
+            await self._record(leader_uid, members)
 
     def _on_pod(self, change: Change) -> None:
         pod = change.object
@@ -302,6 +310,9 @@ async def recording(
         finally:
             for task in running:
                 task.cancel()
+            with suppress(TimeoutError):
+                async with timeouts.within(LAST_LOOK):
+                    await recorder.record_due()  # what failed in the last moment
 
 
 def _apart(subscriber: Subscriber, change: Change) -> None:

@@ -22,6 +22,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from kuberuntime.access import ownership
@@ -34,10 +35,21 @@ EPHEMERAL: Final = "run-"
 
 SET_HOME: Final = "set LWS_STATE_HOME to a directory that you may write to"
 
+KEPT_RUNS: Final = 5
+"""The failed runs whose records are kept, the newest."""
+
 LONGEST_PID: Final = 20
 LARGEST_PID: Final = 2**31
 
 NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+
+
+OPTIONS: Final = "options.json"
+"""The file with the options of a cluster (`cli.local.keptoptions`)."""
+
+
+class _Mapped(Struct, frozen=True):
+    images: tuple[tuple[str, str], ...] = ()
 
 
 class ClusterDirectory(Struct, frozen=True):
@@ -81,6 +93,19 @@ class ClusterDirectory(Struct, frozen=True):
     def lock(self) -> Path:
         """Return the file whose lock the running cluster holds; it contains the process ID."""
         return self.directory / "lock"
+
+    @property
+    def until_done(self) -> Path:
+        """Return the file that exists while `lws run` waits for the end of all ranks."""
+        return self.directory / "until-done"
+
+    def mapped_images(self) -> tuple[str, ...] | None:
+        """Return the images that the cluster maps to directories; None if its options are not known."""
+        try:
+            kept = msgspec.json.decode((self.directory / OPTIONS).read_bytes(), type=_Mapped)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        return tuple(name for name, _ in kept.images)
 
     def pid(self) -> int | None:
         """Return the ID of the process that runs the cluster, None if none does."""
@@ -173,12 +198,28 @@ class ClusterDirectory(Struct, frozen=True):
 
     def remove(self) -> None:
         """Delete the directory with all data; refuse one that is not a cluster's."""
-        if not (self.is_cluster or self.is_ephemeral):
+        if not (self.is_cluster or self.is_ephemeral or self.mark.is_file()):
             raise CommandError(
                 f"{self.directory}: is not the directory of a cluster (it has no file {self.lock.name}): "
                 "nothing was deleted"
             )
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    @property
+    def has_record(self) -> bool:
+        """Return whether failures of groups are recorded."""
+        return any(self.history.glob("*/*/*/*.json"))
+
+    def keep_record(self) -> None:
+        """Delete a run's directory; keep its records of failures, which `lws history` reads, if there are some."""
+        if not self.has_record:
+            return shutil.rmtree(self.directory, ignore_errors=True)
+        for path in self.directory.iterdir():
+            if path.is_dir() and path != self.history:
+                shutil.rmtree(path, ignore_errors=True)
+            elif path not in (self.history, self.mark):
+                path.unlink(missing_ok=True)
+        return None
 
 
 def unusable(error: OSError) -> CommandError:
@@ -241,10 +282,13 @@ def all_places() -> list[ClusterDirectory]:
 
 
 def ephemeral() -> ClusterDirectory:
-    """Make a directory for one `lws run`, after removing those of killed runs."""
-    for stale in all_places():
-        if stale.name.startswith(EPHEMERAL) and stale.mark.is_file() and stale.pid() is None:
-            stale.remove()
+    """Make a directory for one `lws run`, after removing those of killed runs, and old records of failed ones."""
+    ended = [one for one in all_places() if one.name.startswith(EPHEMERAL) and one.mark.is_file() and one.pid() is None]
+    for stale in ended:
+        stale.keep_record()
+    recorded = sorted((one for one in ended if one.has_record), key=lambda one: one.history.stat().st_mtime_ns)
+    for old in recorded[:-KEPT_RUNS]:
+        old.remove()
     names = (f"{EPHEMERAL}{os.getpid()}" + (f"-{number}" if number else "") for number in count())
     return next(fresh for fresh in map(_made, names) if fresh is not None)
 

@@ -28,7 +28,7 @@ def directory(target: Target) -> Path | None:
         own: ClusterDirectory | None = places.place(target.local)
     else:
         own = places.of_kubeconfig(Path(target.kubeconfig or os.environ.get("KUBECONFIG", "")))
-    return own.history if own and own.is_cluster else None
+    return own.history if own and (own.is_cluster or own.has_record) else None
 
 
 async def read(target: Target, *, everywhere: bool, chosen: Selection | None) -> list[Recorded]:
@@ -55,6 +55,12 @@ async def of_session(target: Target, client: Client, namespace: str, chosen: Sel
         if root is None
         else await asyncio.to_thread(of_files, root, namespace, chosen)
     )
+    return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))
+
+
+def of_run(place: ClusterDirectory, namespace: str | None, chosen: Selection) -> list[Episode]:
+    """Return the readable episodes of a run that has ended, the newest last."""
+    found = of_files(place.history, namespace or NAMESPACE, chosen)
     return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))
 
 

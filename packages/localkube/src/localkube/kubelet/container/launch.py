@@ -134,8 +134,9 @@ def _stub(container: JSONObject, context: Context, settings: KubeletSettings, wh
     env = environment.build(container, replace(context, lenient=True), base)
     kept = {key: value for key, value in container.items() if key != "lifecycle"}
     unmade = [f"{kind}Probe" for kind, probe in podspec.probes(container) if probe.get("exec") or probe.get("grpc")]
+    probed = {f"{kind}Probe": {**probe, "initialDelaySeconds": 0} for kind, probe in podspec.probes(container)}
     return Launch(
-        container={key: value for key, value in kept.items() if key not in unmade},
+        container={key: value for key, value in (kept | probed).items() if key not in unmade},
         image_id=f"{STUB_IMAGE}{container.get('image') or ''}",
         argv=argv,
         env=env | {"PATH": base["PATH"]},

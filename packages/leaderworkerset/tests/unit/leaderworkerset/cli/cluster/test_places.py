@@ -142,3 +142,30 @@ def test_process_that_does_not_hold_the_lock_is_not_stopped(state_home: Path) ->
             down.stop(place, 10)
         assert bystander.poll() is None
         bystander.kill()
+
+
+def test_the_records_of_failed_runs_are_kept_until_there_are_newer_ones() -> None:
+    count = places.KEPT_RUNS + 2
+    for number in range(count):
+        run = places.ephemeral()
+        with run.held():
+            run.database.touch()
+            (run.directory / "pods").mkdir()
+            record = run.history / "default" / "web" / "0" / "1-x.json"
+            record.parent.mkdir(parents=True)
+            record.touch()
+            os.utime(run.history, (number, number))
+        run.keep_record()
+        assert {path.name for path in run.directory.iterdir()} == {"history", "ephemeral"}
+        assert (run.has_record, run.is_cluster) == (True, False)
+    places.ephemeral().keep_record()
+    kept = sorted(int(one.history.stat().st_mtime) for one in places.all_places())
+    assert kept == list(range(2, count))
+
+
+def test_nothing_is_kept_of_a_run_without_failures() -> None:
+    run = places.ephemeral()
+    with run.held():
+        run.history.mkdir()
+    run.keep_record()
+    assert not run.directory.exists()

@@ -146,6 +146,12 @@ def test_what_is_named_is_replaced_although_it_can_run(images: set[str]) -> None
     assert plan(container(image="other:v1"), stub=True, stub_images=frozenset(images - {"all"})).image_id == "host://"
 
 
+def test_a_stub_is_probed_at_once() -> None:
+    probe = {"httpGet": {"port": 8000}, "initialDelaySeconds": 900, "periodSeconds": 5}
+    main = container(image="vllm:v1", command=["no-such-engine"], readinessProbe=probe)
+    assert plan(main, stub=True).container["readinessProbe"] == probe | {"initialDelaySeconds": 0}
+
+
 def test_a_container_that_runs_here_needs_its_sources_even_with_stubs() -> None:
     main = container(env=[{"name": "A", "valueFrom": {"secretKeyRef": {"name": "no", "key": "k"}}}])
     with pytest.raises(SpecError, match='secret "no" not found'):
