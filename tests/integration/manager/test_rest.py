@@ -11,6 +11,8 @@ pytestmark = pytest.mark.slow
 
 COUNT: Final = 10
 SECONDS: Final = 10.0
+REVIEWS: Final = {"create tokenreviews", "create subjectaccessreviews"}
+"""What a manager asks about whoever reads its metrics."""
 
 
 async def test_at_rest_nothing_is_written(world: World) -> None:
@@ -33,4 +35,4 @@ async def test_at_rest_nothing_is_written(world: World) -> None:
     await leader.stop()
     await world.await_master(other)
     await asyncio.sleep(SECONDS)
-    assert world.writes(mark) == {}
+    assert world.writes(mark).keys() <= REVIEWS
