@@ -249,7 +249,8 @@ class ProgressFollower:
 
     async def _examine(self, group: Sequence[JSONObject], since: datetime) -> Hang:
         """Return which ranks are silent since when, and what they wait for."""
-        names = {str(meta.status(pod).get("podIP") or ""): meta.name(pod) for pod in group}
+        # the caches of a manager keep no addresses, as nodes of a cluster do not show what ranks wait for
+        names = {str(address): meta.name(pod) for pod in group if (address := meta.status(pod).get("podIP"))}
         ranks = await asyncio.gather(*(self._silent(pod, names) for pod in group))
         return Hang(since=since, ranks=tuple(sorted(ranks, key=lambda one: (one.since, one.rank))))
 
