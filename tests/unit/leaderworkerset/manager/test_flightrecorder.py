@@ -171,4 +171,4 @@ def test_hang_on_a_cluster_blames_no_rank_for_others() -> None:
                 assert hang is not None
                 assert [(one.pod, one.waits) for one in hang.ranks] == [("web-0", ""), ("web-0-1", "")]
 
-    virtualtime.run(scenario())
+    virtualtime.run(scenario(), virtualtime.SingleThreadLoop)
