@@ -14,7 +14,7 @@ import structlog
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import lostlogs, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.recording import episode
@@ -167,6 +167,8 @@ class ApiLogs:
             ):
                 async for chunk in answer.chunks:
                     text = (text + chunk)[-size:]
+            if lostlogs.is_lost(text):
+                text = self._fault(meta.uid(pod), text.decode(errors="replace"))
         except KubeError as error:
             self._fault(meta.uid(pod), str(error))
         except TimeoutError:
@@ -181,10 +183,12 @@ class ApiLogs:
         while sum(len(text) for runs in self._kept.values() for text in runs.values()) > REMEMBERED_BYTES:
             del self._kept[next(iter(self._kept))]
 
-    def _fault(self, uid: str, text: str) -> None:
+    def _fault(self, uid: str, text: str) -> bytes:
+        """Note why a log was not read; return what is kept of it: nothing."""
         self._faults[uid] = text
         if len(self._faults) > MOST_FAULTS:
             del self._faults[next(iter(self._faults))]
+        return b""
 
 
 def share(pods: Sequence[JSONObject]) -> int:

@@ -178,7 +178,8 @@ def backs_off(observed: Observed) -> Finding | None:
     code="LWS-E079",
     title="the maximum of restarts is reached",
     meaning="A group failed more often than maxGroupRestarts allows: it was terminated, and its pods are kept for diagnosis.",
-    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`.",
+    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`. Nodes of Kubernetes "
+    "remove the logs of pods that ended; `lws history` has them if the manager records failures.",
 )
 def budget_is_spent(observed: Observed) -> Finding | None:
     """Find a group that used up its restarts, and whose pods are kept for diagnosis."""
@@ -194,7 +195,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} {why}",
             evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
             steps=(
-                observed.lws(f"logs {observed.view.name}/{group.name}"),
+                observed.kept_log(group.name),
                 "correct what fails: a new template is rolled out past such groups",
                 f"or let it try again: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
             ),

@@ -178,6 +178,17 @@ def test_deadline_of_a_log_begins_with_its_request() -> None:
     play(scenario)
 
 
+def test_log_that_its_node_removed_is_a_note_and_no_line() -> None:
+    async def scenario() -> None:
+        gone = b"unable to retrieve container logs for containerd://0a1b"
+        logs = ApiLogs(Client(Kubelet(present=gone, previous=gone)))
+        logs.hurry([pod()])
+        found, notes = await logs.read([pod()])
+        assert (found["uid-web-0", "app"], notes) == ([], [f"logs of web-0 could not be read: {gone.decode()}"])
+
+    play(scenario)
+
+
 def test_a_program_that_prints_without_end_takes_bounded_memory(monkeypatch: Any) -> None:
     async def scenario() -> None:
         kubelet = Kubelet(present=b"x" * 10_000_000 + b"\nthe end\n", previous=b"")
