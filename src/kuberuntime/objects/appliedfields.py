@@ -59,7 +59,7 @@ def _has(wanted: JSON, element: str, below: JSONObject) -> bool:
     value = msgspec.json.decode(text)
     if kind == "k":
         return any(_has_keys(item, value) and _covers(item, below) for item in wanted)
-    return value in wanted if kind == "v" else 0 <= int(value) < len(wanted)
+    return value in wanted if kind == "v" else value in range(len(wanted))
 
 
 def _has_keys(item: JSON, keys: JSONObject) -> bool:
