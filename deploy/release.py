@@ -28,7 +28,7 @@ from deploy.packages.operatordeployment import OperatorSettings
 import leaderworkerset
 
 ROOT: Final = Path(__file__).parents[1]
-PROJECTS: Final = ("src/kuberuntime", "src/localkube", ".")
+PROJECTS: Final = ("packages/kuberuntime", "packages/localkube", "packages/leaderworkerset")
 """The packages, each after those that it needs."""
 
 CHECKSUMS: Final = "SHA256SUMS"

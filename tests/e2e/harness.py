@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+from testkit.waiting import until
+
 from kuberuntime.objects.meta import JSONObject
 
 Running: TypeAlias = "subprocess.Popen[str]"
@@ -211,14 +213,6 @@ def line_with(process: Running, words: str, seconds: float = 30) -> str:
 
 SELDOM = 0.5
 """Seconds between two checks that start a program."""
-
-
-def until(check: Callable[[], Any], what: str, seconds: float = 30, *, poll: float = 0.1) -> None:
-    """Wait for what no event reports: check the machine every tenth of a second."""
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"
-        select.select([], [], [], poll)
 
 
 def ranks(view: JSONObject) -> dict[str, JSONObject]:

@@ -7,7 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SELDOM, Cluster, Shell, lws, python, shell_script, until
+from testkit.waiting import until
+from tests.e2e.harness import SELDOM, Cluster, Shell, lws, python, shell_script
 
 from kuberuntime.objects.meta import JSONObject
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
-from tests.e2e.harness import ROOT, SELDOM, Cluster, Shell, until
+from testkit.waiting import until
+from tests.e2e.harness import ROOT, SELDOM, Cluster, Shell
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels

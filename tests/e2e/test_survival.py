@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from testkit.waiting import until
 from tests.e2e.harness import (
     SLEEP,
     Cluster,
@@ -21,7 +22,6 @@ from tests.e2e.harness import (
     python,
     ranks,
     shell_script,
-    until,
 )
 
 from kuberuntime.objects.meta import JSONObject

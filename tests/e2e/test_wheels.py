@@ -22,7 +22,7 @@ import leaderworkerset
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.xdist_group("wheels")]
 
 PROJECTS = ("kuberuntime", "localkube", "leaderworkerset")
-SOURCES = ("src", "deploy", "docs/man", "requirements", ".containerignore", ".gitignore", "pyproject.toml")
+SOURCES = ("packages", "deploy", "docs/how-to", "requirements", ".containerignore", ".gitignore", "pyproject.toml")
 PAGES = ("CHANGELOG.md", "LICENSE", "README.md")
 WITHOUT_LOCALKUBE = ("kuberuntime", "leaderworkerset")
 
@@ -86,14 +86,15 @@ def manager_only(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize("name", PROJECTS)
 def test_a_wheel_contains_what_git_knows_of_its_package_and_nothing_else(wheels: dict[str, Path], name: str) -> None:
     found = {path for path in ZipFile(wheels[name]).namelist() if ".dist-info/" not in path}
-    folder = ROOT / "src" / name
-    own = {
-        str(path.relative_to(ROOT / "src")) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"
-    }
-    left_out = {f"{name}/{file}" for file in ("LICENSE", "README.md", "pyproject.toml")}
+    sources = ROOT / "packages" / name / "src"
+    own = {str(path.relative_to(sources)) for path in sources.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     manual = {path for path in found if "/share/man/" in path}
-    assert found - manual == own - left_out
-    pages = {path.name for path in (ROOT / "docs/man").iterdir()} if name == "leaderworkerset" else set()
+    assert found - manual == own
+    pages = (
+        {path.name for path in (ROOT / "packages/leaderworkerset/man").iterdir()}
+        if name == "leaderworkerset"
+        else set()
+    )
     assert {path.partition(".data/data/share/man/man1/")[2] for path in manual} == pages
     assert f"{name}/py.typed" in found
     assert any(path.endswith("LICENSE") for path in ZipFile(wheels[name]).namelist())
@@ -169,7 +170,12 @@ def test_a_copy_of_the_tree_gives_the_same_bytes(release: Path, tmp_path: Path) 
             shutil.copy(ROOT / place, copy / place)
     for path in copy.rglob("*"):
         path.chmod(path.stat().st_mode & 0o700)
-    environment = {**os.environ, "PYTHONPATH": f"{copy}/src", "TZ": "Pacific/Auckland", "PYTHONHASHSEED": "7"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": ":".join(f"{copy}/packages/{name}/src" for name in PROJECTS),
+        "TZ": "Pacific/Auckland",
+        "PYTHONHASHSEED": "7",
+    }
     words = [sys.executable, "-m", "deploy.release", str(tmp_path / "dist")]
     printed = subprocess.run(
         words, cwd=copy, env=environment, umask=0o077, capture_output=True, text=True, check=True, timeout=120
