@@ -53,7 +53,7 @@ class ElectionSettings(Struct, frozen=True):
         As in client-go, renewals may fail for `renew_deadline` after the wait for the first of them. But the tenure ends
         before the lease does, by at least half of what `lease_duration` exceeds `renew_deadline`.
 
-        >>> ElectionSettings(ObjectKey("lws-system", "lock"), "me").tenure
+        >>> ElectionSettings(ObjectKey("default", "lock"), "me").tenure
         12.0
         """
         return min(self.renew_deadline + self.retry_period, (self.lease_duration + self.renew_deadline) / 2)
