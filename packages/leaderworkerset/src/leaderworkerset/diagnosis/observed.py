@@ -144,6 +144,16 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         """Return a call of lws in the namespace."""
         return f"{self.commands.lws} -n {self.view.namespace} {words}"
 
+    def kept_log(self, group: str) -> str:
+        """Return how to read the logs of a group that failed, whose pods a finalizer keeps.
+
+        A node of Kubernetes removes the log with the containers; a manager that records failures has read it before.
+        """
+        name = f"{self.view.name}/{group}"
+        if self.commands.kubectl:
+            return f"its logs, if the manager records failures: {self.lws(f'history {name}')}"
+        return self.lws(f"logs {name}")
+
     def since(self, stamp: str | None) -> timedelta | None:
         """Return the time since a timestamp of the API, None if there is none."""
         moment = timestamps.read(stamp or "")

@@ -125,7 +125,15 @@ def startups(shown: View) -> list[timedelta]:
 def lines(found: Foreseen) -> list[str]:
     """Return the effects as text for people."""
     told = [f"{found.name}: {verdict(found.changes, is_new=found.is_new)}", *change_lines(found.changes)]
-    return [*told, _summary(found), *_in_place(found), *_steps(found), *_exhausted(found), *_bounds(found), *_warnings(found)]
+    return [
+        *told,
+        _summary(found),
+        *_in_place(found),
+        *_steps(found),
+        *_exhausted(found),
+        *_bounds(found),
+        *_warnings(found),
+    ]
 
 
 def document(found: Foreseen) -> JSONObject:

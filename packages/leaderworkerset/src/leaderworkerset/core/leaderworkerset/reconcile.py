@@ -62,6 +62,7 @@ from leaderworkerset.core.leaderworkerset.decision import (
     OnDemand,
     SetFacts,
 )
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.status import Assessment
@@ -167,6 +168,7 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, no
         *left.actions,
         *_apply(facts, leaders),
     ]
+    needs |= {OnDemand.KEEPER} if leaders.applied and _is_unknown(facts) else set()
     service = _make_service(facts)
     creates = facts.revision.created is not None or leaders.applied is not None
     creates |= bool(service) and facts.observed.orphaned_service is None
@@ -187,7 +189,27 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, no
         actions.append(Emit(events=(decisionevents.unreadable(facts.obj, f"Cannot count groups: {leaders.error}"),)))
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
     plan = Plan(tuple(actions), again, error, held)
-    return Decision(plan, frozenset(needs), facts.revision.edition, leaders.source, leaders.surplus)
+    return Decision(
+        plan,
+        frozenset(needs),
+        edition=facts.revision.edition,
+        source=leaders.source,
+        surplus=leaders.surplus,
+        resource=leaders.resource,
+        applied=_compared(facts, leaders),
+    )
+
+
+def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
+    """Return from what the keeper of the leaders counts as applied, if it was read whole and is as it should be."""
+    if facts.observed.whole is None or facts.living is None or leaders.applied is not None:
+        return None
+    return LastApply(leaders.source, Identity.of(facts.living))
+
+
+def _is_unknown(facts: SetFacts) -> bool:
+    """Return whether nobody knows if what keeps the leaders is as it was applied: the manager has just begun to lead."""
+    return facts.living is not None and facts.observed.applied is None and facts.observed.whole is None
 
 
 def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[Patch, ...]:

@@ -20,6 +20,9 @@ from leaderworkerset.views.wording import counted, duration
 PATIENCE: Final = timedelta(minutes=2)
 """How long a rank may take to start before its cause is unknown; a pull of a large image shows in its state."""
 
+EVICTED: Final = "EvictionByEvictionAPI"
+"""The reason of a pod that the API server deletes on request of an eviction."""
+
 WARM_UP: Final = timedelta(minutes=10)
 """How long a running program may take to become ready, for example to load a large model."""
 
@@ -158,6 +161,13 @@ def _failed_rank(group: Group, told: Recreations) -> Rank | None:
     return next((rank for rank in group.ranks if rank.pod == told.failed_pod), None)
 
 
+def _eviction(told: Recreations) -> tuple[str, ...]:
+    """Return that the pod which failed was evicted through the API: its node is being drained."""
+    if EVICTED not in told.failure:
+        return ()
+    return (f"{told.failed_pod} was evicted, as the drain of a node does: the group starts on other nodes",)
+
+
 @cause(
     code="LWS-E080",
     title="a group waits before it is recreated",
@@ -174,7 +184,7 @@ def backs_off(observed: Observed) -> Finding | None:
         return Finding(
             subject=subject,
             sentence=f"group {group.name} {recreations.sentence(told, observed.now)}",
-            evidence=(f"recreation {told.count} in a row, due {timestamps.render(told.due)}",),
+            evidence=(f"recreation {told.count} in a row, due {timestamps.render(told.due)}", *_eviction(told)),
             steps=(
                 *_advice(observed, group, told),
                 f"wait {duration(left)}, or correct what fails: a new template is rolled out at once",
@@ -187,7 +197,8 @@ def backs_off(observed: Observed) -> Finding | None:
     code="LWS-E079",
     title="the maximum of restarts is reached",
     meaning="A group failed more often than maxGroupRestarts allows: it was terminated, and its pods are kept for diagnosis.",
-    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`.",
+    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`. Nodes of Kubernetes "
+    "remove the logs of pods that ended; `lws history` has them if the manager records failures.",
 )
 def budget_is_spent(observed: Observed) -> Finding | None:
     """Find a group that used up its restarts, and whose pods are kept for diagnosis."""
@@ -203,7 +214,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} {why}",
             evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
             steps=(
-                observed.lws(f"logs {observed.view.name}/{group.name}"),
+                observed.kept_log(group.name),
                 "correct what fails: a new template is rolled out past such groups",
                 f"or let it try again: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
             ),
@@ -225,7 +236,7 @@ def was_recreated(observed: Observed) -> Finding | None:
             return Finding(
                 subject=subject,
                 sentence=f"group {group.name} starts again: {recreations.sentence(told, observed.now)}",
-                evidence=(f"recreation {told.count} in a row",),
+                evidence=(f"recreation {told.count} in a row", *_eviction(told)),
                 steps=_advice(observed, group, told),
             )
     return None

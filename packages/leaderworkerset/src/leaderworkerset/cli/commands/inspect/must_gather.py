@@ -13,7 +13,7 @@ import msgspec
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import APIError, KubeError, NotFoundError
-from kuberuntime.objects import meta, podstate, resources
+from kuberuntime.objects import lostlogs, meta, podstate, resources
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SECRETS, Resource
 from leaderworkerset.api import labels
@@ -134,6 +134,9 @@ class Gatherer(msgspec.Struct):
             answer = await self.client.send(Request("GET", path, (*query, *more)))
         except KubeError as error:
             self.notes.append(f"{target}: {error}")
+            return
+        if lostlogs.is_lost(answer.body):
+            self.notes.append(f"{target}: {answer.body.decode(errors='replace')}")
         else:
             self.write_log(str(target), answer.body)
 
