@@ -200,7 +200,7 @@ class ObjectWatcher:
 
     def update(self, views: Sequence[View]) -> None:
         """Print the objects that changed."""
-        versions = {meta.uid(view.object): meta.resource_version(view.object) for view in views}
+        versions = {str(meta.uid(view.object)): str(meta.resource_version(view.object)) for view in views}
         for view in views:
             uid = meta.uid(view.object)
             if versions[uid] != self._shown.get(uid):

@@ -10,7 +10,7 @@ WIDTH: Final = 2**30
 """A width that no line has: a wrapped text moves as a whole in a diff when one of its words changes."""
 
 
-class _Dumper(SafeDumper):  # type: ignore[misc, valid-type]  # the class is that of libyaml where that is installed
+class _Dumper(SafeDumper):
     """Writes texts of several lines as blocks."""
 
 

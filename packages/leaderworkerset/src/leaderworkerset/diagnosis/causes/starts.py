@@ -214,7 +214,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} {why}",
             evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
             steps=(
-                observed.kept_log(group.name),
+                observed.kept_log(str(group.name)),
                 "correct what fails: a new template is rolled out past such groups",
                 f"or let it try again: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
             ),

@@ -3,7 +3,7 @@
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
 
-from leaderworkerset.api.disaggregatedset import DecodeError
+from leaderworkerset.api.leaderworkerset import DecodeError
 from leaderworkerset.steering import roleoutlook
 
 OLD = disaggregatedset_object([role("prefill", 2), role("decode", 1)])

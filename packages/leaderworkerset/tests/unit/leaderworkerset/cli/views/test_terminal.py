@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -51,18 +50,20 @@ class Terminal(io.StringIO):
 def test_states_are_colored_on_a_terminal(line: str, colored: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("sys.stdout", Terminal())
+    output = Terminal()
+    monkeypatch.setattr("sys.stdout", output)
     terminal.say_states(line)
-    assert colored in sys.stdout.getvalue()  # type: ignore[attr-defined]
+    assert colored in output.getvalue()
 
 
 @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_states_have_no_color_if_nobody_wants_it(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv(variable, value)
-    monkeypatch.setattr("sys.stdout", Terminal())
+    output = Terminal()
+    monkeypatch.setattr("sys.stdout", output)
     terminal.say_states("web-0   Error")
-    assert sys.stdout.getvalue() == "web-0   Error\n"  # type: ignore[attr-defined]
+    assert output.getvalue() == "web-0   Error\n"
 
 
 def test_names_that_contain_a_state_are_not_colored() -> None:
