@@ -87,7 +87,7 @@ def packed(root: Path, version: str, generated: Mapping[str, Path]) -> dict[str,
     sent = [line[1:] for line in lines if line.startswith("!")]
     below = functools.partial(archives.below, root)
     image = f"lws-image-{version}"
-    applied = {
+    applied: dict[str, tuple[str, Mapping[str, Path]]] = {
         f"lws-{name}-{version}.tar.gz": (f"lws-{version}", replaced(below(*places), generated))
         for name, places in APPLIED.items()
     }

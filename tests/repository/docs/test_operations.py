@@ -20,6 +20,7 @@ import leaderworkerset
 from kuberuntime.cache import watching
 from kuberuntime.client import client, http
 from kuberuntime.objects import meta
+from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONFIG_MAPS, DEPLOYMENTS, LEASES, NETWORK_POLICIES, SERVICES
 from kuberuntime.serving.leaderelection import JITTER
@@ -110,7 +111,7 @@ def test_longest_failover_follows_from_the_times() -> None:
 
 
 def test_lease_times_of_the_example_are_accepted() -> None:
-    lease, renew, retry = map(configuration.Duration, example_times())
+    lease, renew, retry = map(Duration, example_times())
     election = configuration.LeaderElection(lease_duration=lease, renew_deadline=renew, retry_period=retry)
     assert configurationrules._election_errors(election) == []
     shorter = configuration.LeaderElection(lease_duration=renew, renew_deadline=renew, retry_period=retry)

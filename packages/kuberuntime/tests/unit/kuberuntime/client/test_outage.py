@@ -50,6 +50,9 @@ def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
         except ConnectionFailedError as error:
             raise ExecutionError(f"get {key}", ()) from error
 
+    async def rest() -> None:
+        await asyncio.Event().wait()
+
     async def scenario() -> None:
         queue = WorkQueue[str]()
         informers = [Informer(client(), PODS) for _ in range(WATCHES)]
@@ -61,7 +64,7 @@ def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
         tasks.append(asyncio.ensure_future(run_workers(queue, work, name="test", workers=2)))
         server.down = True
         server.cut()
-        tasks.append(asyncio.ensure_future(election.run(asyncio.Event().wait)))
+        tasks.append(asyncio.ensure_future(election.run(rest)))
         for number in range(KEYS):
             server.put(f"pod-{number}")
             queue.add(f"pod-{number}")
