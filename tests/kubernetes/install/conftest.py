@@ -58,6 +58,12 @@ class Administrator:
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stderr if code else result.stdout
 
+    def install(self) -> str:
+        """Install, and wait until the managers' pods are ready; kwok plays them, so no webhook is answered."""
+        output = self.lws("install")
+        self.kubectl("rollout", "status", "deployment/lws-controller-manager", "-n", NAMESPACE, f"--timeout={SECONDS}s")
+        return output
+
     def kubectl(self, *words: str, code: int = 0, objects: Any = None) -> str:
         """Run `kubectl`, with objects as its standard input; return what it prints."""
         text = yaml.safe_dump_all(objects) if objects is not None else None

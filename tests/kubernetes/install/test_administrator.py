@@ -151,7 +151,7 @@ def test_nothing_is_doubled_missing_or_refused(fresh: Administrator) -> None:
                     manager.end()
                 await client.close()
 
-    fresh.lws("install", "--wait")
+    fresh.install()
     asyncio.run(scenario())
 
     events = fresh.audit.events()

@@ -35,7 +35,7 @@ def test_what_is_missing_and_what_is_broken_is_named(fresh: Administrator) -> No
     assert {"LWS-D202", "LWS-D302", "LWS-D502", "LWS-D512"} <= missing.keys()
     assert missing["LWS-D202"]["fix"] == "`lws install`"
 
-    fresh.lws("install", "--wait")
+    fresh.install()
     fresh.await_kind()
     installed = report(fresh, 1)
     assert not {"LWS-D202", "LWS-D302", "LWS-D502"} & installed.keys()
@@ -77,7 +77,7 @@ def test_what_is_missing_and_what_is_broken_is_named(fresh: Administrator) -> No
 
 
 def test_a_user_with_few_permissions_is_told_which_are_missing(fresh: Administrator, tmp_path: Path) -> None:
-    fresh.lws("install", "--wait")
+    fresh.install()
     fresh.await_kind()
     fresh.kubectl("create", "serviceaccount", "looker", "-n", "default")
     config = yaml.safe_load(fresh.plane.kubeconfig.read_text())

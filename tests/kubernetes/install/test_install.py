@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.integration.clusters import objects
 from tests.kubernetes.install.conftest import Administrator
+from tests.kubernetes.install.served import served
 
 from leaderworkerset.api import metadata
 from leaderworkerset.install.installsettings import InstallSettings
@@ -50,9 +51,8 @@ def test_it_is_accepted_runs_and_changes_nothing_the_second_time(fresh: Administ
     assert "deployment/lws-controller-manager not checked: its namespace is not there yet (dry run)" in checked
     assert fresh.get("namespace/lws-system") is None
 
-    output = fresh.lws("install", "--wait")
-    assert output.splitlines()[-1] == "deployment/lws-controller-manager rolled out"
-    assert [line for line in output.splitlines()[:-1] if not line.endswith(" created")] == []
+    output = fresh.install()
+    assert [line for line in output.splitlines() if not line.endswith(" created")] == []
 
     before = versions(fresh)
     assert words(fresh.lws("install")) == {"unchanged"}
@@ -60,9 +60,19 @@ def test_it_is_accepted_runs_and_changes_nothing_the_second_time(fresh: Administ
     assert {line.rsplit(" ", 3)[1] for line in fresh.lws("install", "--dry-run=server").splitlines()} == {"unchanged"}
 
 
+def test_wait_proves_the_way_to_the_webhooks(fresh: Administrator) -> None:
+    """The pods that kwok plays are ready, and answer nothing: the first write of a user would be refused."""
+    told = fresh.lws("install", "--wait", "--timeout=20s", code=124)
+    assert "webhooks not reached" in told
+    assert "failed calling webhook" in told
+    with served(fresh, "live"):
+        output = fresh.lws("install", "--wait").splitlines()
+    assert output[-2:] == ["deployment/lws-controller-manager rolled out", "webhooks reached"]
+
+
 def test_its_namespace_takes_only_pods_without_privileges(administrator: Administrator) -> None:
     """Pod Security `restricted` is enforced, and the manager's own pods pass it."""
-    administrator.lws("install", "--wait")
+    administrator.install()
     pods = administrator.there("pods", *IN, "-l", "control-plane=controller-manager")["items"]
     assert len(pods) == 2
     refused = administrator.kubectl("run", "other", "--image=other:1", *IN, code=1)
@@ -217,9 +227,11 @@ def test_the_commands_of_the_page_do_what_it_says(fresh: Administrator) -> None:
     """Images are built and pushed elsewhere; the nodes here pull nothing."""
     page = (ROOT / "docs/how-to/install.md").read_text()
     blocks = "".join(re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
-    printed = [
-        fresh.lws(*shlex.split(line, comments=True)[1:]) for line in blocks.splitlines() if line.startswith("lws ")
-    ]
+    lines = [shlex.split(line, comments=True)[1:] for line in blocks.splitlines() if line.startswith("lws ")]
+    fresh.install()
+    with served(fresh, "live"):
+        printed = [fresh.lws(*lines[0])]
+    printed += [fresh.lws(*line) for line in lines[1:]]
     assert "deployment/lws-controller-manager rolled out" in printed[0]
     assert "namespace/lws-system deleted" in printed[-1]
     for option in re.findall(r"^\| `(--[a-z-]+)", page, re.MULTILINE):

@@ -44,7 +44,7 @@ def owned(administrator: Administrator, name: str) -> dict[str, Any]:
 
 def test_nothing_is_left(administrator: Administrator) -> None:
     """R-OP-31: webhooks go first."""
-    administrator.lws("install", "--wait")
+    administrator.install()
     administrator.kubectl("apply", "--server-side", "-f", str(USER_ROLES))
     output = administrator.lws("uninstall").splitlines()
     assert output[0].startswith("validatingwebhookconfiguration/")

@@ -9,11 +9,11 @@ from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
 from kuberuntime.errors import APIError, BadRequestError, KubeError, NotFoundError
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import lostlogs, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.masking import masked
+from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.outcome import FailedContainer, silent_failure
 from leaderworkerset.views.podcontainers import default_container, unlogged
 
@@ -71,11 +71,11 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
     """Yield the lines of one pod's log.
 
     For a pod without a node an API server returns an empty log, for a container that never ran none. Both raise
-    `NotStartedError`.
+    `NotStartedError`. A log that the node has removed raises `LogError`.
     """
     container = options.container or default_container(pod)
     never_ran = unlogged(pod, options.container)
-    is_empty = True
+    is_empty, has_lines = True, False
     path = PODS.path(meta.namespace(pod), meta.name(pod), "log")
     rest = b""
     try:
@@ -84,6 +84,7 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
                 is_empty = False
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
+                    has_lines = True
                     yield line
     except BadRequestError as error:
         if never_ran:
@@ -93,6 +94,8 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
         if isinstance(error, NotFoundError):
             raise
         raise LogError(f"{meta.name(pod)}: {error}") from error
+    if not has_lines and lostlogs.is_lost(rest):
+        raise LogError(f"{meta.name(pod)} ({podstate.state(pod)}): its node has no log of it any more")
     if rest:
         yield rest
     if is_empty and never_ran:
@@ -113,6 +116,6 @@ async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_L
             said = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]
     except (KubeError, TimeoutError):
         return ""
-    lines = [masked(line.rstrip()) for line in said if line.strip()]
+    lines = Mask().lines(line.rstrip() for line in said if line.strip())
     title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
     return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""

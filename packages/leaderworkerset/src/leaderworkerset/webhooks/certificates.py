@@ -6,7 +6,9 @@ reads (R-CERT-1), for secrets that both may use. No function reads a clock: `now
 """
 
 import ipaddress
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
@@ -27,6 +29,8 @@ SERVING_VALIDITY = timedelta(days=365)
 RSA_BITS = 2048
 SKEW = timedelta(days=3650)
 """How long ago the validity of a certificate begins: API servers' clocks may be behind, or ours may be set back."""
+
+PEM_BLOCK: Final = re.compile(b"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\r?\n?", re.DOTALL)
 
 SAMPLE: Final = b"a text to sign"
 HASH: Final = hashes.SHA256()
@@ -139,13 +143,18 @@ def hosts_of(certificate: bytes) -> tuple[str, ...]:
     return tuple(names.value.get_values_for_type(x509.DNSName))
 
 
+def has_valid_serial(certificate: bytes) -> bool:
+    """Return whether the serial number is positive; Go's cert-controller gave authorities the number 0."""
+    return _certificate(certificate).serial_number > 0
+
+
 def split(bundle: bytes) -> tuple[bytes, ...]:
-    """Return the certificates of a bundle, each as PEM, in order; empty if there is none."""
-    try:
-        found = x509.load_pem_x509_certificates(bundle)
-    except ValueError:
-        return ()
-    return tuple(one.public_bytes(serialization.Encoding.PEM) for one in found)
+    """Return the certificates of a bundle, each as PEM, in order; those that cannot be read are omitted."""
+    found = list[bytes]()
+    for block in PEM_BLOCK.findall(bundle):
+        with suppress(CertificateError):
+            found.append(_certificate(block).public_bytes(serialization.Encoding.PEM))
+    return tuple(found)
 
 
 def _name(common_name: str) -> x509.Name:

@@ -7,6 +7,9 @@ trust is changed before the served certificate:
 - A new authority is put before the old one in `ca.crt`. The bundle goes into the webhook configurations; a replica that
   still serves its old certificate is trusted through the old authority until that ends.
 
+Certificates of the Go manager's first years have the serial number 0, which libraries reject sooner or later. They are
+renewed, and their authority is trusted for one more day, in which replicas of the Go manager end.
+
 The keys of the secret, and RSA, are those of the Go manager, which can continue with the same secret.
 """
 
@@ -26,6 +29,9 @@ from leaderworkerset.webhooks.certificates import Certificate, CertificateError
 LOOKAHEAD: Final = timedelta(days=90)
 """How long before its end a certificate is renewed."""
 
+FAREWELL: Final = timedelta(days=1)
+"""How long an authority with an invalid serial number is trusted after another one signs."""
+
 AUTHORITY_CERTIFICATE: Final = "ca.crt"
 AUTHORITY_KEY: Final = "ca.key"
 CERTIFICATE: Final = "tls.crt"
@@ -38,6 +44,7 @@ class RotationStep(StrEnum):
     KEEP = "keep"
     RENEW_CERTIFICATE = "renew the serving certificate"
     RENEW_AUTHORITY = "renew the authority"
+    DROP_AUTHORITIES = "trust authorities with an invalid serial number no longer"
 
 
 class Material(Struct, frozen=True):
@@ -82,7 +89,9 @@ def decide(material: Material, hosts: Sequence[str], now: datetime) -> RotationS
         is_good = _is_good_serving(material, hosts, now)
     except CertificateError:
         return RotationStep.RENEW_CERTIFICATE
-    return RotationStep.KEEP if is_good else RotationStep.RENEW_CERTIFICATE
+    if not is_good:
+        return RotationStep.RENEW_CERTIFICATE
+    return RotationStep.DROP_AUTHORITIES if _trusts_too_many(material, now) else RotationStep.KEEP
 
 
 def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: datetime) -> Material:
@@ -90,6 +99,9 @@ def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: dat
     if step is RotationStep.KEEP:
         return material
     authority = material.authority
+    if step is RotationStep.DROP_AUTHORITIES:
+        kept = filter(certificates.has_valid_serial, certificates.split(authority.certificate))
+        return Material(Certificate(b"".join(kept), authority.key), material.serving)
     if step is RotationStep.RENEW_AUTHORITY:
         created = certificates.create_authority(now, algorithm="rsa")
         trusted = [
@@ -123,6 +135,7 @@ def _is_good_authority(authority: Certificate, now: datetime) -> bool:
     return (
         certificates.fits_together(authority)
         and certificates.is_authority(authority.certificate)
+        and certificates.has_valid_serial(authority.certificate)
         and _is_in_time(authority.certificate, now)
     )
 
@@ -132,9 +145,17 @@ def _is_good_serving(material: Material, hosts: Sequence[str], now: datetime) ->
     return (
         certificates.fits_together(serving)
         and certificates.is_issued_by(serving.certificate, material.authority.certificate)
+        and certificates.has_valid_serial(serving.certificate)
         and set(hosts) <= set(certificates.hosts_of(serving.certificate))
         and _is_in_time(serving.certificate, now)
     )
+
+
+def _trusts_too_many(material: Material, now: datetime) -> bool:
+    """Return whether an authority with an invalid serial number has been trusted long enough."""
+    signer, *others = certificates.split(material.authority.certificate)
+    signs_since = certificates.begins_at(signer) + certificates.SKEW
+    return now >= signs_since + FAREWELL and not all(map(certificates.has_valid_serial, others))
 
 
 def _is_in_time(certificate: bytes, now: datetime) -> bool:

@@ -29,6 +29,9 @@ NODES: Final = ("node-0", "node-1", "node-2")
 
 RUNNING: Final = "ContainersReady"
 PENDING: Final = "PodResizePending"
+NO_IMAGE: Final = "app:none"
+"""An image that cannot be pulled."""
+
 SYNC: Final = (0.005, 0.1)
 """How long it takes to notice a readiness gate, in seconds from least to most."""
 
@@ -48,12 +51,16 @@ SLOW_PODS: Final = Pace(start=(1.5, 4.0))
 
 
 class ModelKubelet:
-    """Runs the pods of a store. `stuck` are the UIDs of pods that never end, `lost` the names of nodes that are gone."""
+    """Runs the pods of a store.
+
+    `stuck` are the UIDs of pods that never end, `sick` of those that are never ready, `lost` the names of nodes that are gone.
+    """
 
     def __init__(self, store: Store, clock: Clock, random: Random) -> None:
         self.pace = Pace()
         self.stuck: set[str] = set()
         self.lost: set[str] = set()
+        self.sick: set[str] = set()
         self.failures: list[tuple[str, str]] = []
         """Every failure that was caused here: the pod's UID, and what happened to it."""
         self._store = store
@@ -102,9 +109,21 @@ class ModelKubelet:
         self._put(pod, {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."})
         return True
 
+    def sicken(self, name: str) -> bool:
+        """Let a running pod be not ready from now on, without a restart; return whether it was running."""
+        pod = self._pod(name)
+        if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
+            return False
+        self.sick.add(meta.uid(pod))
+        self._put(
+            pod, self._status(pod, ready=False, restarts=meta.status(pod)["containerStatuses"][0]["restartCount"])
+        )
+        return True
+
     def release(self) -> None:
-        """Let stuck pods end, and nodes come back."""
+        """Let stuck pods end, sick ones be ready, and nodes come back."""
         self.stuck.clear()
+        self.sick.clear()
         self.lost.clear()
         for value in list(self._store.list(RESOURCE)):
             pod = _decoder.decode(value)
@@ -167,7 +186,7 @@ class ModelKubelet:
 
     def _recover(self, name: str, uid: str) -> None:
         pod = self._pod(name, uid)
-        if pod is None or meta.is_deleting(pod) or self._is_lost(pod):
+        if pod is None or meta.is_deleting(pod) or self._is_lost(pod) or _waits_for_image(pod):
             return
         if not meta.spec(pod).get("nodeName"):
             self._start(name, uid)
@@ -176,13 +195,25 @@ class ModelKubelet:
             self._put(pod, self._status(pod, ready=True, restarts=container["restartCount"]))
 
     def _replace(self, name: str, uid: str) -> None:
-        """End a container whose image was changed, and start the new one."""
+        """End a container whose image was changed, and start the new one, if its image can be pulled."""
         pod = self._pod(name, uid)
         if pod is None or meta.is_deleting(pod) or self._is_lost(pod) or not _is_redefined(pod):
+            return
+        if _image(pod) == NO_IMAGE:
+            self._await_image(pod)
             return
         restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
         self._put(pod, self._status(pod, ready=False, restarts=restarts))
         self._later(self.pace.start, self._recover, pod)
+
+    def _await_image(self, pod: JSONObject) -> None:
+        """Report as waiting a container that ended, with the ID, image and restarts that it had."""
+        if not _waits_for_image(pod):
+            (ended,) = meta.status(pod)["containerStatuses"]
+            status = self._status(pod, ready=False, restarts=ended["restartCount"])
+            (container,) = status["containerStatuses"]
+            container["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
+            self._put(pod, status)
 
     def _resize(self, name: str, uid: str) -> None:
         """Give a running container other resources, or say that its node can never have them."""
@@ -237,7 +268,7 @@ class ModelKubelet:
         self._store.update(key, pod | {"status": status}, previous)
 
     def _status(self, pod: JSONObject, *, ready: bool, restarts: int) -> JSONObject:
-        now = render(self._clock.now())
+        now, ready = render(self._clock.now()), ready and meta.uid(pod) not in self.sick
         states = {"PodScheduled": True, "Initialized": True, RUNNING: ready, "Ready": ready and _are_gates_open(pod)}
         conditions = [
             {"type": kind, "status": _text(state), "lastTransitionTime": now} for kind, state in states.items()
@@ -245,7 +276,8 @@ class ModelKubelet:
         conditions += [one for one in meta.status(pod).get("conditions") or () if one["type"] not in states]
         last: JSONObject = (meta.status(pod).get("containerStatuses") or [{}])[0]
         excused = int(str(last.get("containerID", "/0")).rpartition("/")[2])
-        excused += bool(last) and last["image"] != _image(pod) and last["restartCount"] != restarts
+        is_other = bool(last) and (last["image"] != _image(pod) or _waits_for_image(pod))
+        excused += is_other and last["restartCount"] != restarts
         image = last["image"] if last.get("restartCount") == restarts else _image(pod)
         container = {
             "name": "main", "image": image, "imageID": "", "ready": ready, "started": ready,
@@ -275,7 +307,13 @@ def _image(pod: JSONObject) -> str:
 def _is_redefined(pod: JSONObject) -> bool:
     """Return whether a running pod names another image than its container was started with."""
     running = meta.status(pod).get("containerStatuses") or ()
-    return any(one["image"] != _image(pod) for one in running) and meta.status(pod).get("phase") == "Running"
+    differs = any(one["image"] != _image(pod) for one in running) or _waits_for_image(pod)
+    return differs and meta.status(pod).get("phase") == "Running"
+
+
+def _waits_for_image(pod: JSONObject) -> bool:
+    """Return whether a container ended, and the image of the next one cannot be pulled, or could not until now."""
+    return any("waiting" in one["state"] for one in meta.status(pod).get("containerStatuses") or ())
 
 
 def _resources(pod: JSONObject) -> JSONObject:

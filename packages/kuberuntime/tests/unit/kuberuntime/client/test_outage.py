@@ -50,9 +50,6 @@ def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
         except ConnectionFailedError as error:
             raise ExecutionError(f"get {key}", ()) from error
 
-    async def rest() -> None:
-        await asyncio.Event().wait()
-
     async def scenario() -> None:
         queue = WorkQueue[str]()
         informers = [Informer(client(), PODS) for _ in range(WATCHES)]
@@ -64,7 +61,7 @@ def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
         tasks.append(asyncio.ensure_future(run_workers(queue, work, name="test", workers=2)))
         server.down = True
         server.cut()
-        tasks.append(asyncio.ensure_future(election.run(rest)))
+        tasks.append(asyncio.ensure_future(election.run(forever)))
         for number in range(KEYS):
             server.put(f"pod-{number}")
             queue.add(f"pod-{number}")
@@ -89,6 +86,10 @@ def test_without_a_report_each_retry_is_a_line() -> None:
 
 
 @pytest.mark.virtual_time
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
 async def test_an_outage_that_comes_back_is_reported_again() -> None:
     outage = Outage()
     with capture_logs() as lines:

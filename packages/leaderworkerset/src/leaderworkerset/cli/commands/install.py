@@ -38,6 +38,7 @@ from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.manager.config.configurationfile import opted_in
+from leaderworkerset.observation import admissionprobe
 
 FLAVOURS: Final = ("slim", "full")
 POD_FIELDS: Final = ("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "resources", "tolerations")
@@ -71,7 +72,9 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
     help="Write nothing; server: the API server checks all objects.",
 )
 @click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), help="With --dry-run: print the objects.")
-@click.option("--wait", "waits", is_flag=True, help="Wait until the managers are ready.")
+@click.option(
+    "--wait", "waits", is_flag=True, help="Wait until the managers are ready and the API server reaches them."
+)
 @timeout_option(120.0)
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
@@ -168,8 +171,11 @@ async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) 
         await installer.apply(objects)
         if options["waits"]:
             key = ObjectKey(chosen.namespace, metadata.MANAGER)
+            latest = asyncio.get_running_loop().time() + options["timeout"]
             await until_rolled_out(session.client, key, SELECTOR, options["timeout"])
             click.echo(f"deployment/{key.name} rolled out")
+            await until_admitted(session.client, chosen.namespace, latest)
+            click.echo("webhooks reached")
 
 
 def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
@@ -210,6 +216,14 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
         raise TimedOutError(f"deployment/{key.name} after {timeout:g} s: {missing}") from error
     finally:
         progress.clear()
+
+
+async def until_admitted(client: Client, namespace: str, latest: float) -> None:
+    """Wait until the API server reaches the webhooks, up to a time of the running loop."""
+    try:
+        await admissionprobe.until_reached(client, namespace, max(latest - asyncio.get_running_loop().time(), 1.0))
+    except TimeoutError as error:
+        raise TimedOutError(f"webhooks not reached: {error}") from error
 
 
 def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:

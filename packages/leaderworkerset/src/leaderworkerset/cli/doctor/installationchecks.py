@@ -14,6 +14,7 @@ from leaderworkerset.core.gang import native
 from leaderworkerset.core.gang.gate import BUILT_IN_NAME as BUILT_IN
 from leaderworkerset.diagnosis.causes import featuregates
 from leaderworkerset.manager import kubernetesversions
+from leaderworkerset.observation import admissionprobe
 from leaderworkerset.views.wording import listed
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 
@@ -197,7 +198,7 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
     if facts.probe is None:
         if there:
             yield CheckResult("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet passes them in a dry run")
-    elif "failed calling webhook" in facts.probe:
+    elif admissionprobe.NOT_CALLED in facts.probe:
         fix = next((hint for words, hint in PROBE_HINTS.items() if words in facts.probe), "see the manager's logs")
         yield CheckResult("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
     else:

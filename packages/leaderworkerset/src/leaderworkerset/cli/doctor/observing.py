@@ -38,6 +38,7 @@ from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager import kubernetesversions
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
+from leaderworkerset.observation import admissionprobe
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, SECRET_NAME, VALIDATING_NAME
 
@@ -49,18 +50,6 @@ MOST_SETS: Final = 500
 """The maximum number of LeaderWorkerSets whose queue names are checked."""
 
 EMBEDDED: Final = "+localkube"
-
-PROBE: Final[JSONObject] = {
-    **LEADERWORKERSETS.type_meta,
-    "metadata": {"name": "lws-doctor-probe"},
-    "spec": {
-        "replicas": 0,
-        "leaderWorkerTemplate": {
-            "size": 1,
-            "workerTemplate": {"spec": {"containers": [{"name": "main", "image": "none"}]}},
-        },
-    },
-}
 
 NEEDED: Final = (
     *(
@@ -97,6 +86,7 @@ async def observe(session: Session) -> Facts:
     kinds = {name: one.group_objects for name, one in PROVIDERS.items()} | {KUBERNETES: (POD_GROUPS,)}
     served = {name: not some or any([await _is_served(client, one) for one in some]) for name, some in kinds.items()}
     served["kueue"] = await _is_served(client, LOCAL_QUEUES)
+    refused = await admissionprobe.refusal(client, session.namespace)
     return Facts(
         version=version,
         is_embedded=version.endswith(EMBEDDED),
@@ -107,7 +97,7 @@ async def observe(session: Session) -> Facts:
         },
         wanted=wanted,
         configurations=configurations,
-        probe=await _probe(client, session.namespace),
+        probe=None if refused is None else str(refused),
         certificates=await _certificates(client, namespace, configurations),
         accesses=await _accesses(client, session.namespace),
         deployment=await _read(client, resources.DEPLOYMENTS, metadata.MANAGER, namespace),
@@ -138,15 +128,6 @@ def _namespace(configurations: Iterable[Read]) -> str:
                 if service.get("namespace"):
                     return str(service["namespace"])
     return installsettings.NAMESPACE
-
-
-async def _probe(client: Client, namespace: str) -> str | None:
-    probe = PROBE | {"metadata": {**PROBE["metadata"], "namespace": namespace}}
-    try:
-        await client.create(LEADERWORKERSETS, probe, dry_run=True)
-    except APIError as error:
-        return str(error)
-    return None
 
 
 async def _certificates(client: Client, namespace: str, configurations: Mapping[str, Read]) -> list[Expiry] | Unread:
@@ -252,7 +233,7 @@ async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[st
 
 def observe_machine() -> Machine:
     """Try what a cluster of this machine needs."""
-    directory = places.place(places.DEFAULT).directory.parent
+    directory = places.home()
     error, free = _try_directory(directory)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = 2**20

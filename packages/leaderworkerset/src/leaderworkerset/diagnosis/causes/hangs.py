@@ -95,7 +95,7 @@ def _silent(observed: Observed, one: SilentRank) -> str:
         "A LeaderWorkerSet that runs to completion has a deadline, the annotation "
         f"`{labels.COMPLETION_DEADLINE}`; it passed before the leader of the group had ended with 0."
     ),
-    remedy="Read the log of the leader, which is kept. A new template runs again, with the time from its beginning on.",
+    remedy="Read the log of the leader; nodes of Kubernetes remove it when the leader has ended. A new template runs again, with the time from its beginning on.",
 )
 def is_late(observed: Observed) -> Finding | None:
     """Find a group that was ended at the deadline of its set."""
@@ -109,7 +109,8 @@ def is_late(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} was ended at its deadline, before its leader had ended with 0",
             evidence=(f"{pod}: annotation {labels.GROUP_ENDED}: {GroupEnd.LATE}", f"deadline: {deadline or 'removed'}"),
             steps=(
-                observed.lws(f"logs {observed.view.name}/{group.name}/0"),
+                # a node of Kubernetes removes the log with the containers
+                *(() if observed.commands.kubectl else (observed.lws(f"logs {observed.view.name}/{group.name}/0"),)),
                 f"give it more time: annotation {labels.COMPLETION_DEADLINE}, and a new template: "
                 + observed.lws(f"restart {observed.view.name}"),
             ),

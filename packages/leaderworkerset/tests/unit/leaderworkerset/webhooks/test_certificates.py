@@ -100,6 +100,8 @@ def test_a_bundle_is_split_into_its_certificates() -> None:
     both = AUTHORITY.certificate + serving.certificate
     assert certificates.split(both) == (AUTHORITY.certificate, serving.certificate)
     assert certificates.split(b"junk") == ()
+    damaged = both.replace(AUTHORITY.certificate[40:60], b"x" * 20)
+    assert certificates.split(damaged) == (serving.certificate,)
 
 
 @cache

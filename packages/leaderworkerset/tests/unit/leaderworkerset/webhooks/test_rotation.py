@@ -1,12 +1,13 @@
 """When certificates are renewed, and that whoever was trusted stays trusted meanwhile (R-CERT-1)."""
 
 import base64
+import ssl
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -148,3 +149,38 @@ def test_every_webhook_of_a_configuration_gets_the_authority() -> None:
     assert trusting["webhooks"][0]["clientConfig"]["service"]["name"] == "lws-webhook-service"
     assert rotation.with_authority(trusting, b"pem") is trusting
     assert foreign["clientConfig"]["caBundle"] == "b2xk"
+
+
+def _of_go(key: rsa.RSAPrivateKey) -> Certificate:
+    """Return an authority as Go's cert-controller made it: with the serial number 0, which no library makes any more."""
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "lws-ca")])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(NOW).not_valid_after(NOW + timedelta(days=3650))
+    made = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    signed = made.sign(key, hashes.SHA256())
+    content = signed.tbs_certificate_bytes.replace(b"\x02\x01\x01", b"\x02\x01\x00", 1)
+    signature = key.sign(content, padding.PKCS1v15(), hashes.SHA256())
+    der = signed.public_bytes(serialization.Encoding.DER)
+    der = der.replace(signed.tbs_certificate_bytes, content).replace(signed.signature, signature)
+    form, plain = serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    return Certificate(
+        ssl.DER_cert_to_PEM_cert(der).encode(), key.private_bytes(serialization.Encoding.PEM, form, plain)
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*serial number")
+def test_differs_from_upstream_serial_zero_is_renewed() -> None:
+    """Libraries reject such certificates sooner or later; replicas of the Go manager stay trusted for a day."""
+    old = _of_go(rsa.generate_private_key(public_exponent=65537, key_size=2048))
+    served = certificates.issue(old, HOSTS, NOW)
+    assert rotation.decide(Material(old, served), HOSTS, NOW) is RotationStep.RENEW_AUTHORITY
+    renewed = rotation.renew(Material(old, served), RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
+    first, second = certificates.split(renewed.bundle)
+    assert certificates.is_issued_by(renewed.serving.certificate, first)
+    assert certificates.is_issued_by(served.certificate, second)
+    assert rotation.decide(renewed, HOSTS, NOW + timedelta(hours=23)) is RotationStep.KEEP
+    later = NOW + timedelta(days=1)
+    assert rotation.decide(renewed, HOSTS, later) is RotationStep.DROP_AUTHORITIES
+    alone = rotation.renew(renewed, RotationStep.DROP_AUTHORITIES, HOSTS, later)
+    assert (certificates.split(alone.bundle), alone.serving) == ((first,), renewed.serving)
+    assert rotation.decide(alone, HOSTS, later) is RotationStep.KEEP
