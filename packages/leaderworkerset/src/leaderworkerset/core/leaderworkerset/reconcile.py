@@ -37,7 +37,6 @@ from kuberuntime.plan import (
     PutStatus,
     guarded_delete,
     guarded_patch,
-    identified_patch,
 )
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.conditions import COMPLETE, FAILED, MOVE_IN_PROGRESS
@@ -196,7 +195,7 @@ def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: 
     if new == lws.status:
         return ()
     change = {"status": leaderworkerset.encode_status(new)}
-    return (identified_patch(LEADERWORKERSETS, obj, change, subresource="status", if_present=True),)
+    return (guarded_patch(LEADERWORKERSETS, obj, change, subresource="status", if_present=True),)
 
 
 def _set_aside(
@@ -246,6 +245,7 @@ def _record_revision(facts: SetFacts) -> list[Action]:
             resource=CONTROLLER_REVISIONS,
             object=revision,
             body=facts.revision.body,
+            unless_own=True,
             on_success=(decisionevents.creating_revision(facts.obj, note, revision),),
             on_failure=(
                 decisionevents.failed_create(facts.obj, f"Failed to create revision {meta.name(revision)}: {{error}}"),

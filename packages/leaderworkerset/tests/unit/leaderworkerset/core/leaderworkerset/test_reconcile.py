@@ -116,6 +116,7 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
                 resource=CONTROLLER_REVISIONS,
                 object=revision,
                 body=revisions.encode(revision, revisions.build_data(LWS)),
+                unless_own=True,
                 on_success=(Event("Normal", "CreatingRevision", "Create", created_note, REGARDING, related),),
                 on_failure=(
                     Event(
