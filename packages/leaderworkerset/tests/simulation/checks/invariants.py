@@ -67,9 +67,6 @@ KEPT: Final = (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, 
 
 CREATED: Final = {STATEFULSETS.group_resource, SERVICES.group_resource, CONTROLLER_REVISIONS.group_resource}
 PATCHED: Final = {STATEFULSETS.group_resource, CONTROLLER_REVISIONS.group_resource}
-STATUS: Final = (LEADERWORKERSETS.group_resource, "status")
-"""What managers patch if an object is refused."""
-
 LIMITED: Final = {PODS.group_resource, LEADERWORKERSETS.group_resource}
 """What managers may patch where restarts are limited: evidence and counts."""
 
@@ -282,7 +279,7 @@ class Invariants:
             self._check_creation(actor, target, request)
         elif request.method == "PUT":
             self._check_status(actor, target, request)
-        elif target[::2] != STATUS and target.resource not in self._patchable():
+        elif target.resource not in self._patchable():
             self._violate(f"{actor} patches {target}")
 
     def _patchable(self) -> Collection[str]:

@@ -32,7 +32,6 @@ from kuberuntime.plan import (
     Emit,
     Event,
     Finally,
-    Patch,
     Plan,
     PutStatus,
     guarded_delete,
@@ -189,13 +188,14 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, no
     return Decision(plan, frozenset(needs), facts.revision.edition, leaders.source, leaders.surplus)
 
 
-def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[Patch, ...]:
+def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
     """Return the write of the status for when an object is refused: the plan ends there, and would not write it."""
     new = status.hold(lws, found, now).status
     if new == lws.status:
         return ()
-    change = {"status": leaderworkerset.encode_status(new)}
-    return (guarded_patch(LEADERWORKERSETS, obj, change, subresource="status", if_present=True),)
+    changed = obj | {"status": leaderworkerset.encode_status(new)}
+    version = meta.resource_version(obj)
+    return (PutStatus(resource=LEADERWORKERSETS, object=changed, resource_version=version, if_present=True),)
 
 
 def _set_aside(
