@@ -365,10 +365,9 @@ def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -
 
 
 def _field(obj: JSONObject, path: str) -> JSON:
-    found: JSON = obj
-    for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+    parent, _, name = path.rpartition(".")
+    found = _field(obj, parent) if parent else obj
+    return found.get(name) if isinstance(found, dict) else None
 
 
 def _uid_of(answer: JSONObject) -> UID | None:
