@@ -97,20 +97,20 @@ PYTEST = $(BIN)/pytest $(SIDE_BY_SIDE) $(NO_HANGING)
 AGAIN = { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest $(NO_HANGING) --second-try --last-failed --last-failed-no-failures=none $(1); }
 
 test: setup $(TESTS) ## the fast proof: every rule once, on the embedded cluster (8 minutes; no Go)
-	$(PYTEST) --cluster embedded $(ARGS) || $(call AGAIN,--cluster embedded)
+	$(PYTEST) --tier fast $(ARGS) || $(call AGAIN,--tier fast)
 
 test-kubernetes: setup $(TESTS) controlplane ## the same integration suite on a real control plane, conformance, kubectl, installers, upgrades
-	$(PYTEST) --cluster kubernetes $(RECORD) $(ARGS) || $(call AGAIN,--cluster kubernetes)
+	$(PYTEST) --tier kubernetes $(RECORD) $(ARGS) || $(call AGAIN,--tier kubernetes)
 
 test-node: setup $(TESTS) controlplane ## groups of real containers on real kubelets (root, Debian)
-	$(BIN)/pytest $(NO_HANGING) --cluster node $(ARGS)
+	$(BIN)/pytest $(NO_HANGING) --tier node $(ARGS)
 
 test-all: test test-kubernetes test-node unit-all browser nightly ## everything, on every Python and Kubernetes of this machine (hours)
 
 nightly: export THOROUGH := 1
 nightly: RECORD := --record docs/reference/compatibility.jsonl
 nightly: $(EXAMPLES) docs test test-kubernetes ## what seldom breaks, the newer Kubernetes, examples with JAX, and a thousand simulated schedules
-	KUBERNETES=1.37 $(PYTEST) --cluster kubernetes $(RECORD) packages/leaderworkerset/tests/integration packages/leaderworkerset/tests/parity tests/kubernetes
+	KUBERNETES=1.37 $(PYTEST) --tier kubernetes $(RECORD) packages/leaderworkerset/tests/integration packages/leaderworkerset/tests/parity tests/kubernetes
 	$(MAKE) simulate SEEDS=1000
 
 night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, mutants, memory, a hostile tenant; the report is build/night.md (ARGS=--list)

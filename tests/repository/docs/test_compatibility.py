@@ -41,9 +41,9 @@ def test_the_versions_that_nobody_is_warned_about_are_those_that_the_tests_run_o
 
 
 def test_a_test_that_is_named_for_a_difference_is_on_the_page(tmp_path: Path) -> None:
-    (tmp_path / "unit").mkdir()
+    (tmp_path / "tests/unit").mkdir(parents=True)
     text = 'def test_differs_from_upstream_a_b() -> None:\n    """R-1: why | so."""\n\n\ndef test_c() -> None: ...\n'
-    (tmp_path / "unit/test_it.py").write_text(text)
+    (tmp_path / "tests/unit/test_it.py").write_text(text)
     (found,) = generate_compatibility.differences(tmp_path)
     assert found[:2] == ("a b", r"R-1: why \| so.")
     assert len(list(generate_compatibility.differences())) > 20

@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def is_live(config: pytest.Config) -> bool:
     """Return whether a real control plane answers, not a recording."""
-    return bool(config.getoption("renew", default=False)) or config.getoption("cluster") == "kubernetes"
+    return bool(config.getoption("renew", default=False)) or config.getoption("tier") == "kubernetes"
 
 
 @pytest.fixture(scope="session")

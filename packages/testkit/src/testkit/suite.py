@@ -42,12 +42,22 @@ LIVE: Final = ("tests/kubernetes/", "packages/localkube/tests/conformance/test_g
 """Folders and files whose tests need the programs of Kubernetes, whatever their parameters."""
 
 BOTH: Final = ("packages/localkube/tests/conformance/",)
-"""Folders whose tests compare with recorded answers of Kubernetes or, with `--cluster kubernetes`, with the living one."""
+"""Folders whose tests compare with recorded answers of Kubernetes or, with `--tier kubernetes`, with the living one."""
 
 NODE: Final = "tests/node/"
 """The folder whose tests need a real node."""
 
-Tier: TypeAlias = Literal["embedded", "kubernetes", "node"]
+PAGES: Final = ("tests/e2e/test_documents.py", "tests/e2e/test_examples.py")
+"""Tests that may not meet: some of what they run uses port 8080."""
+
+Tier: TypeAlias = Literal["fast", "kubernetes", "node"]
+"""What `make test` runs; what needs a control plane, or takes long; what needs a real node."""
+
+COMMANDS: Final = "tests/e2e/"
+"""The folder whose tests start real processes for each step. Most are for the second tier."""
+
+SHOWN: Final = (*PAGES, "tests/e2e/test_first_hour.py", "tests/e2e/test_groups.py", "tests/e2e/test_verbs.py")
+"""Those of the first tier: every command of the README and of the pages, the examples, a newcomer's first hour."""
 
 MOST_UNSTABLE: Final = 3
 """Tests of a run that may pass only when they are tried again."""
@@ -57,9 +67,6 @@ AT_ONCE: Final = 5
 
 COLLECT_AFTER: Final = 10_000
 """Objects made after which the garbage collector runs."""
-
-PAGES: Final = ("tests/e2e/test_documents.py", "tests/e2e/test_examples.py")
-"""Tests that may not meet: some of what they run uses port 8080."""
 
 
 def pytest_configure() -> None:
@@ -76,16 +83,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Let `make test` say that it tries again what failed (it gives `--last-failed` with it), and `make nightly` keep counts."""
     parser.addoption("--second-try", action="store_true", help="list the tests that pass: they failed before")
     parser.addoption(
-        "--cluster",
+        "--tier",
         choices=get_args(Tier),
-        help="run only tests that need no more than the embedded cluster, those that need Kubernetes, or a real node",
+        help="run only what `make test`, `make test-kubernetes` or `make test-node` runs",
     )
     parser.addoption("--record", type=Path, metavar="FILE", help="keep the counts of this run there (tests/results.py)")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of other tiers."""
-    if wanted := config.getoption("cluster"):
+    if wanted := config.getoption("tier"):
         chosen = [item for item in items if wanted in tiers_of(item.nodeid)]
         config.hook.pytest_deselected(items=[item for item in items if wanted not in tiers_of(item.nodeid)])
         items[:] = chosen
@@ -100,9 +107,11 @@ def tiers_of(node: str) -> tuple[Tier, ...]:
     if node.startswith(NODE):
         return ("node",)
     if node.startswith(BOTH) and not node.startswith(LIVE):
-        return ("embedded", "kubernetes")
+        return ("fast", "kubernetes")
+    if node.startswith(COMMANDS):
+        return ("fast",) if node.startswith(SHOWN) else ("kubernetes",)
     is_live = node.startswith(LIVE) or not {*clusters_of(node)} <= {CLUSTERS["embedded"]}
-    return ("kubernetes",) if is_live else ("embedded",)
+    return ("kubernetes",) if is_live else ("fast",)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
