@@ -44,10 +44,10 @@ async def live_through_everything(cluster: Cluster) -> None:
         patch = {"metadata": {"annotations": {labels.LEADER_NAME: mistake}}}
         await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), patch, kind="merge")
         await cluster.settle(60)
-    await cluster.client.patch(
-        SERVICES, ObjectKey(NAMESPACE, "web"), {"metadata": {"ownerReferences": None}}, kind="merge"
-    )
-    await cluster.settle()  # it is adopted again
+    orphaned = {"metadata": {"ownerReferences": None}}
+    await cluster.client.patch(SERVICES, ObjectKey(NAMESPACE, "web"), orphaned, kind="merge")
+    await cluster.edit(replicas=3)
+    await cluster.settle()
     await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
     await cluster.settle()
     own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
