@@ -134,9 +134,9 @@ conformance: setup $(TESTS) controlplane ## record again what kube-apiserver and
 simulate: setup $(TESTS) ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --misuse $(or $(MISUSE),20) --clocks $(or $(CLOCKS),20) --keys $(or $(KEYS),20) --gangs $(or $(GANGS),20) --in-place $(or $(IN_PLACE),20) --moves $(or $(MOVES),20) --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
 
-frameworks: $(VENV)/.frameworks ## install small frameworks (MPI, 15 MB) into build/frameworks, for the tests of their manifests
+frameworks: build/frameworks/.installed ## install small frameworks (MPI, 15 MB) into build/frameworks, for the tests of their manifests
 
-$(VENV)/.frameworks: requirements/frameworks.lock $(STAMP)
+build/frameworks/.installed: requirements/frameworks.lock
 	@rm -rf build/frameworks
 	@$(PYTHON) -m venv build/frameworks
 	@build/frameworks/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/frameworks.lock

@@ -22,6 +22,8 @@ Running: TypeAlias = "subprocess.Popen[str]"
 ROOT = Path(__file__).parents[2]
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 SECONDS = 90.0
+KEPT = frozenset({"history", "ephemeral"})
+"""What is kept of a run with failures."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Shell:
         """Fail if a process, a mount or the state of a run is left, after a moment for the kernel to end them."""
         until(lambda: not self.processes(), f"the end of {self.processes()}", 5)
         assert self.mounts() == []
-        kept = [path.name for path in self.state.glob("run-*")]
+        kept = [path.name for path in self.state.glob("run-*") if {one.name for one in path.iterdir()} - KEPT]
         assert kept == []
 
 
@@ -156,13 +158,13 @@ class Cluster:
         self.lws("wait", obj["metadata"]["name"], f"--for={wait}", "--timeout=30")
 
     def view(self, name: str) -> JSONObject:
-        """Return what `lws get -o json` says of a LeaderWorkerSet."""
-        found: JSONObject = json.loads(self.lws("get", name, "-o", "json"))["items"][0]
+        """Return what `lws get -o view` says of a LeaderWorkerSet."""
+        found: JSONObject = json.loads(self.lws("get", name, "-o", "view"))["items"][0]
         return found
 
     def until(self, name: str, wanted: Callable[[JSONObject], bool], seconds: float = 30) -> JSONObject:
         """Watch a LeaderWorkerSet until it is as wanted; return its view then."""
-        with self.shell.running("get", name, f"--local={self.name}", "--watch", "-o", "json") as watch:
+        with self.shell.running("get", name, f"--local={self.name}", "--watch", "-o", "view") as watch:
             seen: JSONObject = {}
             for line in lines_of(watch, seconds):
                 seen = json.loads(line)["items"][0]

@@ -133,7 +133,11 @@ REPLACED: Final = (
     Replaced(
         "kuberuntime.serving.leaderelection.LeaderElection",
         HANDED_OVER,
-        ("simulation/product.py", "unit/kuberuntime/serving/test_leaderelection.py"),
+        (
+            "simulation/product.py",
+            "unit/kuberuntime/client/test_outage.py",
+            "unit/kuberuntime/serving/test_leaderelection.py",
+        ),
     ),
     Replaced(
         "leaderworkerset.manager.gangdetection.GangDetection",

@@ -1,8 +1,8 @@
 """A stand-in for the Operator Lifecycle Manager: it resolves a subscription in a file-based catalog, and installs.
 
 What it does of the real one: packages, channels and heads of a catalog; install modes against the operator group of the
-namespace; permissions and Deployments of a ClusterServiceVersion; what it says of them in their status. It knows nothing
-of upgrades.
+namespace; permissions and Deployments of a ClusterServiceVersion; what it says of them in their status; and the edges by
+which a newer catalog upgrades an installed version.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ from typing import Any, Final
 import yaml
 from tests.kubernetes.install.conftest import Administrator
 from tests.kubernetes.lwsoperator.certmanager import definition
+from tests.olmgraph import resolve
 
 from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
@@ -35,10 +36,11 @@ class UnsupportedGroupError(Exception):
 
 @dataclass(frozen=True)
 class Manager:
-    """Acts for the administrator of a cluster; `catalog` are the names of the packages that it knows."""
+    """Acts for the administrator of a cluster; `catalog` are the names of the packages that it knows, in `folder`."""
 
     administrator: Administrator
     catalog: Sequence[str] = ("leader-worker-set", "lws-operator")
+    folder: Path = FOLDER
 
     def serve(self) -> None:
         """Define its kinds."""
@@ -78,6 +80,16 @@ class Manager:
             self.administrator.kubectl(*words, "--for=condition=available", "--timeout=60s")
         self._report(version, "Succeeded", "InstallSucceeded", "install strategy completed with no errors")
 
+    def upgrade(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> str | None:
+        """Install the version to which the catalog upgrades the installed one; return its name, None if there is none."""
+        live = self.administrator.there(f"sub/{subscription['metadata']['name']}", "-n", _namespace(subscription))
+        installed = live["status"]["installedCSV"]
+        found = resolve(self._channel(subscription["spec"]), installed)
+        if found is not None:
+            self.install(subscription, group)
+            self.administrator.kubectl("delete", f"csv/{installed}", "-n", _namespace(subscription))
+        return found
+
     def _report(self, version: Mapping[str, Any], phase: str, reason: str, message: str) -> None:
         self._apply({**version, "status": {"phase": phase, "reason": reason, "message": message}})
 
@@ -86,28 +98,36 @@ class Manager:
 
     def _resolve(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """Return the head of the channel."""
-        files = [FOLDER / "catalog" / package / "catalog.yaml" for package in self.catalog]
-        blobs: dict[tuple[str, str], dict[str, Any]] = {(one["schema"], one["name"]): one for one in load(*files)}
-        if ("olm.package", spec["name"]) not in blobs:
-            raise ResolutionError(f"no operators found from catalog: package {spec['name']}")
-        channels = [one for (kind, _), one in blobs.items() if kind == "olm.channel" and one["package"] == spec["name"]]
-        entries = [entry["name"] for one in channels if one["name"] == spec["channel"] for entry in one["entries"]]
-        if not entries:
-            raise ResolutionError(f"no operators found in channel {spec['channel']} of package {spec['name']}")
-        bundle = blobs["olm.bundle", entries[-1]]
+        entries = [entry["name"] for entry in self._channel(spec)["entries"]]
+        bundle = self._blobs()["olm.bundle", entries[-1]]
         (version,) = [one for one in self._bundle(bundle["package"]) if one["kind"] == VERSIONS.kind]
         assert version["metadata"]["name"] == bundle["name"]
         return version
 
+    def _blobs(self) -> dict[tuple[str, str], dict[str, Any]]:
+        files = [self.folder / "catalog" / package / "catalog.yaml" for package in self.catalog]
+        return {(one["schema"], one["name"]): one for one in load(*files)}
+
+    def _channel(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the channel that a subscription names; raise if the catalog lacks it."""
+        blobs = self._blobs()
+        if ("olm.package", spec["name"]) not in blobs:
+            raise ResolutionError(f"no operators found from catalog: package {spec['name']}")
+        channels = [one for (kind, _), one in blobs.items() if kind == "olm.channel" and one["package"] == spec["name"]]
+        named = [channel for channel in channels if channel["name"] == spec["channel"]]
+        if not named:
+            raise ResolutionError(f"no operators found in channel {spec['channel']} of package {spec['name']}")
+        return named[0]
+
     def _bundle(self, package: str) -> Sequence[dict[str, Any]]:
-        return load(*sorted((FOLDER / package / "manifests").glob("*.yaml")))
+        return load(*sorted((self.folder / package / "manifests").glob("*.yaml")))
 
     def _is_installed(self, obj: Mapping[str, Any], version: Mapping[str, Any]) -> bool:
         """Return whether an object comes beside the version: not one of a kind that is not served, if it is optional."""
         if obj["kind"] == VERSIONS.kind:
             return False
         package, _, _ = version["metadata"]["name"].partition(".")
-        (metadata,) = load(FOLDER / package / "metadata/properties.yaml")
+        (metadata,) = load(self.folder / package / "metadata/properties.yaml")
         group, _, _ = obj["apiVersion"].rpartition("/")
         mine = {"group": group, "kind": obj["kind"], "name": obj["metadata"]["name"]}
         optional = [one for each in metadata["properties"] for one in each["value"]["manifests"]]
@@ -142,6 +162,10 @@ class Manager:
             }
             for one in strategy["deployments"]
         ]
+
+
+def _namespace(obj: Mapping[str, Any]) -> str:
+    return str(obj["metadata"]["namespace"])
 
 
 def check_mode(version: Mapping[str, Any], group: Mapping[str, Any]) -> None:

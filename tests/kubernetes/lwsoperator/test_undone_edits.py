@@ -54,7 +54,7 @@ TOLERATED: Final[Mapping[str, str]] = {
 MUST: Final = (
     "Service added spec.selector.drift.example.com",
     "MutatingWebhookConfiguration added webhooks.0.namespaceSelector.matchLabels",
-    "MutatingWebhookConfiguration added webhooks.0.matchConditions",
+    "MutatingWebhookConfiguration added webhooks.0.matchConditions.-",
     "Deployment added spec.paused",
     "Deployment added spec.template.spec.hostNetwork",
     "Deployment added spec.template.spec.nodeSelector",

@@ -3,16 +3,21 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from deploy.packages.operatordeployment import cluster
+from deploy import generate
+from deploy.packages import bundle, publishing
+from deploy.packages.bundle import Publication
+from deploy.packages.operatordeployment import OperatorSettings, cluster
 from tests.kubernetes.lwsoperator import certmanager
 from tests.kubernetes.lwsoperator.certmanager import definition
 from tests.kubernetes.lwsoperator.conftest import IMAGE, OBJECT, OperatorRun, Site
 from tests.kubernetes.lwsoperator.olm import FOLDER, Manager, load
 from tests.kubernetes.lwsoperator.waiting import until
 
+import leaderworkerset
 from leaderworkerset.install.installsettings import PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.operator.operand import ISSUED
 from leaderworkerset.operator.operatornames import OPERATOR
@@ -62,7 +67,9 @@ def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site
     administrator = site.administrator
     manager.install(subscription(), GLOBAL)
     listed = administrator.kubectl("get", "csv", "-n", NAMESPACE)
-    assert [line.split() for line in listed.splitlines() if "lws" in line] == [["lws-operator.v1.0.0", "Succeeded"]]
+    assert [line.split() for line in listed.splitlines() if "lws" in line] == [
+        [f"lws-operator.v{leaderworkerset.__version__}", "Succeeded"]
+    ]
     selector = ("-l", "app.kubernetes.io/name=lws-operator", "--no-headers")
     (pod,) = administrator.kubectl("get", "pods", "-n", NAMESPACE, *selector).splitlines()
     assert pod.split()[1:3] == ["1/1", "Running"]
@@ -94,12 +101,41 @@ def test_the_files_of_the_page_install_the_operator(manager: Manager) -> None:
     kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[namespace])
     manager.install(asked, group)
     listed = kubectl("get", "csv", "-n", OPERATOR, "--no-headers")
-    assert listed.split() == ["leader-worker-set.v1.0.0", "Succeeded"]
+    assert listed.split() == [f"leader-worker-set.v{leaderworkerset.__version__}", "Succeeded"]
     service = manager.administrator.there("service/openshift-lws-operator-metrics", "-n", OPERATOR)
     monitor = manager.administrator.there("servicemonitor/openshift-lws-operator", "-n", OPERATOR)
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     pods = manager.administrator.there("pods", "-n", OPERATOR)["items"]
     assert any(service["spec"]["selector"].items() <= pod["metadata"]["labels"].items() for pod in pods)
+
+
+def publish(folder: Path, version: str, tag: str) -> Path:
+    """Write the bundle and catalog of a release, whose image has this tag; return the folder of the packages."""
+    image = f"{IMAGE.rpartition(':')[0]}:{tag}"
+    chosen = OperatorSettings(image=image, operand_image=image)
+    package = bundle.LEADER_WORKER_SET
+    ours = Publication(version=version)
+    publishing.write(folder, generate.olm_package(package, f"example.com/bundle:{tag}", chosen, ours, released=False))
+    return folder / "olm"
+
+
+@pytest.mark.parametrize("old", ["0.1.0", bundle.FORMER])
+def test_a_newer_catalog_upgrades_the_operator(empty: Manager, tmp_path: Path, old: str) -> None:
+    """R-OP-39, R-OP-44, R-OP-71: by the same subscription; the former versions of all bundles, too."""
+    own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}
+    asked = subscription("leader-worker-set", "stable-v1.0")
+    before = replace(empty, folder=publish(tmp_path / "old", old, "old"))
+    before.install(asked, own)
+    assert state_of(empty)[1] == ["Succeeded/InstallSucceeded"]
+    assert before.upgrade(asked, own) is None
+    after = replace(empty, folder=publish(tmp_path / "new", "0.4.0", "new"))
+    assert after.upgrade(asked, own) == "leader-worker-set.v0.4.0"
+    (version,) = empty.administrator.there("csv", "-n", NAMESPACE)["items"]
+    assert (version["metadata"]["name"], version["status"]["phase"]) == ("leader-worker-set.v0.4.0", "Succeeded")
+    deployment = empty.administrator.there(f"deployment/{OPERATOR}", "-n", NAMESPACE)
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"].endswith(":new")
+    assert after.upgrade(asked, own) is None
 
 
 def start(site: Site) -> OperatorRun:

@@ -1,7 +1,8 @@
-"""An etcd that loses its leader while the manager works: writes fail or are answered late, and nothing of that stays."""
+"""An etcd that loses its leader while the manager works, and one that is restored from a backup: nothing of that stays."""
 
 import asyncio
 import itertools
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,11 +23,16 @@ from tests.kubernetes.manager.world import opened
 from kuberuntime.errors import AlreadyExistsError, KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
 
 pytestmark = pytest.mark.slow
 
 ETCD_MEMBERS: Final = 3
 """So many go on when one of them ends."""
+
+ETCD: Final = "etcd"
+PROGRAMS: Final = (ETCD, "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+"""The programs of a control plane, in the order in which they start."""
 
 COUNT: Final = 6
 REPLICAS: Final = 2
@@ -112,3 +118,70 @@ async def test_a_change_of_the_leader_of_etcd_is_outlived(many: Plane, tmp_path:
         await until(has_come_back)
         await create_patiently(space, "afterwards")
         await space.await_ready("afterwards", REPLICAS)
+
+
+@pytest.fixture
+def single(tmp_path: Path) -> Iterator[Plane]:
+    """Run a control plane of its own, whose etcd may lose what it has."""
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+    flags = Audit(tmp_path).flags(ACCOUNT)
+    with control_plane(assets, tmp_path, prepare, flags) as running:
+        yield running
+
+
+def copy_etcd(plane: Plane, backup: Path) -> None:
+    """Write a backup of etcd, which stands still meanwhile."""
+    process.kill(plane, ETCD)
+    shutil.copytree(plane.directory / ETCD, backup)
+    process.start_again(plane, ETCD)
+    process.await_ready(plane)
+
+
+def restore_etcd(plane: Plane, backup: Path) -> None:
+    """End the control plane, put the backup in place of etcd's data, and start all of it again, as the page says."""
+    for name in reversed(PROGRAMS):
+        process.kill(plane, name)
+    ended = {name: plane.processes.pop(name) for name in PROGRAMS}
+    shutil.rmtree(plane.directory / ETCD)
+    shutil.copytree(backup, plane.directory / ETCD)
+    for name in PROGRAMS:
+        plane.processes[name] = ended[name]
+        process.start_again(plane, name)
+        if name == PROGRAMS[1]:
+            process.await_ready(plane)
+
+
+async def pods_of(space: Space, name: str) -> dict[str, str]:
+    """Return the UIDs of the pods of a LeaderWorkerSet by name."""
+    pods = await space.client.list(PODS, namespace=space.namespace, label_selector=f"{labels.NAME}={name}")
+    return {meta.name(pod): meta.uid(pod) for pod in pods.items}
+
+
+async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: Path) -> None:
+    """What the backup has keeps its pods; what came later is gone, without a trace that blocks a second try."""
+    async with opened(single, tmp_path) as world:
+        replica = await world.start("a")
+        await world.await_master(replica)
+        space = await Space(world.client, "restored").open()
+        await space.create("kept", replicas=REPLICAS, size=SIZE)
+        await space.await_ready("kept", REPLICAS)
+        before = await pods_of(space, "kept")
+        copy_etcd(single, tmp_path / "backup")
+        await create_patiently(space, "later")
+        await space.await_ready("later", REPLICAS)
+        await space.scale("kept", REPLICAS + 1)
+        await space.await_ready("kept", REPLICAS + 1)
+
+        replica.end()
+        restore_etcd(single, tmp_path / "backup")
+        again = await world.start("b")
+        await world.await_master(again)
+        await space.await_ready("kept", REPLICAS)
+        assert await pods_of(space, "kept") == before
+        assert await pods_of(space, "later") == {}
+        await space.scale("kept", REPLICAS + 1)
+        await create_patiently(space, "later")
+        await space.await_ready("kept", REPLICAS + 1)
+        await space.await_ready("later", REPLICAS)
+        assert (await pods_of(space, "kept")).items() >= before.items()
+        assert again.failures() == []

@@ -70,10 +70,10 @@ CASES: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
     "LWSGroupRestartStorm": (HEALTHY | {RECREATED: "0+1"}, {}),
     "LWSGroupsGivenUp": (
         HEALTHY | {GIVEN_UP: "1"},
-        OF_SET | TARGET | {"state": "exhausted"},
+        OF_SET,
     ),
-    "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET | TARGET),
-    "LWSGroupMoveStalled": (HEALTHY | {TO_MOVE: "2"}, OF_SET | TARGET),
+    "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET),
+    "LWSGroupMoveStalled": (HEALTHY | {TO_MOVE: "2"}, OF_SET),
 }
 """By alert: the series in which it fires, and the labels that it then has of them."""
 
@@ -113,7 +113,7 @@ def series(found: Mapping[str, str]) -> list[dict[str, str]]:
 def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return the alert as it is sent, its text with the labels in it."""
     text = re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], alert.summary)
-    annotations = {"summary": text, "runbook_url": f"{alerts.RUNBOOKS}#{alert.name.lower()}"}
+    annotations = {"summary": text, "runbook": f"{alerts.RUNBOOKS}#{alert.name.lower()}"}
     return {"exp_labels": {"severity": alert.severity, **labels}, "exp_annotations": annotations}
 
 
@@ -157,6 +157,56 @@ def test_it_fires_alone_and_in_time(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("found", [HEALTHY, NEARLY], ids=["healthy", "below every bound"])
 def test_all_are_silent(tmp_path: Path, found: Mapping[str, str]) -> None:
     assert evaluate(tmp_path, case(found)) == ""
+
+
+NEXT: Final = {"instance": "10.0.0.2:8443", "pod": "lws-controller-manager-1"}
+"""What the series of the replica that leads next have instead."""
+
+ENDS_AT, STARTS_AT = 12, 14
+"""Minutes: the last scrape of the first leader, whose series then become stale, and the first of the next one."""
+
+PER_SET: Final = ("LWSGroupsGivenUp", "LWSGroupsNotReady", "LWSGroupMoveStalled")
+"""The alerts of metrics that only the leader shows."""
+
+
+def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the series where another replica leads from a minute on; between the two nobody shows those of a set."""
+    listed = []
+    for line in series(found):
+        if OF_SET["leaderworkerset"] not in line["series"]:
+            listed.append(line)
+            continue
+        value = line["values"].partition("+")[0]
+        after = line["series"]
+        for name, text in NEXT.items():
+            after = after.replace(f'{name}="{TARGET[name]}"', f'{name}="{text}"')
+        assert after != line["series"]
+        listed.append(line | {"values": f"{value}x{ENDS_AT} stale"})
+        listed.append({"series": after, "values": f"_x{STARTS_AT} {value}x{LENGTH}"})
+    return listed
+
+
+@pytest.mark.parametrize("name", PER_SET)
+def test_a_failover_does_not_start_the_time_again(tmp_path: Path, name: str) -> None:
+    """It fires as early as without, once, and never ends in between."""
+    (alert,) = [alert for alert in ALERTS if alert.name == name]
+    found, labels = CASES[name]
+    early = max(alert.minutes, ENDS_AT) + 7  # the minutes of `changes`, and an evaluation
+    times = [early, *range(STARTS_AT + alert.minutes, STARTS_AT + alert.minutes + 5)]
+    if not alert.minutes:
+        times += range(1, early)
+    checks = [
+        {"eval_time": f"{minute}m", "alertname": name, "exp_alerts": [expected(alert, labels)]} for minute in times
+    ]
+    one = {"interval": "1m", "name": name, "input_series": failed_over(found), "alert_rule_test": checks}
+    assert evaluate(tmp_path, one) == ""
+
+
+def test_alerts_of_sets_have_no_labels_of_a_replica() -> None:
+    for alert in ALERTS:
+        if "leaderworkerset }}" in alert.summary:
+            assert alert.name in PER_SET
+            assert "by (namespace, leaderworkerset)" in alert.expression
 
 
 OPERATED: Final[dict[str, str]] = {UP: "1", FAILED: "0"}

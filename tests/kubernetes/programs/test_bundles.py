@@ -1,5 +1,6 @@
 """The bundles as the operator framework reads and validates them."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,10 +16,20 @@ VERSION = "manifests/lws-operator.clusterserviceversion.yaml"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(VERIFY is None, reason=build.OPERATOR_VERIFY.missing)]
 
 
+EXPLAINED = (
+    # Permissions name a group without a version, so this validator warns of each rule about such a kind.
+    r"this bundle is using APIs which were deprecated and removed in v1\.25\..*StrategySpec\.\w*[pP]ermissions",
+    # It still checks what both of its successors check.
+    r'The \\"operatorhub\\" validator is deprecated',
+)
+"""Warnings that say nothing about a bundle."""
+
+
 def findings(folder: Path) -> str:
     """Return errors and warnings, also those of validators that only OperatorHub asks for."""
     words = [str(VERIFY), "manifests", "--operatorhub_validate", "--object_validate", str(folder)]
-    return subprocess.run(words, check=False, capture_output=True, text=True, timeout=60).stderr
+    lines = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60).stderr.splitlines()
+    return "\n".join(line for line in lines if not any(re.search(warning, line) for warning in EXPLAINED))
 
 
 @pytest.mark.parametrize("package", ["leader-worker-set", "lws-operator"])

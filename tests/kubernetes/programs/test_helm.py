@@ -155,6 +155,9 @@ def test_alerts_name_the_release_and_where_runbooks_are() -> None:
     first, *_ = rule["spec"]["groups"][0]["rules"]
     assert first["expr"] == 'absent(up{job="serving-lws-controller-manager-metrics-service"} == 1)'
     assert first["annotations"]["runbook_url"] == "https://runbooks.example.com/lws#lwsmanagerdown"
+    unpublished = render("--set", "enablePrometheus=true")["PrometheusRule", "lws-controller-manager"]
+    first, *_ = unpublished["spec"]["groups"][0]["rules"]
+    assert first["annotations"].keys() == {"summary", "runbook"}
     assert not [
         key for key in render("--set", "enablePrometheus=true,prometheus.alerts=false") if key[0] == rule["kind"]
     ]
@@ -242,6 +245,7 @@ def hashed(values: str) -> str:
         "featureGates.Workload=true",
         "groupRestarts.firstDelay=ten",
         "groupRestarts.maxGroupRestarts=2000",
+        "prometheus.runbooks=docs/how-to/alerts.md",
     ],
 )
 def test_values_without_effect_are_refused(words: str) -> None:

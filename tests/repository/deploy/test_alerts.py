@@ -39,10 +39,29 @@ def test_its_metrics_are_shown_or_documented(alert: Alert) -> None:
 def test_it_has_a_runbook(alert: Alert) -> None:
     """R-OP-76."""
     rules = alerts.groups("lws", ALL)["groups"][0]["rules"]
-    (url,) = [one["annotations"]["runbook_url"] for one in rules if one["alert"] == alert.name]
-    file, _, anchor = url.partition("#")
+    (annotations,) = [one["annotations"] for one in rules if one["alert"] == alert.name]
+    file, _, anchor = annotations["runbook"].partition("#")
+    assert "runbook_url" not in annotations
     headings = re.findall(r"^## (.+)$", (ROOT / file).read_text(), re.MULTILINE)
     assert anchor in {heading.lower() for heading in headings}
+
+
+RULES = sorted({*(ROOT / "deploy").rglob("*prometheusrule*.yaml")})
+
+
+@pytest.mark.parametrize("path", RULES, ids=lambda path: str(path.relative_to(ROOT / "deploy")))
+def test_runbook_url_is_a_url_or_absent(path: Path) -> None:
+    """Also in the chart, where the user gives it: the schema accepts a URL only."""
+    lines = [
+        line.partition("runbook_url:")[2].strip() for line in path.read_text().splitlines() if "runbook_url:" in line
+    ]
+    assert all(line.strip("'\"").startswith(("https://", "{{ .Values.prometheus.runbooks }}#")) for line in lines)
+
+
+def test_published_rules_name_the_published_page() -> None:
+    rules = alerts.groups("lws", ALL, "https://example.com/alerts.html")["groups"][0]["rules"]
+    urls = [rule["annotations"]["runbook_url"] for rule in rules]
+    assert urls == [f"https://example.com/alerts.html#{alert.name.lower()}" for alert in ALL]
 
 
 @each

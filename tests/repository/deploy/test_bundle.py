@@ -3,15 +3,18 @@
 import json
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from deploy.packages import bundle, catalog
-from deploy.packages.bundle import ALIAS, LEADER_WORKER_SET, PACKAGES, Package
+from deploy.packages import bundle, catalog, changelog, publishing
+from deploy.packages.bundle import ALIAS, FORMER, LEADER_WORKER_SET, PACKAGES, Package, Publication
 from deploy.packages.operatordeployment import OperatorSettings, build_operator
+from tests.olmgraph import resolve
 
+import leaderworkerset
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.metadata import OLDEST_KUBERNETES
@@ -24,12 +27,13 @@ from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
 CHOSEN = OperatorSettings(image="example.com/operator@sha256:01", operand_image="example.com/lws@sha256:02")
+RELEASE = Publication()
 KINDS = registry(MANAGED, OperatorPlace(namespace="x", image="", version=""), Verbosity())
 each = pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 
 
-def version(package: Package) -> JSONObject:
-    return bundle.version(package, KINDS, MANAGED, CHOSEN)
+def version(package: Package, publication: Publication = RELEASE) -> JSONObject:
+    return bundle.version(package, KINDS, MANAGED, CHOSEN, publication)
 
 
 def modes(package: Package) -> dict[str, bool]:
@@ -57,7 +61,7 @@ def test_page_chart_and_version_name_the_same_oldest_kubernetes() -> None:
 
 def test_names_are_those_of_the_contract() -> None:
     """R-OP-37, R-OP-38: the first channel is the default one of bundle and catalog."""
-    assert version(LEADER_WORKER_SET)["metadata"]["name"] == "leader-worker-set.v1.0.0"
+    assert version(LEADER_WORKER_SET)["metadata"]["name"] == f"leader-worker-set.v{leaderworkerset.__version__}"
     assert LEADER_WORKER_SET.channels == ("stable-v1.0",)
     assert modes(LEADER_WORKER_SET) == {
         "OwnNamespace": True,
@@ -72,7 +76,7 @@ def test_the_version_says_what_it_is() -> None:
     """R-OP-37."""
     found = version(LEADER_WORKER_SET)
     annotations, spec = found["metadata"]["annotations"], found["spec"]
-    assert (spec["version"], spec["maturity"], spec["minKubeVersion"]) == ("1.0.0", "alpha", "1.27.0")
+    assert (spec["version"], spec["maturity"], spec["minKubeVersion"]) == (RELEASE.version, "alpha", "1.27.0")
     assert "leader-worker-set" in spec["keywords"]
     assert [one["name"] for one in spec["relatedImages"]] == ["lws", "lws-operator"]
     machines = {name for name in meta.labels(found) if name.startswith("operatorframework.io/arch.")}
@@ -96,7 +100,7 @@ def test_the_version_says_what_it_is() -> None:
 @each
 def test_a_bundle_holds_the_version_and_the_operators_definition(package: Package) -> None:
     """R-OP-36: none of the operand's, and nothing that another package must provide."""
-    names = [f"{meta.name(obj)}.{obj['kind'].lower()}" for obj in bundle.beside()]
+    names = [f"{meta.name(obj)}.{obj['kind'].lower()}" for obj in bundle.beside(RELEASE)]
     assert names == [
         "leaderworkersetoperators.operator.openshift.io.customresourcedefinition",
         "openshift-lws-operator-metrics.service",
@@ -209,7 +213,7 @@ def test_what_olm_installs_is_what_the_manifests_install(package: Package) -> No
     objects = {kind.kind: obj for kind, obj in build_operator(KINDS, MANAGED, CHOSEN)}
     (deployment,) = version(package)["spec"]["install"]["spec"]["deployments"]
     assert deployment["spec"] == objects["Deployment"]["spec"]
-    definition, service, *_ = bundle.beside()
+    definition, service, *_ = bundle.beside(RELEASE)
     assert definition["spec"] == objects["CustomResourceDefinition"]["spec"]
     assert service["spec"] == objects["Service"]["spec"]
     assert meta.namespace(service) == ""
@@ -217,7 +221,7 @@ def test_what_olm_installs_is_what_the_manifests_install(package: Package) -> No
 
 def test_the_operator_is_scraped_where_prometheus_is() -> None:
     """R-OP-76: its monitor selects its service; neither it nor the alerts keep a cluster without these kinds from installing."""
-    _, service, monitor, rule = bundle.beside()
+    _, service, monitor, rule = bundle.beside(RELEASE)
     assert monitor["spec"]["selector"]["matchLabels"].items() <= meta.labels(service).items()
     (endpoint,) = monitor["spec"]["endpoints"]
     assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
@@ -230,7 +234,7 @@ def test_the_operator_is_scraped_where_prometheus_is() -> None:
 def test_a_release_says_where_its_sources_are() -> None:
     """R-OP-70."""
     assert "repository" not in version(ALIAS)["metadata"]["annotations"]
-    published = bundle.version(ALIAS, KINDS, MANAGED, CHOSEN, "https://git.example.com/lws")
+    published = version(ALIAS, Publication(repository="https://git.example.com/lws"))
     assert published["metadata"]["annotations"]["repository"] == "https://git.example.com/lws"
 
 
@@ -280,7 +284,9 @@ def test_the_catalog_leads_to_the_newest_version(package: Package) -> None:
     (head,) = by_schema["olm.package"]
     channels = {one["name"]: one for one in by_schema["olm.channel"]}
     assert head["defaultChannel"] in channels
-    assert all(entry["skipRange"] == ">=0.0.1 <1.0.0" for one in channels.values() for entry in one["entries"])
+    assert all(
+        entry["skipRange"] == f">=0.0.1 <{RELEASE.version}" for one in channels.values() for entry in one["entries"]
+    )
     names = {one["name"] for one in by_schema["olm.bundle"]}
     assert {entry["name"] for one in channels.values() for entry in one["entries"]} == names
     (one,) = by_schema["olm.bundle"]
@@ -288,3 +294,41 @@ def test_the_catalog_leads_to_the_newest_version(package: Package) -> None:
     assert {"olm.package", "olm.gvk", "olm.csv.metadata"} <= kinds
     operator, operand = "example.com/operator@sha256:01", "example.com/lws@sha256:02"
     assert {operator, operand, one["image"]} == {i["image"] for i in one["relatedImages"]}
+
+
+def catalog_of(release: str, package: Package) -> dict[str, JSONObject]:
+    """Return the blobs of a release's catalog by schema."""
+    found = version(package, Publication(version=release))
+    return {blob["schema"]: blob for blob in catalog.blobs(package, found, "example.com/bundle@sha256:03")}
+
+
+@each
+@pytest.mark.parametrize("old", ["0.1.0", FORMER, "0.2.0", "0.3.9"])
+def test_a_newer_catalog_upgrades_every_older_version(package: Package, old: str) -> None:
+    """R-OP-39, R-OP-71: also the version that all bundles before 0.3.0 had."""
+    before, after = catalog_of(old, package), catalog_of("0.4.0", package)
+    installed = before["olm.bundle"]["name"]
+    assert resolve(after["olm.channel"], installed) == f"{package.name}.v0.4.0"
+    assert (before["olm.channel"]["name"], before["olm.package"]) == (
+        after["olm.channel"]["name"],
+        after["olm.package"],
+    )
+    own = {one["type"]: one["value"] for one in after["olm.bundle"]["properties"]}
+    assert own["olm.package"]["version"] == "0.4.0"
+
+
+@each
+@pytest.mark.parametrize("same_or_newer", ["0.4.0", "0.5.0", "1.0.1"])
+def test_no_catalog_upgrades_to_an_older_version(package: Package, same_or_newer: str) -> None:
+    assert resolve(catalog_of("0.4.0", package)["olm.channel"], f"{package.name}.v{same_or_newer}") is None
+
+
+def test_a_release_with_the_former_version_does_not_skip_itself() -> None:
+    assert "skips" not in catalog.edges(ALIAS, FORMER)
+
+
+def test_releases_name_their_day() -> None:
+    """`createdAt` is the day in CHANGELOG.md."""
+    _, moment = changelog.released((Path(__file__).parents[3] / "CHANGELOG.md").read_text(), RELEASE.version)
+    created = datetime.fromisoformat(publishing.published().created)
+    assert created.timestamp() == moment

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from deploy.packages import bundle, bundlelint
-from deploy.packages.bundle import Package
+from deploy.packages.bundle import Package, Publication
 from deploy.packages.bundlelint import Bundle, errors
 from deploy.packages.operatordeployment import OperatorSettings
 
@@ -16,12 +16,13 @@ from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
 KINDS = registry(MANAGED, OperatorPlace(namespace="n", image="", version=""), Verbosity())
+RELEASE = Publication()
 DIGESTS = OperatorSettings(image=f"example.com/o@sha256:{'0a' * 32}", operand_image=f"example.com/l@sha256:{'0b' * 32}")
 
 
 def build(package: Package = bundle.LEADER_WORKER_SET, chosen: OperatorSettings = DIGESTS) -> Bundle:
-    version = bundle.version(package, KINDS, MANAGED, chosen)
-    return Bundle(version, bundle.beside()[:1], bundle.metadata(package))
+    version = bundle.version(package, KINDS, MANAGED, chosen, RELEASE)
+    return Bundle(version, bundle.beside(RELEASE)[:1], bundle.metadata(package))
 
 
 GOOD = build()

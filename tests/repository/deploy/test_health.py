@@ -12,16 +12,20 @@ from tests.unit.leaderworkerset.operator.clusters import NOW, PLACE, cluster, ru
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import disaggregatedset, leaderworkerset
 from leaderworkerset.api.conditions import (
     AVAILABLE,
-    DEGRADED,
+    COMPLETE,
+    CONDITIONS,
+    FAILED,
+    MOVE_IN_PROGRESS,
     PROGRESSING,
     UPDATE_IN_PROGRESS,
     WORKLOAD_SCHEDULING_CREATED,
     ConditionOutcome,
 )
-from leaderworkerset.api.resources import DISAGGREGATED_SETS, ROLE_SCALERS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.cli import app
 from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.core.disaggregatedset.setstatus import ConditionPair
@@ -58,7 +62,12 @@ def edited(obj: JSONObject) -> JSONObject:
 
 
 def refused(obj: JSONObject) -> JSONObject:
-    condition = {"type": WORKLOAD_SCHEDULING_CREATED.type, "status": "False", "message": "no Workload"}
+    return with_condition(obj, WORKLOAD_SCHEDULING_CREATED, "False")
+
+
+def with_condition(obj: JSONObject, outcome: ConditionOutcome, value: str = "True") -> JSONObject:
+    """Return an object with a condition that the status does not derive from counts."""
+    condition = {"type": outcome.type, "status": value, "message": outcome.message}
     return obj | {"status": obj["status"] | {"conditions": [*obj["status"]["conditions"], condition]}}
 
 
@@ -103,6 +112,26 @@ STATES: Final[Mapping[str, tuple[JSONObject, str, str, str]]] = {
     "exhausted in a rollout": (written((AVAILABLE,), ROLLING, exhausted=True), "Degraded", "Failed", "Current"),
     "recovered": (written((AVAILABLE,)), "Healthy", "Current", "Current"),
     "without its Workload": (refused(written((PROGRESSING,))), "Progressing", "InProgress", "Current"),
+    "ready without its Workload": (refused(written((AVAILABLE,))), "Progressing", "InProgress", "Current"),
+    "with its Workload": (
+        with_condition(written((AVAILABLE,)), WORKLOAD_SCHEDULING_CREATED),
+        "Healthy",
+        "Current",
+        "Current",
+    ),
+    "complete": (written((AVAILABLE,), (COMPLETE,)), "Healthy", "Current", "Current"),
+    "complete and edited": (edited(written((COMPLETE,))), "Progressing", "InProgress", "InProgress"),
+    "started again": (written((COMPLETE,), (PROGRESSING,)), "Progressing", "InProgress", "Current"),
+    "failed at its deadline": (written((PROGRESSING,), (FAILED,)), "Degraded", "Failed", "Current"),
+    "complete after a failure": (written((FAILED,), (COMPLETE,)), "Healthy", "Current", "Current"),
+    "leaves a node": (with_condition(written((AVAILABLE,)), MOVE_IN_PROGRESS), "Healthy", "Current", "Current"),
+    "moves": (
+        with_condition(written((AVAILABLE,), (PROGRESSING,)), MOVE_IN_PROGRESS),
+        "Progressing",
+        "InProgress",
+        "Current",
+    ),
+    "moved": (with_condition(written((AVAILABLE,)), MOVE_IN_PROGRESS, "False"), "Healthy", "Current", "Current"),
     "a new DisaggregatedSet": (split(), "Progressing", "InProgress", "Current"),
     "one that rolls": (split(setstatus.AVAILABLE, setstatus.PROGRESSING), "Progressing", "InProgress", "Current"),
     "one that is ready": (split(setstatus.PROGRESSING, setstatus.AVAILABLE), "Healthy", "Current", "Current"),
@@ -194,8 +223,41 @@ def test_every_state_of_a_set_is_tried() -> None:
     """Each condition of LeaderWorkerSets is True, and each is False, in some object above."""
     objects = [obj for obj, *_ in STATES.values() if kind_of(obj) == "LeaderWorkerSet"]
     seen = {(one["type"], one["status"]) for obj in objects for one in obj.get("status", {}).get("conditions", [])}
-    own = (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, DEGRADED)
-    assert {(one.type, value) for one in own for value in ("True", "False")} <= seen
+    assert {(outcome.type, value) for outcome in CONDITIONS for value in ("True", "False")} == seen
+
+
+DECLARED: Final = {
+    LEADERWORKERSETS: {outcome.type for outcome in CONDITIONS},
+    DISAGGREGATED_SETS: {setstatus.AVAILABLE.type, setstatus.PROGRESSING.type},
+    ROLE_SCALERS: {"Ready"},
+    OPERATORS: {
+        operatorstatus.AVAILABLE,
+        operatorstatus.PROGRESSING,
+        operatorstatus.DEGRADED,
+        operatorstatus.SYNC_DEGRADED,
+        operatorstatus.UPGRADEABLE,
+        operatorstatus.DELETES_DEFINITIONS,
+    },
+}
+"""The condition types that the controller of each kind writes."""
+
+
+@pytest.mark.parametrize("resource", health.HEALTH, ids=lambda resource: resource.kind)
+def test_every_condition_has_one_meaning_for_health(resource: Resource) -> None:
+    """Argo CD and Flux would treat a condition without one as if it did not exist."""
+    meaning = health.HEALTH[resource]
+    kinds = [*meaning.healthy, *meaning.progressing, *meaning.degraded, *meaning.needed, *meaning.neutral]
+    assert sorted(kinds) == sorted(DECLARED[resource])
+
+
+@pytest.mark.parametrize("resource", health.HEALTH, ids=lambda resource: resource.kind)
+def test_shipped_checks_name_each_condition_that_counts(
+    programs: dict[str, str], expressions: dict[str, JSONObject], resource: Resource
+) -> None:
+    counted = DECLARED[resource] - set(health.HEALTH[resource].neutral)
+    flux = " ".join(expressions[resource.kind].values())
+    assert {kind for kind in counted if f'"{kind}"' in programs[resource.kind]} == counted
+    assert {kind for kind in counted if f'"{kind}"' in flux} == counted
 
 
 def test_keys_of_k9s_run_commands_that_there_are() -> None:

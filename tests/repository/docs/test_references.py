@@ -63,7 +63,8 @@ def broken_links(page: str, text: str) -> list[str]:
     for link in LINK.findall(CODE.sub("", text)):
         name, _, section = link.partition("#")
         # What changelog.d holds becomes part of CHANGELOG.md.
-        folder = ROOT if page.startswith("changelog.d/0") else (ROOT / page).parent
+        is_note = page.startswith("changelog.d/") and not page.endswith("/README.md")
+        folder = ROOT if is_note else (ROOT / page).parent
         target = str((folder / name).resolve().relative_to(ROOT)) if name else page
         if target not in places() or (section and section not in anchors(target)):
             found.append(link)

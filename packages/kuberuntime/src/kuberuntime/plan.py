@@ -70,7 +70,8 @@ class Create(Effect, frozen=True, kw_only=True):
     """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
 
     With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already where
-    the answer to its creation was lost.
+    the answer to its creation was lost. An object without a controller is accepted if it has the field `accepted`, a path
+    and its value. A predecessor's object is waited for, without events.
     `body`, where given, is sent verbatim instead of an encoding of `object`, so that its bytes are those that were
     hashed (R-REV-7). With `subresource` the object is posted to that subresource of the object it names (`binding`).
     """
@@ -78,6 +79,7 @@ class Create(Effect, frozen=True, kw_only=True):
     object: JSONObject
     if_absent: bool = False
     unless_own: bool = False
+    accepted: tuple[str, str] | None = None
     body: bytes | None = None
     subresource: str = ""
 
@@ -173,12 +175,13 @@ class Plan(Struct, frozen=True):
     """Actions in order, and in how many seconds to plan again without a change (`requeue_after`; None: never).
 
     `error` is an error that no write can correct: the executor performs the actions, then raises it, so that the
-    queue backs off and tries again.
+    queue backs off and tries again. If an action fails, for another reason than a newer object, `on_failure` is performed.
     """
 
     actions: Actions = ()
     requeue_after: float | None = None
     error: str | None = field(default=None)
+    on_failure: tuple[Patch, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.actions) or self.requeue_after is not None or self.error is not None

@@ -37,7 +37,8 @@ def ago(seconds: float) -> str:
 def lws(replicas: int = 1, size: int = 2, *, status: Mapping[str, Any] | None = None, **fields: Any) -> JSONObject:
     """Return the LeaderWorkerSet; `metadata` in `fields` adds to it, the others are of the spec."""
     metadata = {"name": "web", "namespace": NAMESPACE, "uid": "set", "generation": 1, "creationTimestamp": ago(600)}
-    template = fields.pop("template", {})
+    template = {"workerTemplate": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}}
+    template |= fields.pop("template", {})
     return {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",

@@ -135,6 +135,41 @@ SCENARIOS: Final[dict[str, Observed]] = {
         }
     ),
     "LWS-E018": observed(of=without_api()),
+    "LWS-E019": observed(
+        [ready()],
+        {
+            CORE_EVENTS: [
+                event(
+                    "LeaderWorkerSet",
+                    "web",
+                    "FailedCreate",
+                    'Failed to create worker statefulset for leader pod web-0: statefulsets.apps "web-0" already exists: '
+                    "it is controlled by LeaderWorkerSet web-0",
+                    uid="set",
+                )
+                | {"related": {"kind": "Pod", "name": "web-0"}}
+            ]
+        },
+    ),
+    "LWS-E028": observed(
+        [ready(), ready(0, 1)],
+        {
+            CORE_EVENTS: [
+                event(
+                    "LeaderWorkerSet",
+                    "web",
+                    "FailedCreate",
+                    'Failed to create headless service for error: services "web" is forbidden: exceeded quota: few, '
+                    "requested: count/services=1, used: count/services=0, limited: count/services=0",
+                    uid="set",
+                )
+            ]
+        },
+    ),
+    "LWS-E056": observed(
+        [ready(), ready(0, 1)], of=lws(metadata={"annotations": {labels.GROUP_RESTART_COUNTS: '{"a/0": -1}'}})
+    ),
+    "LWS-E100": observed([ready(), ready(0, 1), ready(0, 2)]),
     "LWS-E020": refused(
         FORBIDDEN + "exceeded quota: team, requested: requests.cpu=8, used: requests.cpu=30, limited: requests.cpu=32"
     ),
@@ -335,6 +370,21 @@ SCENARIOS: Final[dict[str, Observed]] = {
         [pod(metadata={"annotations": {labels.GROUP_ENDED: "DeadlineExceeded"}, "deletionTimestamp": ago(60)})],
         of=lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true", labels.COMPLETION_DEADLINE: "2h"}}),
     ),
+    "LWS-E101": observed(
+        [
+            placed(
+                spec={
+                    "containers": [{"name": "main", "image": "vllm:1", "readinessProbe": {"initialDelaySeconds": 900}}]
+                },
+                status={"containerStatuses": [container(running={"startedAt": ago(10)})]},
+            ),
+            ready(0, 1),
+        ]
+    ),
+    "LWS-E078": observed(
+        [placed(), placed(0, 1, status={"containerStatuses": [container(terminated=ended(0, reason="Completed"))]})],
+        of=lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true"}}),
+    ),
     "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=RecreationState.WAITING),
     "LWS-E081": recreated([placed()]),
     "LWS-E098": restarting_in_place(),
@@ -376,6 +426,20 @@ SCENARIOS: Final[dict[str, Observed]] = {
     ),
     "LWS-E099": observed(
         [ready(), placed(0, 1, status={"containerStatuses": [container(running={"startedAt": ago(290)})]})]
+    ),
+    "LWS-E105": pending(
+        "0/2 nodes are available: 2 cannot allocate all claims.",
+        spec={"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]},
+        objects={
+            CORE_EVENTS: [
+                event(
+                    "Pod",
+                    "web-0",
+                    "FailedResourceClaimCreation",
+                    'PodResourceClaim gpu: resource claim template "gpus": resourceclaimtemplate.resource.k8s.io "gpus" not found',
+                )
+            ]
+        },
     ),
 }
 """By code: what is observed. Times are those of `builders.NOW`."""

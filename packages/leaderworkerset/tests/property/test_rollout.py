@@ -33,9 +33,7 @@ class ModeledRollout:
 
     def reconcile(self, *, is_new_revision: bool = False, is_observed: bool = True) -> bool:
         """Take a step, a waiting one where the last is not observed; return whether it leaves the StatefulSet as it is."""
-        step = rollingupdate.next_step(
-            self.limits, self.current, States.of(dict(enumerate(self.groups))), is_new_revision=is_new_revision
-        )
+        step = rollingupdate.next_step(self.limits, self.current, self.states, is_new_revision=is_new_revision)
         step = step if is_observed else rollingupdate.wait(step, self.current)
         known, self.current = self.current, Current(step.replicas, step.partition, str(self.limits.replicas))
         self.partitions.append(step.partition)
@@ -64,6 +62,18 @@ class ModeledRollout:
     def make_ready(self, index: int) -> None:
         if index < len(self.groups):
             self.groups[index] = self.groups[index]._replace(is_ready=True)
+
+    def break_old(self, index: int) -> None:
+        """Let an old group never be ready again."""
+        if not self.groups[index].is_updated:
+            self.groups[index] = self.groups[index]._replace(is_ready=False)
+
+    @property
+    def states(self) -> States:
+        """Return the states; old groups that are not ready are broken."""
+        broken = (not group.is_ready and not group.is_updated for group in self.groups)
+        states = States.of(dict(enumerate(self.groups)))
+        return states._replace(broken=sum(1 << index for index, is_broken in enumerate(broken) if is_broken))
 
     @property
     def available(self) -> int:
@@ -178,23 +188,45 @@ def test_every_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> No
     assert cluster.current.partition == limits.partition
 
 
-@given(budgets(), st.lists(st.booleans(), min_size=8, max_size=8))
-@settings(max_examples=examples(50))
-def test_old_groups_that_stay_unready_stop_a_rollout_only_when_they_use_up_the_budget(
-    limits: Budget, ready: list[bool]
-) -> None:
-    """W-14, W-15, W-24: new groups get ready, old ones that are not never do."""
-    cluster = started(limits)
+@given(budgets(), st.lists(st.booleans(), min_size=8, max_size=8), st.randoms(use_true_random=False))
+@settings(max_examples=examples(100))
+def test_broken_old_groups_never_stop_a_rollout(limits: Budget, ready: list[bool], random: Random) -> None:
+    """W-14, W-15, W-24, docs/adr/0030: any budget; further old groups break while the rollout proceeds."""
+    cluster = started(limits, honors_max_unavailable=False)
     cluster.groups = [group._replace(is_ready=is_ready) for group, is_ready in zip(cluster.groups, ready, strict=False)]
-    nothing_was_ready = cluster.available == 0
+    for _ in range(20 * (limits.burst + 2)):
+        match random.randrange(4):
+            case 0:
+                before = cluster.current
+                cluster.reconcile()
+                assert_few_are_given_up(cluster, before)
+            case 1:
+                cluster.roll()
+            case 2:
+                updated = [index for index, group in enumerate(cluster.groups) if group.is_updated]
+                cluster.make_ready(random.choice(updated) if updated else limits.burst)
+            case _ if random.random() < 0.1:
+                cluster.break_old(random.randrange(limits.replicas))
     for _ in range(4 * (limits.burst + 2)):
         cluster.reconcile()
         cluster.roll()
         for index, group in enumerate(cluster.groups):
             if group.is_updated:
                 cluster.make_ready(index)
-    unready = sum(not group.is_ready for group in cluster.groups[: limits.replicas])
-    assert cluster.is_done or (unready >= limits.unavailable and not nothing_was_ready)
+    assert cluster.is_done
+
+
+def assert_few_are_given_up(cluster: ModeledRollout, before: Current) -> None:
+    """Assert that a step keeps the budget, or releases one ready group while broken ones alone are not ready."""
+    limits, groups = cluster.limits, cluster.groups[: before.replicas]
+    released = [group for group in groups[cluster.current.partition : before.partition] if group.is_ready]
+    staying = [group for index, group in enumerate(groups) if group.is_ready and index < cluster.current.partition]
+    staying += [
+        group for group in groups[cluster.current.partition :] if group == GroupState(is_ready=True, is_updated=NEW)
+    ]
+    if released and len(staying) < limits.replicas - limits.unavailable:
+        assert len(released) == 1
+        assert GroupState(is_ready=False, is_updated=NEW) not in groups
 
 
 @pytest.mark.slow

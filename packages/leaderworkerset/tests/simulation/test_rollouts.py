@@ -137,3 +137,21 @@ async def test_groups_of_the_template_before_are_built_after_a_moment_without_an
     await world.edit(rolloutStrategy=released, leaderWorkerTemplate={"size": 1, "workerTemplate": template("app:3")})
     await world.ready()
     assert await images(world) == {"app:3"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@played(script=lambda spec: Program(refused="no such file" if spec.argv == ("broken",) else ""))
+async def test_broken_groups_are_corrected_once_after_a_scale_up(world: World, seed: int) -> None:
+    """docs/adr/0030: they do not come back from the older revision first."""
+    await world.bring_up(groups(replicas=3, size=1))
+    broken = template("app:2")
+    broken["spec"]["containers"][0]["command"] = ["broken"]
+    await world.edit(leaderWorkerTemplate={"workerTemplate": broken})
+    await world.until(PODS, lambda pods: any(meta.spec(pod)["containers"][0]["image"] == "app:2" for pod in pods))
+    await world.edit(replicas=5)
+    await world.until(PODS, lambda pods: len(pods) == 5)
+    leaders = watch(world)
+    await roll(world, "app:3")
+    await world.ready()
+    assert await images(world) == {"app:3"}
+    assert leaders.births == {f"web-{index}": 1 for index in range(5)}

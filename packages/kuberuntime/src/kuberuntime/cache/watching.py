@@ -141,5 +141,5 @@ class Watcher:
             and isinstance(error, BadRequestError | InvalidError)
         )
         is_expected = isinstance(error, ExpiredError) or (self._state.optional and isinstance(error, NotFoundError))
-        report = log.debug if fallback or is_expected else log.warning
+        report = log.debug if fallback or is_expected or self._client.has_reported(error) else log.warning
         report("watch interrupted", resource=self._selection.resource.group_resource, error=str(error))

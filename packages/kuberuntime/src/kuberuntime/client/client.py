@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import msgspec
 
 from kuberuntime.client import requests
+from kuberuntime.client.outage import Outage
 from kuberuntime.client.requests import PatchKind, Query, Selection
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
-from kuberuntime.errors import ExpiredError, NotFoundError, from_response
+from kuberuntime.errors import ConnectionFailedError, ExpiredError, KubeError, NotFoundError, from_response
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
@@ -51,10 +52,16 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Client:
-    """A client of one API server. `field_validation` is requested with every write that takes objects."""
+    """A client of one API server. `field_validation` is requested with every write that takes objects.
 
-    def __init__(self, transport: Transport, *, field_validation: FieldValidation = "") -> None:
+    With `outage`, the log reports when the API server stops answering, and when it answers again.
+    """
+
+    def __init__(
+        self, transport: Transport, *, field_validation: FieldValidation = "", outage: Outage | None = None
+    ) -> None:
         self._transport = transport
+        self._outage = outage
         self._validation: Query = (("fieldValidation", field_validation),) if field_validation else ()
 
     async def get(self, resource: Resource, key: ObjectKey, *, subresource: str = "") -> JSONObject:
@@ -176,13 +183,13 @@ class Client:
 
     async def send(self, request: Request) -> Response:
         """Send any request (discovery, logs, ...) and return the response, or raise its error."""
-        response = await self._transport.request(request)
+        response = await self._request(request)
         for _ in range(RETRIES):
             wait = retry_after(response)
             if wait is None:
                 break
             await asyncio.sleep(wait)
-            response = await self._transport.request(request)
+            response = await self._request(request)
         if response.status >= 400:
             raise from_response(response.status, response.body)
         return response
@@ -196,15 +203,41 @@ class Client:
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Send any request whose response is a stream."""
-        async with self._transport.stream(request) as response:
-            if response.status >= 400:
-                body = b"".join([chunk async for chunk in response.chunks])
-                raise from_response(response.status, body)
-            yield response
+        try:
+            async with self._transport.stream(request) as response:
+                self._answered()
+                if response.status >= 400:
+                    body = b"".join([chunk async for chunk in response.chunks])
+                    raise from_response(response.status, body)
+                yield response
+        except ConnectionFailedError as error:
+            self._failed(error)
+            raise
+
+    def has_reported(self, error: KubeError) -> bool:
+        """Return whether this error only repeats what the log already says: that the API server does not answer."""
+        return isinstance(error, ConnectionFailedError) and self._outage is not None and self._outage.lasts
 
     async def close(self) -> None:
         """Release the connections of the transport."""
         await self._transport.close()
+
+    async def _request(self, request: Request) -> Response:
+        try:
+            response = await self._transport.request(request)
+        except ConnectionFailedError as error:
+            self._failed(error)
+            raise
+        self._answered()
+        return response
+
+    def _failed(self, error: ConnectionFailedError) -> None:
+        if self._outage is not None:
+            self._outage.failed(error)
+
+    def _answered(self) -> None:
+        if self._outage is not None:
+            self._outage.answered()
 
     async def _write(self, request: Request, *, dry_run: bool = False) -> JSONObject:
         query = request.query + self._validation + ((("dryRun", "All"),) if dry_run else ())

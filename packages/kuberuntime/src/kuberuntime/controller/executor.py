@@ -160,7 +160,7 @@ class Executor:
         """Perform the actions in order and return what was written; raise an `ExecutionError` at the first failure."""
         writes: list[Write] = []
         try:
-            await self._perform_all(plan.actions, writes)
+            await self._perform_finally(Finally(actions=plan.actions, on_failure=plan.on_failure), writes)
             if plan.error is not None:
                 raise PlanError(plan.error)
         except ExecutionError as error:
@@ -219,6 +219,8 @@ class Executor:
         started = self._clock.monotonic()
         try:
             outcome = await self._send(action)
+        except RequeueError:
+            raise
         except KubeError as error:
             if isinstance(action, Put | PutStatus) and isinstance(error, ConflictError):
                 raise RequeueError(_describe(action, error)) from error
@@ -254,20 +256,34 @@ class Executor:
             answer = await self._client.create(
                 action.resource, action.object, body=action.body, subresource=action.subresource
             )
-        except AlreadyExistsError:
-            if action.if_absent or (action.unless_own and await self._is_own(action.resource, action.object)):
-                return _NOTHING
-            raise
+        except AlreadyExistsError as error:
+            if action.unless_own:
+                await self._check_owner(action, error)
+            elif not action.if_absent:
+                raise
+            return _NOTHING
         if action.subresource:  # the response is a Status, without the new version of the parent
             return _Outcome(None, did_something=True)
         return _written(action.resource, answer)
 
-    async def _is_own(self, resource: Resource, created: JSONObject) -> bool:
-        """Return whether the object of this name has the same controller; it is listed, as for a cache."""
-        name, controller = f"metadata.name={meta.name(created)}", meta.controller_of(created)
-        found = await self._client.list(resource, namespace=meta.namespace(created), field_selector=name)
-        owners = [meta.controller_of(one) for one in found.items]
-        return any(one is not None and controller is not None and one["uid"] == controller["uid"] for one in owners)
+    async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
+        """Raise the error with the owner of the object that exists, unless it is our own; it is listed, as for a cache."""
+        created, wanted = action.object, meta.controller_of(action.object) or {}
+        name = f"metadata.name={meta.name(created)}"
+        found = await self._client.list(action.resource, namespace=meta.namespace(created), field_selector=name)
+        for existing in found.items:
+            owner = meta.controller_of(existing) or {}
+            if owner and owner.get("uid") == wanted.get("uid"):
+                return
+            if owner and (owner.get("kind"), owner.get("name")) == (wanted.get("kind"), wanted.get("name")):
+                raise RequeueError(f"{error}: it belongs to a predecessor of {owner['kind']} {owner['name']}")
+            if not owner and action.accepted is not None and _field(existing, action.accepted[0]) == action.accepted[1]:
+                return
+            whose = f"is controlled by {owner['kind']} {owner['name']}" if owner else "has no controller"
+            if not owner and action.accepted is not None:
+                whose += f", and its {action.accepted[0]} is not {action.accepted[1]}"
+            raise AlreadyExistsError(error.status | {"message": f"{error.message}: it {whose}"})
+        raise RequeueError(str(error))
 
     async def _change(self, action: Patch | PutStatus) -> _Outcome:
         try:
@@ -345,6 +361,13 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
 def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
     kept = answer if is_kept else {}
     return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer), kept), did_something=True)
+
+
+def _field(obj: JSONObject, path: str) -> JSON:
+    found: JSON = obj
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 def _uid_of(answer: JSONObject) -> UID | None:

@@ -15,7 +15,7 @@ import structlog
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.controller.executor import RequeueError
-from kuberuntime.errors import ConflictError, KubeError
+from kuberuntime.errors import ConflictError, ConnectionFailedError, KubeError
 from kuberuntime.turns import Turns
 
 
@@ -234,9 +234,11 @@ async def run_workers(
         queue.shut_down()
 
 
-def is_conflict(error: KubeError) -> bool:
-    """Return whether the error is a conflict with another write, which a retry resolves."""
-    return isinstance(error, ConflictError) or isinstance(error.__cause__, ConflictError)
+def is_quiet(error: KubeError, delay: float) -> bool:
+    """Return whether the log need not report an error: a conflict that a retry resolves, or an outage, which the client logs."""
+    causes = (error, error.__cause__)
+    is_conflict = any(isinstance(cause, ConflictError) for cause in causes)
+    return (is_conflict and delay < LASTING) or any(isinstance(cause, ConnectionFailedError) for cause in causes)
 
 
 async def _process(queue: WorkQueue[K], process: Process[K], key: K, bound: structlog.stdlib.BoundLogger) -> Result:
@@ -248,7 +250,7 @@ async def _process(queue: WorkQueue[K], process: Process[K], key: K, bound: stru
         return Result.REQUEUE
     except KubeError as error:
         delay = queue.add_rate_limited(key)
-        report = bound.debug if is_conflict(error) and delay < LASTING else bound.warning
+        report = bound.debug if is_quiet(error, delay) else bound.warning
         report("reconcile failed", key=str(key), error=str(error), retry_in=delay)
     except Exception:  # noqa: BLE001 - loop edge: an error in one key must not stop the others
         delay = queue.add_rate_limited(key)

@@ -136,6 +136,14 @@ def is_of_predecessor(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
     return (controller["kind"], controller["name"]) == (owner["kind"], name(owner))
 
 
+def foreign_controller(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> OwnerReference | None:
+    """Return the controller of `obj` if it is neither `owner` nor a predecessor with its name."""
+    controller = controller_of(obj)
+    if controller is None or (controller["kind"], controller["name"]) == (owner["kind"], name(owner)):
+        return None
+    return controller
+
+
 def controller_reference(owner: Mapping[str, Any]) -> OwnerReference:
     """Build the reference by which `owner` controls another object and blocks its own foreground deletion."""
     return {

@@ -3,28 +3,28 @@
 In: a pod. Out: texts. Used wherever a pod is shown: tables of the API server, command lines, live views.
 """
 
-import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import errorlines, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 
 NODE_LOST = "NodeLost"
+
+ENDING: Final = "ending"
+"""Why a pod is not ready that is being deleted, unless it failed before."""
+
+STOPPED: Final = frozenset({0, 130, 137, 143})
+"""The exit codes of programs that a signal ended on request, or that handled it."""
 
 ALL_RESTARTED: Final = "RestartingAllContainers"
 """The reason of a run that ended because its pod restarts all containers in place (`action: RestartAllContainers`)."""
 
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 """The phases of a pod whose containers run no more."""
-
-ERROR: Final = re.compile(
-    r"(?i)error|exception|fatal|panic|abort|fail|fault|cannot|can't|unable|not found|no such|not permitted|denied|refused|"
-    r"in use|out of|killed|invalid|missing|unknown|unrecognized"
-)
-"""What a line of a log contains that says why a program ended."""
 
 
 def state(pod: JSONObject) -> str:
@@ -53,7 +53,8 @@ def why(pod: JSONObject) -> str:
     scheduled = meta.find_condition(pod, "PodScheduled")
     if scheduled is not None and scheduled.get("status") == "False":
         return str(scheduled.get("message") or scheduled.get("reason") or "")
-    return next(_reasons(pod), str(meta.status(pod).get("message") or ""))
+    ending = ENDING if meta.is_deleting(pod) else ""
+    return next(_reasons(pod), str(meta.status(pod).get("message") or ending))
 
 
 def has_ended(pod: JSONObject) -> bool:
@@ -168,6 +169,22 @@ def restarted_with_all(status: JSONObject) -> bool:
     return last.get("reason") == ALL_RESTARTED
 
 
+def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
+    """Return whether a run ended because its pod is being deleted: not before that was requested, and as a signal ends one.
+
+    Times are whole seconds: in the second of the request only the exit code tells.
+    """
+    metadata = meta.metadata(pod)
+    due, finished = (
+        timestamps.read(str(text or "")) for text in (metadata.get("deletionTimestamp"), ended.get("finishedAt"))
+    )
+    if due is None or finished is None:
+        return False
+    requested = due - timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))
+    is_signal = ended.get("exitCode") in STOPPED
+    return finished > requested or (is_signal and finished == requested.replace(microsecond=0))
+
+
 def is_failure(ended: JSONObject) -> bool:
     """Return whether a run ended with an error of its own: not because its pod restarts all containers in place."""
     return bool(ended.get("exitCode")) and ended.get("reason") != ALL_RESTARTED
@@ -180,15 +197,16 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         died = (container.get("lastState") or {}).get("terminated") or {}
         if waiting.get("reason") == "CrashLoopBackOff" and died:
-            yield f"{container['name']}: {death(died)}; waits before it is started again"
+            next_start = "" if meta.is_deleting(pod) else "; waits before it is started again"
+            yield f"{container['name']}: {death(died)}{next_start}"
         elif waiting.get("message"):
             yield f"{container['name']}: {waiting['message']}"
     for container in statuses:
         ended = (container.get("state") or {}).get("terminated") or {}
-        if ended.get("exitCode"):
+        if ended.get("exitCode") and not ended_on_request(pod, ended):
             yield f"{container['name']}: {death(ended)}"
     unready = meta.find_condition(pod, "Ready") or {}
-    if unready.get("message"):
+    if unready.get("message") and not meta.is_deleting(pod):
         yield str(unready["message"])
 
 
@@ -197,39 +215,28 @@ def last_lines(ended: JSONObject) -> list[str]:
     return [line.rstrip() for line in str(ended.get("message") or "").splitlines() if line.strip()]
 
 
-def telling_line(ended: JSONObject) -> str:
-    r"""Return the last line of a container's message that names an error, otherwise the last one; empty without any.
-
-    Indented lines are code of a traceback, or belong to the line before them.
-
-    >>> telling_line({"message": "Traceback …\n  raise KeyError\nKeyError: 'rank'\nstopping the server\n"})
-    "KeyError: 'rank'"
-    """
-    lines = last_lines(ended)
-    named = [line for line in lines if not line[0].isspace() and ERROR.search(line)]
-    return (named or lines or [""])[-1].strip()
-
-
 def quotation(ended: JSONObject) -> str:
     r"""Return the telling line as the end of a sentence on how the container ended; empty without any.
 
     >>> quotation({"message": "no such model\n"}), quotation({"message": "loaded shard 3\n"})
     (': no such model', ', last line: loaded shard 3')
     """
-    line = telling_line(ended)
-    return line and (f": {line}" if ERROR.search(line) else f", last line: {line}")
+    line, is_certain = errorlines.telling(last_lines(ended))
+    return line and (f": {line}" if is_certain else f", last line: {line}")
 
 
 def death(ended: JSONObject) -> str:
     r"""Describe how a container ended: the telling line of its message, the reason and the exit code.
+
+    A line that names no error is called the last line.
 
     >>> death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
     "KeyError: 'rank' (Error, exit code 1)"
     >>> death({"reason": "OOMKilled", "exitCode": 137})
     'OOMKilled (exit code 137)'
     """
-    line, reason = telling_line(ended), str(ended.get("reason") or "")
+    (line, is_certain), reason = errorlines.telling(last_lines(ended)), str(ended.get("reason") or "")
     code = f"exit code {ended.get('exitCode')}"
     if line:
-        return f"{line} ({f'{reason}, {code}' if reason else code})"
+        return f"{'' if is_certain else 'last line: '}{line} ({f'{reason}, {code}' if reason else code})"
     return f"{reason or 'ended'} ({code})"

@@ -224,7 +224,9 @@ class LeaderElection:
                 lease = await self._client.find(LEASES, self._settings.lease)
             return await self._claim(lease)
         except (KubeError, TimeoutError) as error:
-            self._log.warning("the lease could not be claimed", error=str(error) or "no answer in time")
+            is_known = isinstance(error, KubeError) and self._client.has_reported(error)
+            report = self._log.debug if is_known else self._log.warning
+            report("the lease could not be claimed", error=str(error) or "no answer in time")
             return False
 
     async def _claim(self, lease: JSONObject | None) -> bool:

@@ -99,7 +99,8 @@ def leader_of(pod: JSONObject) -> str:
 def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSONObject | None:
     """Return the StatefulSet that has the name of the leader's workers, or whose controller the leader is.
 
-    Other versions of the controller name it after the leader pod (N-HASH-20).
+    Other versions of the controller name it after the leader pod (N-HASH-20). One of another owner is not returned.
     """
     name = host(leader)
-    return next((one for one in statefulsets if meta.name(one) == name or meta.is_controlled(one, leader)), None)
+    named = (one for one in statefulsets if meta.name(one) == name or meta.is_controlled(one, leader))
+    return next((one for one in named if meta.foreign_controller(one, leader) is None), None)

@@ -165,6 +165,21 @@ ENV_GROUP_SIZE: Final = "LWS_GROUP_SIZE"
 ENV_WORKER_INDEX: Final = "LWS_WORKER_INDEX"
 ENV_GROUP_INDEX: Final = "LWS_GROUP_INDEX"
 
+POD_LABELS: Final = frozenset(
+    {NAME, TEMPLATE_REVISION_HASH, GROUP_INDEX, WORKER_INDEX, GROUP_KEY, SUBGROUP_INDEX, SUBGROUP_KEY}
+)
+"""The labels of pods that only the controllers and the admission of pods set: those of a pod template are ignored."""
+
+POD_ANNOTATIONS: Final = frozenset(
+    {
+        *(SIZE, LEADER_NAME, LEADER_ADDRESS, SUBGROUP_SIZE, SUBGROUP_POLICY_TYPE, SUBDOMAIN_POLICY, GROUP_IDENTITY),
+        *(LEADER_REQUESTS_TPUS, WORKLOAD_AWARE_SCHEDULING, WORKLOAD_NAME, GANG_GROUP, REPLACES, GROUP_ENDED),
+        *(IN_PLACE_REVISION, IN_PLACE_STATEFULSET_REVISION, IN_PLACE_REFUSED, IN_PLACE_BEFORE, RESTARTED_IN_PLACE),
+        *(FORMER_NODES, FORMER_LEADER, AVOIDED_NODE, MARKED_STARTING, PROGRESS, HANG, MOVE_GROUP),
+    }
+)
+"""The annotations of pods that only the controllers and the admission of pods set."""
+
 LEADER: Final = "leader"
 WORKER: Final = "worker"
 """The values of `ROLE`."""

@@ -68,12 +68,12 @@ def read(annotations: Mapping[str, str]) -> RunSettings:
     )
 
 
-def errors(lws: LeaderWorkerSet, stored: Mapping[str, str]) -> Iterator[FieldError]:
-    """Return the errors of annotations that are new or changed; stored ones do not block other edits."""
+def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of the annotations."""
     found = lws.annotations
     for name in ANNOTATIONS:
         text = found.get(name)
-        if text is None or text == stored.get(name):
+        if text is None:
             continue
         where = f"metadata.annotations.{name}"
         if name in _WORDS and text != _WORDS[name]:

@@ -4,6 +4,7 @@ Options that select a cluster (`-n`, `--context`, `--kubeconfig`, `--local`) may
 with kubectl; they are moved to the front before click reads the words.
 """
 
+import os
 import sys
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -45,6 +46,10 @@ def lws(ctx: click.Context, /, **options: Any) -> None:
 def main(words: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     streams.prepare()
+    if "_LWS_COMPLETE" in os.environ:
+        from leaderworkerset.cli.shell import quickcompletion
+
+        quickcompletion.register()
     try:
         code = run(sys.argv[1:] if words is None else words)
     except BrokenPipeError:  # nobody reads the error message

@@ -150,7 +150,7 @@ COMMANDS: Final = named(
         Command(
             "history",
             "List failures of groups, and show what is kept of them when their pods are gone.",
-            ("lws history --local", "lws history web", "lws history web/0/3", "lws history web/0 -o json"),
+            ("lws history --local", "lws history web", "lws history web/0#3", "lws history web/0 -o json"),
             at="inspect.pastfailures",
         ),
         Command(

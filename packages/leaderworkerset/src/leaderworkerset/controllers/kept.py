@@ -174,8 +174,8 @@ MOVABLE_POD: Final = Projection(
 """A pod of a group, where groups are moved off nodes: where it is, and whether it would stay there, or shall go."""
 
 
-SERVICE: Final = Projection()
-"""Services are created if none has the name, and never changed again."""
+SERVICE: Final = Projection("metadata.labels", "spec.clusterIP", "spec.selector")
+"""Services are created if none has the name, and never changed again; those of users are used if they are headless."""
 
 ROLE_SERVICE: Final = Projection("metadata.labels")
 """Services of roles: which slice and revision they are of (`core.disaggregatedset.roleservices`)."""

@@ -190,7 +190,8 @@ class LeaderWorkerSetDriver(Driver):
             leader_statefulset=self._informers.statefulsets.store.get(key),
             revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
             has_shared_service=service is not None,
-            service_conflict=services.conflict(service, LEADERWORKERSETS.kind, lws),
+            service_conflict=services.conflict(service, lws),
+            orphaned_service=service if services.is_orphan(service, lws) else None,
             groups=groups.values(),
             folded=None if is_hash else self._groups.folded(key),
             leaders=groups,
@@ -239,8 +240,8 @@ class LeaderWorkerSetDriver(Driver):
         return (
             Watch(self._informers.leaderworkersets, lambda change: (meta.key(change.object),)),
             Watch(self._informers.statefulsets, keys_of_statefulset),
-            Watch(self._deployments, keys_of_owned),
-            Watch(self._informers.services, keys_of_owned),
+            Watch(self._deployments, keys_of_named),
+            Watch(self._informers.services, keys_of_named),
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
             *self._gang_objects.watches(keys_of_owned),
@@ -256,7 +257,7 @@ def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
     if is_worker_set(change.object) and _workers(change.old) == _workers(change.new):
         return ()
     named = indexes.lws_key(change.object)
-    return {*([named] if named.name else []), *keys_of_owned(change)}
+    return {*([named] if named.name else []), *keys_of_named(change)}
 
 
 def is_worker_set(statefulset: JSONObject) -> bool:
@@ -270,6 +271,11 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
     if owner is None or owner["kind"] != LEADERWORKERSETS.kind:
         return ()
     return (ObjectKey(meta.namespace(change.object), owner["name"]),)
+
+
+def keys_of_named(change: Change) -> Iterable[ObjectKey]:
+    """Map an object to the LeaderWorkerSet that controls it; a deleted one also to that of its name, which may need it."""
+    return {*keys_of_owned(change), *([meta.key(change.object)] if change.new is None else [])}
 
 
 def keys_of_revision(change: Change) -> Iterable[ObjectKey]:

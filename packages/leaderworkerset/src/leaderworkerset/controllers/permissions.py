@@ -19,7 +19,7 @@ LEADERWORKERSET: Final = (
     Permission(resources.NAMESPACES, ("get",)),
     Permission(resources.STATEFULSETS, ("create", "patch")),
     Permission(resources.DEPLOYMENTS, ("create", "patch")),
-    Permission(resources.SERVICES, ("create",)),
+    Permission(resources.SERVICES, ("create", "patch")),
     Permission(resources.CONTROLLER_REVISIONS, ("create", "delete", "list", "patch")),
 )
 

@@ -115,7 +115,7 @@ class PodDriver(Driver):
         """Return the watches, and the leader pods that a change enqueues."""
         return (
             Watch(self._informers.pods, keys_of_pod),
-            Watch(self._informers.statefulsets, keys_of_controlled),
+            Watch(self._informers.statefulsets, keys_of_named),
             Watch(self._informers.leaderworkersets, self._keys_of_leaderworkerset),
             Watch(self._informers.services, keys_of_lost_service),
             Watch(self._informers.revisions, indexes.keys_of_nothing),
@@ -137,7 +137,7 @@ class PodDriver(Driver):
             statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
             revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
             has_service=service is not None,
-            service_conflict=services.conflict(service, PODS.kind, leader),
+            service_conflict=services.conflict(service, leader),
             record=self._find_record(leader),
             gang_objects=self._gang_objects.of_group(lws, group_index),
             gang_kinds=self._gang_objects.served(),
@@ -234,12 +234,17 @@ def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
     return (ObjectKey(meta.namespace(change.object), owner["name"]),)
 
 
+def keys_of_named(change: Change) -> Iterable[ObjectKey]:
+    """Map a worker StatefulSet to its leader; a deleted one of any owner also to the leader of its name, which may need it."""
+    return {*keys_of_controlled(change), *([meta.key(change.object)] if change.new is None else [])}
+
+
 def keys_of_lost_service(change: Change) -> Iterable[ObjectKey]:
-    """Map a deleted service to the leader pod of the same name, which may be a successor of its owner.
+    """Map a deleted service to the leader pod of the same name, which may be a successor of its owner, or had none.
 
     While the service existed, the group seemed to have one: services are found by name (R-SVC-4).
     """
-    return keys_of_controlled(change) if change.new is None else ()
+    return keys_of_named(change) if change.new is None else ()
 
 
 def specify(gang: Gang = NO_GANG, restarts: RestartSettings = DEFAULTS) -> ControllerSpec:

@@ -66,6 +66,9 @@ backing_off: Final = EventKind("Warning", "BackOff", "Delete")
 restarts_exhausted: Final = EventKind("Warning", "ReplicaRestartBudgetExceeded", "Delete")
 """A group used up its restarts, and is not recreated any more (N-RB-4)."""
 
+unreadable: Final = EventKind("Warning", "UnreadableField", "Read")
+"""A LeaderWorkerSet, or a group of it, is not reconciled: a field or annotation cannot be read."""
+
 restarted_in_place: Final = EventKind("Normal", "RestartedInPlace", "Restart")
 """A pod restarted all its containers in place (docs/adr/0027)."""
 

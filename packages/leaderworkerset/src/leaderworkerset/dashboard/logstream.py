@@ -1,4 +1,4 @@
-"""The lines of several ranks as one stream: JSON, a line each, with rank, time and text. They are shown as text only.
+"""The lines of several ranks as one stream: JSON, a line each, with rank, time, text, and whether it names an error. They are shown as text only.
 
 Lines of the past come first, then new ones while the page is open, over restarts and broken connections. A browser
 that reads slowly holds back its own stream, and at most `WAITING` lines of it are kept.
@@ -14,7 +14,8 @@ import msgspec
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import meta
+from kuberuntime.objects import errorlines, meta
+from kuberuntime.objects.errorlines import Strength
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.dashboard.livemodel import LiveModel
@@ -92,7 +93,12 @@ class LineQueue:
         stamp, _, text = line.partition(b" ")
         place = place_of(pod) or ("?", "?")
         shown = text[:LONGEST_LINE].decode(errors="replace")
-        self._put({"rank": f"{place[0]}/{place[1]}", "time": stamp.decode(errors="replace"), "text": shown})
+        sent: JSONObject = {
+            "rank": f"{place[0]}/{place[1]}",
+            "time": stamp.decode(errors="replace"),
+            "text": shown,
+        }
+        self._put(sent | ({"error": True} if errorlines.strength(shown) is Strength.ERROR else {}))
 
     def note(self, text: str) -> None:
         """Take a sentence about the stream itself."""

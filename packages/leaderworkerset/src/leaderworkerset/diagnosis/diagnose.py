@@ -8,14 +8,15 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.diagnosis import departures, evictions, ranks
+from leaderworkerset.core.leaderworkerset import reading
+from leaderworkerset.diagnosis import departures, evictions, ranks, storedvalues
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
-from leaderworkerset.diagnosis.causes import hangs
+from leaderworkerset.diagnosis.causes import editedchildren, hangs
 from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
 from leaderworkerset.diagnosis.observed import KUBECTL, Observed
-from leaderworkerset.views import wording
+from leaderworkerset.views import outcome, wording
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow
@@ -34,11 +35,11 @@ def is_as_wanted(view: View, chosen: Selection) -> bool:
 
 def is_whole(view: View, chosen: Selection) -> bool:
     """Return whether all selected ranks are ready, on the newest revision."""
-    if meta.is_deleting(view.object):
+    if meta.is_deleting(view.object) or reading.unreadable(view.object) or any(editedchildren.scaled_groups(view)):
         return False
     hung = [group.name for group in hangs.hung_groups(view)]
     if chosen.group is None:
-        return view.is_complete or (view.is_ready and view.up_to_date >= view.desired and not hung)
+        return view.is_complete or (view.is_ready and view.updated >= view.desired and not hung)
     found = [group for group in view.groups if group.name == chosen.group]
     if chosen.group in hung or any(group.end is GroupEnd.COMPLETE for group in found):
         return chosen.group not in hung
@@ -47,10 +48,23 @@ def is_whole(view: View, chosen: Selection) -> bool:
 
 
 def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
+    """Return the root cause of the selection, and the stored values of a whole set that admission would reject."""
+    diagnosis = _diagnose(observed, chosen)
+    if chosen.group is not None or not (errors := storedvalues.errors(observed)):
+        return diagnosis
+    evidence = (*diagnosis.evidence, *(f"stored, but rejected at creation: {error}" for error in errors))
+    steps = (
+        *diagnosis.steps,
+        f"correct {errors[0].path} in the manifest, and apply it: updates do not fail until then",
+    )
+    return replace(diagnosis, evidence=evidence, steps=steps)
+
+
+def _diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
     """Return the root cause of the selection; for a rank without one, that of its group."""
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)
-    if is_as_wanted(observed.view, chosen):
+    if is_as_wanted(observed.view, chosen) or _is_done(observed, chosen):
         return _healthy(observed, chosen)
     cut = replace(observed, view=narrow(observed.view, Selection(chosen.name, chosen.group)))
     if chosen.rank is not None:
@@ -61,6 +75,16 @@ def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
     if found is None and is_whole(observed.view, chosen):
         return _healthy(observed, chosen)
     return _told(observed, chosen, *found) if found else _unknown(cut, chosen)
+
+
+def _is_done(observed: Observed, chosen: Selection) -> bool:
+    """Return whether the selected ranks are to end, and did."""
+    if not observed.ends or meta.is_deleting(observed.view.object):
+        return False
+    if chosen.group is None:
+        return outcome.all_done([observed.view])
+    selected = [(group, rank) for group in narrow(observed.view, chosen).groups for rank in group.ranks]
+    return bool(selected) and all(outcome.has_finished(*one) for one in selected)
 
 
 def _of_set(observed: Observed, chosen: SetView) -> Diagnosis:
@@ -102,7 +126,7 @@ def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding)
     context: tuple[str, ...] = ()
     has_kubectl = bool(observed.commands.kubectl)
     if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict is Verdict.STUCK:
-        context = (f"the rollout waits for it: {view.up_to_date} of {counted(view.desired, 'group')} updated",)
+        context = (f"the rollout waits for it: {view.updated} of {counted(view.desired, 'group')} updated",)
     return Diagnosis(
         target=str(chosen),
         verdict=finding.verdict or cause.verdict,
@@ -125,6 +149,8 @@ def _healthy(observed: Observed, chosen: Selection) -> Diagnosis:
         text = f"{chosen} is {'complete' if ended else 'ready'}"
     elif view.is_complete:
         text = f"{counted(len(ended), 'group')} of {view.desired} complete"
+    elif _is_done(observed, chosen):
+        text = outcome.count_of_ended(view)
     else:
         surplus = sum(group.index >= view.desired for group in view.groups)
         text = f"{min(view.ready, view.desired)} of {counted(view.desired, 'group')} ready, all of the newest revision"

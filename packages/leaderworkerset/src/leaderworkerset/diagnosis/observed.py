@@ -11,9 +11,11 @@ from msgspec import Struct, field
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
+from leaderworkerset.api import runsettings
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.events.warningevents import Warnings
 from leaderworkerset.views.groups import MISSING, Group, GroupName, Rank, View
+from leaderworkerset.views.outcome import has_finished
 
 SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
 RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
@@ -32,10 +34,14 @@ class Commands(Struct, frozen=True, kw_only=True):
     """The words with which next steps call kubectl and lws, so that they address the same cluster.
 
     Without kubectl (on a cluster of this machine, where nobody needs it) the steps that call it are left out.
+    With `until_done`, the command waits for the end of all ranks, so a rank that ended with exit code 0 is no fault.
+    `images` are the images that a cluster of this machine maps to directories; None where that is not known.
     """
 
     kubectl: str = KUBECTL
     lws: str = "lws"
+    until_done: bool = False
+    images: tuple[str, ...] | None = None
 
 
 class Observed(Struct, frozen=True, kw_only=True, dict=True):
@@ -72,14 +78,22 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         return next((one for one in self.get(resource) if meta.name(one) == name), None)
 
     @cached_property
+    def ends(self) -> bool:
+        """Return whether ranks are to end: the command waits for that, or the set runs to completion."""
+        return self.commands.until_done or runsettings.read(meta.annotations(self.view.object)).completes
+
+    @cached_property
     def unready(self) -> tuple[tuple[Group, Rank], ...]:
-        """Return every selected rank that is not ready, with its group, in order; last a leader that is refused."""
+        """Return every selected rank that is not ready, with its group, in order; last a leader that is refused.
+
+        Ranks that are to end, and did, are left out.
+        """
         groups = (*self.view.groups, *self._refused)
         return tuple(
             (group, rank)
             for group in groups
             for rank in group.ranks
-            if not rank.is_ready and self.rank in (None, rank.index)
+            if not rank.is_ready and self.rank in (None, rank.index) and not (self.ends and has_finished(group, rank))
         )
 
     @property

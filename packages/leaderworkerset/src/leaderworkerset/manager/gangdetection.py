@@ -69,7 +69,8 @@ class GangDetection:
             try:
                 found = await detect(self._client)
             except KubeError as error:
-                log.warning("gang schedulers not detected", error=str(error))
+                report = log.debug if self._client.has_reported(error) else log.warning
+                report("gang schedulers not detected", error=str(error))
             else:
                 if found != self._served:
                     log.info("gang schedulers detected", served=sorted(found))

@@ -36,6 +36,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.fence import Fence, FencedTransport
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.limit import LimitedTransport, TokenBucket
+from kuberuntime.client.outage import Outage
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import ObjectKey
@@ -108,7 +109,8 @@ class ManagerProcess:
         access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         # Leases, certificates and reviews use connections of their own, so that they never wait for the controllers' requests.
         self._own = self._transport(access)
-        self._client = Client(self._own)
+        self._outage = Outage()
+        self._client = Client(self._own, outage=self._outage)
         provider = self._configuration.gang_provider
         self._detection = GangDetection(self._client) if provider in DETECTING else None
         served = self._detection.served if self._detection is not None else nothing
@@ -201,7 +203,7 @@ class ManagerProcess:
     def _controllers(self) -> Controllers:
         controllers = Controllers(
             self._kinds,
-            Client(self._limited(self._fenced(self._shared))),
+            Client(self._limited(self._fenced(self._shared)), outage=self._outage),
             clock=self._clock,
             instance=f"leaderworkerset-{socket.gethostname()}",
             instruments=self._instruments,
@@ -210,7 +212,8 @@ class ManagerProcess:
             from leaderworkerset.manager import flightrecorder  # it imports what no other manager needs
 
             bucket = TokenBucket(flightrecorder.QPS, flightrecorder.BURST)
-            client = Client(LimitedTransport(self._fenced(self._recording), bucket, self._clock))
+            limited = LimitedTransport(self._fenced(self._recording), bucket, self._clock)
+            client = Client(limited, outage=self._outage)
             settings = self._configuration.recorder
             controllers.run_beside(flightrecorder.FlightRecorder(controllers.caches, client, self._clock, settings))
         return controllers

@@ -30,6 +30,7 @@ from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
 from kuberuntime.client.fence import Fence, FencedTransport
 from kuberuntime.client.http import HTTPTransport
+from kuberuntime.client.outage import Outage
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.controller.workqueue import BACKOFF
@@ -177,7 +178,8 @@ class OperatorProcess:
         self._instruments = self._kinds.instruments(self._metrics)
         self._access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         self._own = self._transport(self._access)
-        self._client = Client(self._own)
+        self._outage = Outage()
+        self._client = Client(self._own, outage=self._outage)
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Run until `stopped` is set, or a file of `terminate_on` changes."""
@@ -202,7 +204,7 @@ class OperatorProcess:
     def _controllers(self, transport: Transport) -> Controllers:
         return Controllers(
             self._kinds,
-            Client(transport),
+            Client(transport, outage=self._outage),
             clock=self._clock,
             instance=f"{self._kinds.reporter}-{socket.gethostname()}",
             instruments=self._instruments,

@@ -14,7 +14,9 @@ from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionErr
 from leaderworkerset.core.restarts import failure
 from leaderworkerset.recording import episode
 from leaderworkerset.recording.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
-from leaderworkerset.steering import foresight, pasts
+from leaderworkerset.steering import fieldchanges, pasts
+from leaderworkerset.steering.fieldchanges import FieldChange
+from leaderworkerset.views import deaths
 from leaderworkerset.views.events import eventhistory
 from leaderworkerset.views.groups import name_of, place_of, view
 from leaderworkerset.views.masking import Mask
@@ -46,10 +48,9 @@ def build(found: Traces, mask: Mask) -> Episode:
         raise ValueError("no pod of an episode has the labels of a group")
     ranks = tuple(sorted(_ranks(found, mask), key=lambda one: (one.rank, one.pod)))
     told = recreationrecord.read(found.record)
-    failed_pod = told.failure.pod if told else ""
-    first = episode.first_failed(ranks, failed_pod)
-    failed_pod = failed_pod or next((one.pod for one in ranks if one.rank == first), "")
-    failed = next((pod for pod in found.pods if meta.name(pod) == failed_pod), {})
+    first, failed = _first_failed(found.pods, told.failure.pod if told else "")
+    is_recorded = told is not None and meta.name(failed) in ("", told.failure.pod)
+    failure_text = told.failure.what if told and is_recorded else failure.describe(failed).what if failed else ""
     return Episode(
         namespace=meta.namespace(some),
         lws=meta.labels(some)[labels.NAME],
@@ -57,8 +58,8 @@ def build(found: Traces, mask: Mask) -> Episode:
         outcome=OUTCOMES.get(told.state, Outcome.RECREATED) if told else Outcome.FAILED,
         time=timestamps.render(found.now),
         first_rank=first,
-        failed_pod=failed_pod,
-        failure=mask.text((told and told.failure.what) or (failure.describe(failed).what if failed else "")),
+        failed_pod=meta.name(failed) if failed else told.failure.pod if told else "",
+        failure=mask.text(failure_text),
         recreations=told.count if told else 0,
         recreate_after=told.due.isoformat() if told else "",
         revision=_revision(found, mask),
@@ -69,15 +70,38 @@ def build(found: Traces, mask: Mask) -> Episode:
     )
 
 
-def ends(container: JSONObject) -> Iterator[RunEnd]:
-    """Yield how the last runs of a container ended, the older first, from its status."""
+def _first_failed(pods: Sequence[JSONObject], recorded: str) -> tuple[int | None, JSONObject]:
+    """Return the rank that failed first, None if that is not known, and its pod, or else the pod of the record.
+
+    Runs that ended because their group was recreated did not fail.
+    """
+    failures = [(meta.name(pod), end) for pod in pods for end in _failures(pod)]
+    named = deaths.first_of(failures) if failures else recorded
+    wanted = named or recorded or next((name for name, _ in failures), "")
+    pod = next((one for one in pods if wanted and meta.name(one) == wanted), {})
+    place = place_of(pod) if named else None
+    return (None if place is None else place[1]), pod
+
+
+def _failures(pod: JSONObject) -> Iterator[str]:
+    """Yield when a container failed first, empty where its status does not show that run any more."""
+    for status in podstate.container_statuses(pod):
+        runs = [(status.get(when) or {}).get("terminated") or {} for when in ("lastState", "state")]
+        failed = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
+        ended, shown = int(status.get("restartCount") or 0) + bool(runs[1]), sum(map(bool, runs))
+        if failed:
+            yield str(failed[0].get("finishedAt") or "") if ended <= shown else ""
+
+
+def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunEnd]:
+    """Yield how the last runs of a container (of this pod) ended, the older first, from its status."""
     for state in (container.get("lastState"), container.get("state")):
         ended = (state or {}).get("terminated")
         if ended:
             finished = str(ended.get("finishedAt") or "")
-            yield RunEnd(
-                exit_code=int(ended.get("exitCode") or 0), reason=str(ended.get("reason") or ""), finished_at=finished
-            )
+            is_asked = pod is not None and podstate.ended_on_request(pod, ended)
+            reason = episode.ON_REQUEST if is_asked else str(ended.get("reason") or "")
+            yield RunEnd(exit_code=int(ended.get("exitCode") or 0), reason=reason, finished_at=finished)
 
 
 def _ranks(found: Traces, mask: Mask) -> Iterator[RankEnd]:
@@ -99,7 +123,7 @@ def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> C
     return ContainerEnd(
         name=name,
         restarts=int(status.get("restartCount") or 0),
-        ends=tuple(ends(status)),
+        ends=tuple(ends(status, pod)),
         logs=tuple(tuple(mask.text(run).splitlines()[-episode.LINES :]) for run in runs),
     )
 
@@ -122,6 +146,12 @@ def _events(found: Traces, mask: Mask) -> list[Happened]:
     ]
 
 
+def _masked(change: FieldChange, mask: Mask) -> FieldChange:
+    """Return a change with masked texts: its line shows a part, which may not have the name of a secret in it."""
+    before, after = (mask.text(value) if isinstance(value, str) else value for value in (change.before, change.after))
+    return FieldChange(change.path, before, after)
+
+
 def _revision(found: Traces, mask: Mask) -> Revision | None:
     """Return the revision of the group's pods, with the fields that differ from the one before it."""
     key = next((key for pod in found.pods if (key := groupname.revision(pod))), "")
@@ -137,7 +167,7 @@ def _revision(found: Traces, mask: Mask) -> Revision | None:
         except UnreadableRevisionError as error:
             changes = [f"not known: {error}"]
         else:
-            changes = [mask.text(str(one)) for one in foresight.field_changes(old, new)]
+            changes = [mask.text(str(_masked(one, mask))) for one in fieldchanges.field_changes(old, new)]
     return Revision(
         number=own.number,
         key=key,

@@ -8,6 +8,9 @@ from typing import Final
 
 import msgspec
 
+ON_REQUEST: Final = "ended on request"
+"""The reason of a run that ended because its pod was deleted."""
+
 LINES: Final = 200
 """The maximum lines of each run of a container, the last ones."""
 
@@ -87,8 +90,9 @@ class Episode(Record, frozen=True, kw_only=True):
     time: str
     number: int = 0
     first_rank: int | None = None
-    """The rank that failed first; None where no run of a container ended with an error."""
+    """The rank that failed first; None where that is not known, or no run of a container ended with an error."""
     failed_pod: str = ""
+    """The pod of that rank; if it is not known, the one for which the group was recreated."""
     failure: str = ""
     """What the failed pod showed, in one sentence."""
     recreations: int = 0
@@ -103,21 +107,5 @@ class Episode(Record, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Return the words by which `lws history` shows it."""
-        return f"{self.lws}/{self.group}/{self.number}"
-
-
-def first_failed(ranks: tuple[RankEnd, ...], failed_pod: str) -> int | None:
-    """Return the rank with the earliest run that ended with an error; of one second, that of the failed pod.
-
-    What ended later often ended because of it, and after a recreation began by a signal.
-    """
-    ended = [
-        (end.finished_at, rank.pod != failed_pod, rank.rank)
-        for rank in ranks
-        for container in rank.containers
-        for end in container.ends
-        if end.exit_code and end.finished_at
-    ]
-    named = next((rank.rank for rank in ranks if rank.pod == failed_pod), None)
-    return min(ended)[2] if ended else named
+        """Return the words by which `lws history` shows it; they cannot be mistaken for a rank."""
+        return f"{self.lws}/{self.group}#{self.number}"

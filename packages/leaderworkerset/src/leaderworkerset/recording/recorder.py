@@ -7,7 +7,7 @@ was done at once comes after it (docs/adr/0003), so some groups are remembered a
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -16,6 +16,7 @@ import structlog
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from kuberuntime import timeouts
 from kuberuntime.cache.informer import Change, Informer, Subscriber
 from kuberuntime.client.client import PAGE, Client
 from kuberuntime.client.requests import Selection
@@ -38,6 +39,9 @@ from leaderworkerset.views.masking import Mask
 
 SETTLING: Final = 0.2
 """Seconds: ranks often fail together, and are one episode."""
+
+LAST_LOOK: Final = 2.0
+"""Seconds to record what failed in the last moment, when recording ends."""
 
 REMEMBERED: Final = 200
 """Groups that are remembered after their leader is gone, the newest; the logs of their pods go first."""
@@ -151,6 +155,13 @@ class Recorder:
                     members = self._due.pop(leader_uid)
                     self._recording[leader_uid] = members.namespace
                     tasks.create_task(self._record(leader_uid, members))
+
+    async def record_due(self) -> None:
+        """Record what is due now, one failure after the other, after `run` was cancelled."""
+        while leader_uid := self._waiting.take(lambda _: False):
+            members = self._due.pop(leader_uid)
+            self._recording[leader_uid] = members.namespace
+            await self._record(leader_uid, members)
 
     def _has_enough(self, namespace: Hashable) -> bool:
         return list(self._recording.values()).count(str(namespace)) >= OF_A_NAMESPACE
@@ -332,6 +343,9 @@ async def recording(
         finally:
             for task in running:
                 task.cancel()
+            with suppress(TimeoutError):
+                async with timeouts.within(LAST_LOOK):
+                    await recorder.record_due()  # what failed in the last moment
 
 
 def _apart(subscriber: Subscriber, change: Change) -> None:

@@ -12,7 +12,9 @@ WORDS: Final = {Outcome.FAILED: "failed", Outcome.RECREATED: "was recreated", Ou
 
 def sentence(one: Episode, now: datetime) -> str:
     """Return in one sentence what happened."""
-    first = "" if one.first_rank is None else f", rank {one.first_rank} failed first"
+    several = sum(any(end.exit_code for own in rank.containers for end in own.ends) for rank in one.ranks) > 1
+    unknown = ", which rank failed first is not known" if several else ""
+    first = unknown if one.first_rank is None else f", rank {one.first_rank} failed first"
     failure = f": {one.failure}" if one.failure else ""
     return (
         f"group {one.group} {WORDS[one.outcome]} {age(one.time, now)} ago{first} (pod {one.failed_pod or '-'}{failure})"

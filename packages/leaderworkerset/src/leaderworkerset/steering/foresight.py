@@ -11,36 +11,24 @@ from typing import Final
 
 import msgspec
 
-from kuberuntime.objects import meta, patch
-from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.core.admission import namebudgets, templatewarnings
 from leaderworkerset.core.leaderworkerset import budget, inplace, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.rollingupdate import Current
+from leaderworkerset.steering.fieldchanges import FieldChange, change_lines, field_changes, verdict
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
 from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import Group, View, groups_named, view
 from leaderworkerset.views.wording import counted, duration
 
-FIELDS_SHOWN: Final = 30
 WAVES_SHOWN: Final = 12
-"""The maximum number of lines for fields and for waves each; documents for programs have all of them."""
-
-LONGEST_VALUE: Final = 60
-
-
-class FieldChange(msgspec.Struct, frozen=True):
-    """One field that changes; None means an absent field."""
-
-    path: str
-    before: JSON
-    after: JSON
-
-    def __str__(self) -> str:
-        return f"{self.path}: {_short(self.before)} -> {_short(self.after)}"
+"""The maximum number of lines for steps; documents for programs have all of them."""
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +63,8 @@ class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
     """The first field for which groups that should be updated in place cannot be."""
     is_barred: bool = False
     """Whether groups may be updated in no other way, so that the obstacle holds the rollout."""
+    warnings: tuple[str, ...] = ()
+    """The warnings about names that fit by luck, and about labels of templates that are ignored."""
     is_open: bool = False
     """Whether the Deployment controller chooses the order of groups, so that no steps are predicted."""
 
@@ -117,6 +107,7 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
         budget=limits,
         forecast=future,
         is_open=is_open,
+        warnings=(*namebudgets.warnings(lws), *templatewarnings.ignored_keys(lws)),
         in_place=sum(staying >> index & 1 for wave in future.waves for index in wave.groups),
         obstacle=obstacle,
         is_barred=is_barred,
@@ -126,17 +117,6 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
     )
 
 
-def field_changes(old: JSONObject, new: JSONObject) -> Iterator[FieldChange]:
-    """Yield the fields of the spec, the labels and the annotations that differ; items of lists are named by their name.
-
-    >>> old, new = ({"spec": {"c": [{"name": "a", "image": image}]}} for image in ("x", "y"))
-    >>> [str(change) for change in field_changes(old, new)]
-    ['spec.c[a].image: x -> y']
-    """
-    for part in ("metadata.labels", "metadata.annotations", "spec"):
-        yield from _differences(part, _part(old, part), _part(new, part))
-
-
 def startups(shown: View) -> list[timedelta]:
     """Return how long groups took from the creation of their leader until every rank was ready, without restarts."""
     return [length for group in shown.groups if (length := _startup(group)) is not None]
@@ -144,11 +124,16 @@ def startups(shown: View) -> list[timedelta]:
 
 def lines(found: Foreseen) -> list[str]:
     """Return the effects as text for people."""
-    told = [f"{found.name}: {_word(found)}"]
-    told += [f"  {change}" for change in found.changes[:FIELDS_SHOWN]]
-    if len(found.changes) > FIELDS_SHOWN:
-        told.append(f"  and {counted(len(found.changes) - FIELDS_SHOWN, 'more field')}")
-    return [*told, _summary(found), *_in_place(found), *_steps(found), *_exhausted(found), *_bounds(found)]
+    told = [f"{found.name}: {verdict(found.changes, is_new=found.is_new)}", *change_lines(found.changes)]
+    return [
+        *told,
+        _summary(found),
+        *_in_place(found),
+        *_steps(found),
+        *_exhausted(found),
+        *_bounds(found),
+        *_warnings(found),
+    ]
 
 
 def document(found: Foreseen) -> JSONObject:
@@ -175,6 +160,7 @@ def document(found: Foreseen) -> JSONObject:
         "estimatedSeconds": None if takes is None else int(takes.total_seconds()),
         "exhaustedGroups": [group.name for group in found.exhausted],
         "endsByItself": not found.forecast.is_stuck,
+        "warnings": list(found.warnings),
     }
 
 
@@ -224,12 +210,6 @@ def _startup(group: Group) -> timedelta | None:
     if not began or not ends or not all(ends):
         return None
     return max(datetime.fromisoformat(max(ends)) - datetime.fromisoformat(began), timedelta())
-
-
-def _word(found: Foreseen) -> str:
-    if found.is_new:
-        return "created"
-    return f"{counted(len(found.changes), 'field')} would change" if found.changes else "unchanged"
 
 
 def _summary(found: Foreseen) -> str:
@@ -321,38 +301,8 @@ def _bounds(found: Foreseen) -> Iterator[str]:
         yield f"about {duration(takes)}: {counted(found.samples, 'group')} started in {duration(found.startup)} each"
 
 
-def _part(obj: JSONObject, part: str) -> JSON:
-    value: JSON = obj
-    for name in part.split("."):
-        value = value.get(name) or {} if isinstance(value, dict) else {}
-    return value
-
-
-def _differences(path: str, old: JSON, new: JSON) -> Iterator[FieldChange]:
-    before, after = _members(old), _members(new)
-    if before is None or after is None:
-        if not patch.equal(old, new):
-            yield FieldChange(path, old, new)
-        return
-    for name in {**before, **after}:
-        yield from _differences(path + name, before.get(name), after.get(name))
-
-
-def _members(value: JSON) -> dict[str, JSON] | None:
-    """Return the members of an object or a list by the end of their path; None for other values."""
-    if isinstance(value, dict):
-        return {f"[{name}]" if "." in name or "/" in name else f".{name}": inner for name, inner in value.items()}
-    if not isinstance(value, list):
-        return None
-    names = [item.get("name") if isinstance(item, dict) else None for item in value]
-    named = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
-    return {f"[{names[number] if named else number}]": inner for number, inner in enumerate(value)}
-
-
-def _short(value: JSON) -> str:
-    plain = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = "nothing" if value is None else plain
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+def _warnings(found: Foreseen) -> Iterator[str]:
+    yield from (f"warning: {text}" for text in found.warnings)
 
 
 def situation(lws: JSONObject, pods: list[JSONObject], found: JSONObject | None) -> Situation:

@@ -101,6 +101,23 @@ def line(found: RolloutProgress) -> str:
     return f"{found.name}: {'; '.join(parts)}"
 
 
+def brief_line(found: RolloutProgress) -> str:
+    """Return the line for a terminal, which is cut at its end: first what changes the reader's plans.
+
+    >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
+    ...     left=timedelta(seconds=90), why="web-1 is Pending: no node"))
+    'web: 1 of 4; about 90s left; web-1 is Pending: no node; 1 starting; 3 ready in all'
+    """
+    parts = [f"{found.done} of {found.wanted}"]
+    if found.is_paused:
+        parts.append("paused")
+    elif found.left is not None:
+        parts.append(f"about {duration(found.left)} left")
+    parts += [found.why] if found.why else []
+    parts += [f"{starting} starting"] if (starting := found.updated - found.done) else []
+    return f"{found.name}: {'; '.join(parts)}; {found.ready} ready in all"
+
+
 def document(found: RolloutProgress) -> JSONObject:
     """Return the document with stable field names, as `-o json` prints it."""
     return {

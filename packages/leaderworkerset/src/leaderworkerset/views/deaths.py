@@ -7,12 +7,14 @@ ones the one that ran for the shortest time.
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
+
+T = TypeVar("T")
 
 SETTLED: Final = timedelta(minutes=1)
 """After this running time a container's last failure is no reason for it being unready."""
@@ -67,11 +69,27 @@ def _has_settled(state: JSONObject, now: datetime) -> bool:
 def in_order(found: Iterable[Death]) -> list[Death]:
     """Return failed runs, the one that explains the others first."""
     listed = list(found)
-    if is_order_known(listed):
-        return sorted(listed, key=lambda one: one.first)
+    if all(one.first for one in listed):
+        return sorted(listed, key=lambda one: (one.first, one.seconds))
     return sorted(listed, key=lambda one: (-one.restarts, one.seconds))
 
 
 def is_order_known(found: list[Death]) -> bool:
-    """Return whether it is known which rank crashed first."""
-    return len({one.pod for one in found}) < 2 or all(one.first for one in found)
+    """Return whether it is known which rank crashed first: times are whole seconds, and two can crash in the same one."""
+    return first_of((one.pod, one.first) for one in found) is not None
+
+
+def first_of(ends: Iterable[tuple[T, str]]) -> T | None:
+    """Return who ended first, of pairs of a name and the time of the first end (empty: not known); None if that is not known.
+
+    >>> first_of([("a", "10:00:01"), ("b", "10:00:02")]), first_of([("a", "10:00:01"), ("b", "10:00:01")])
+    ('a', None)
+    """
+    known: dict[T, str] = {}
+    for name, end in ends:
+        known[name] = min(known.get(name, end), end)
+    if len(known) < 2:
+        return next(iter(known), None)
+    earliest = min(known.values())
+    first = [name for name, end in known.items() if end == earliest]
+    return first[0] if all(known.values()) and len(first) == 1 else None

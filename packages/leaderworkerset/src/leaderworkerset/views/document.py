@@ -1,4 +1,4 @@
-"""Views as documents: the stable JSON of `lws get -o json` and of other commands, for programs. Pure."""
+"""Views as documents: the stable JSON of `lws get -o view` and of other commands, for programs. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -54,10 +54,11 @@ def shown_objects(shown: JSONObject) -> list[JSONObject]:
     for part, field in (("disaggregatedSets", "disaggregatedSet"), ("items", "leaderWorkerSet")):
         listed = shown.get(part)
         found += [one.get(field) for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
-    return [_as_manifest(one) for one in found if isinstance(one, dict) and not meta.controller_of(one)]
+    return [as_manifest(one) for one in found if isinstance(one, dict) and not meta.controller_of(one)]
 
 
-def _as_manifest(obj: JSONObject) -> JSONObject:
+def as_manifest(obj: JSONObject) -> JSONObject:
+    """Return an object that a server printed as a manifest: without its status, and what only a server sets."""
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in OF_THE_SERVER}
     return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
 

@@ -4,6 +4,7 @@ In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice
@@ -21,6 +22,7 @@ from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
 from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
+from leaderworkerset.views.masking import masked
 
 GroupName: TypeAlias = int | str
 """What a group is called: its index, or the characters of its random key that are part of its host names."""
@@ -177,6 +179,19 @@ class View(Struct, frozen=True, kw_only=True):
         return (
             available and not self.more and all(group.is_ready for group in self.groups if group.index < self.desired)
         )
+
+    @property
+    def updated(self) -> int:
+        """Return how many of the desired groups are of the newest revision; the status also counts surge groups."""
+        surge = {group.revision for group in self.groups if group.index >= self.desired}
+        if not surge:
+            return self.up_to_date
+        count = Counter(group.revision for group in self.groups if group.revision)
+        newest = [revision for revision in count if count[revision] == self.up_to_date]
+        newest = [revision for revision in newest if revision in surge] or newest
+        if len(newest) != 1:
+            return min(self.up_to_date, self.desired)
+        return sum(group.revision == newest[0] for group in self.groups if group.index < self.desired)
 
     @property
     def is_complete(self) -> bool:
@@ -342,7 +357,7 @@ def rank_of(pod: JSONObject) -> Rank:
         index=place[1],
         pod=meta.name(pod),
         state=podstate.state(pod),
-        why=held_back(pod) or podstate.why(pod),
+        why=masked(held_back(pod) or podstate.why(pod)),
         is_ready=podstate.stays_ready(pod),
         restarts=podstate.restarts(pod),
         node=meta.spec(pod).get("nodeName", ""),

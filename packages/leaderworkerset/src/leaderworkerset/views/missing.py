@@ -12,6 +12,7 @@ from leaderworkerset.views import jsonpath
 from leaderworkerset.views.disaggregation import SetView, Shown
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.jsonpath import JSONPathError, Step
+from leaderworkerset.views.outcome import not_ended
 from leaderworkerset.views.reasons import behind, reasons
 from leaderworkerset.views.wording import counted
 
@@ -76,7 +77,7 @@ def for_completion(view: Shown | None) -> str | None:
     ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
     late = [str(group.name) for group in view.groups if group.end is GroupEnd.LATE]
     failed = f"; ended at the deadline: {', '.join(late)}" if late else ""
-    return f"{ended} of {counted(view.desired, 'group')} complete{failed}{_progress(view) or reasons(view)}"
+    return f"{ended} of {counted(view.desired, 'group')} complete{failed}{_progress(view) or _not_ended(view)}"
 
 
 def _progress(view: View) -> str:
@@ -86,6 +87,11 @@ def _progress(view: View) -> str:
         f"group {group.name} at step {one.step}" + (f" of {one.total}" if one.total else "") for group, one in found
     ]
     return f"; {told[0]}" if told else ""
+
+
+def _not_ended(view: View) -> str:
+    text = not_ended(view)
+    return f"; {text}" if text else ""
 
 
 def for_replicas(view: Shown | None, count: int) -> str | None:

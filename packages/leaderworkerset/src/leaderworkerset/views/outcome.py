@@ -1,6 +1,7 @@
 """How a run ends: every rank has completed its work, or one fails repeatedly. Pure: views in, verdicts out."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -8,9 +9,13 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import runsettings
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.views.groups import Rank, View, groups_named
-from leaderworkerset.views.masking import masked
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views import reasons, wording
+from leaderworkerset.views.groups import Group, Rank, View, groups_named
+from leaderworkerset.views.masking import Mask
+from leaderworkerset.views.wording import counted, listed
+
+PLACES: Final = 8
+"""The ranks of one state that are named."""
 
 
 def is_done(rank: Rank) -> bool:
@@ -31,6 +36,39 @@ def _is_done(view: View) -> bool:
         return view.is_complete
     whole = len(view.groups) >= view.desired
     return whole and all(is_done(rank) for group in view.groups for rank in group.ranks)
+
+
+def has_finished(group: Group, rank: Rank) -> bool:
+    """Return whether a rank, or its whole group, has completed its work."""
+    return group.end is GroupEnd.COMPLETE or is_done(rank)
+
+
+def unfinished(view: View) -> list[tuple[Group, Rank]]:
+    """Return the ranks that have not completed their work, with their groups."""
+    return [(group, rank) for group in view.groups for rank in group.ranks if not has_finished(group, rank)]
+
+
+def count_of_ended(view: View) -> str:
+    """Return how many ranks ended with exit code 0, and which have not."""
+    total = sum(len(group.ranks) for group in view.groups)
+    text = f"{total - len(unfinished(view))} of {counted(total, 'rank')} ended with exit code 0"
+    return "; ".join(filter(None, [text, not_ended(view)]))
+
+
+def not_ended(view: View) -> str:
+    """Return by their states the ranks that have not completed their work, and the problem that explains the others.
+
+    Empty if all have.
+    """
+    waiting = [rank for group, rank in unfinished(view) if group.end is None]
+    if not waiting:
+        return ""
+    by_state: dict[str, list[str]] = {}
+    for rank in waiting:
+        by_state.setdefault(wording.state(rank), []).append(rank.place)
+    states = "; ".join(f"{listed(places, PLACES)} ({state})" for state, places in by_state.items())
+    problem = reasons.telling(waiting)
+    return f"not ended: {states}" + (f"; {problem.pod}: {problem.why}" if problem else "")
 
 
 def exit_codes(status: JSONObject) -> set[int]:
@@ -74,7 +112,7 @@ def described(end: JSONObject) -> str:
     'exit code 137'
     """
     reason = f" ({end['reason']})" if end.get("reason") else ""
-    lines = "".join(f"\n  {masked(line)}" for line in podstate.last_lines(end))
+    lines = "".join(f"\n  {line}" for line in Mask().lines(podstate.last_lines(end)))
     return f"exit code {end['exitCode']}{reason}{':' if lines else ''}{lines}"
 
 

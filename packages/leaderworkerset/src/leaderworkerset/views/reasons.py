@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from kuberuntime.objects import podstate
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.views import deaths, recreations, wording
 from leaderworkerset.views.groups import MISSING, NOT_CREATED, Group, Rank, View
@@ -23,7 +24,7 @@ def is_fine(rank: Rank) -> bool:
 
 def is_problem(rank: Rank) -> bool:
     """Return whether a rank has a reason that is not part of every start."""
-    if rank.is_ready or not rank.why or rank.why == NOT_CREATED:
+    if rank.is_ready or rank.why in {"", NOT_CREATED, podstate.ENDING}:
         return False
     if rank.state == MISSING:
         return rank.why != AWAITS_LEADER

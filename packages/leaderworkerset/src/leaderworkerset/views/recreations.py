@@ -11,6 +11,7 @@ from leaderworkerset.api import groupname, labels, recreationrecord, restartnote
 from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Recreations, View
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, duration
 
 REMEMBERED: Final = timedelta(minutes=10)
@@ -38,7 +39,7 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
         due=found.due,
         is_waiting=stays and found.state is not RecreationState.EXHAUSTED,
         is_exhausted=stays and found.state is RecreationState.EXHAUSTED,
-        failure=found.failure.what,
+        failure=masked(found.failure.what),
     )
 
 
@@ -47,8 +48,13 @@ def failed_run(view: View, told: Recreations, now: datetime) -> Death | None:
 
     It remains the reason while the group starts again, until the group is ready or `REMEMBERED` is over.
     """
+    return None if told.count < 2 or now - told.due >= REMEMBERED else recorded_run(view, told)
+
+
+def recorded_run(view: View, told: Recreations) -> Death | None:
+    """Return the run that made a group be recreated, as its record describes it; None if it describes none."""
     found = RECORDED.fullmatch(told.failure)
-    if found is None or found["reason"] == podstate.ALL_RESTARTED or told.count < 2 or now - told.due >= REMEMBERED:
+    if found is None or found["reason"] == podstate.ALL_RESTARTED:
         return None
     template = meta.spec(view.object).get("leaderWorkerTemplate") or {}
     is_leader = told.failed_pod.count("-") == view.name.count("-") + 1

@@ -4,7 +4,7 @@ Types are checked here, so that decisions can rely on them.
 """
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import aggregate
@@ -13,15 +13,18 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import decode as decode_disaggregatedset
 from leaderworkerset.api.fieldtypes import round_trip
-from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, namebudgets, pod, templatewarnings
+from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.core.restarts import settings
-from leaderworkerset.webhooks.review import Admitted, Review
+from leaderworkerset.webhooks.review import TYPE_ERRORS, Admitted, Review
 from leaderworkerset.webhooks.spec import WebhookSpec
+
+T = TypeVar("T")
 
 MUTATE_LEADERWORKERSET: Final = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
 VALIDATE_LEADERWORKERSET: Final = "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
@@ -40,16 +43,18 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     """Return the LeaderWorkerSet, or refuse it with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
     if review.operation == "DELETE":
         return Admitted(review.object)
-    round_trip("LeaderWorkerSet", review.object)
-    new, old = decode(review.object), None if review.old is None else decode(review.old)
+    new, old = _read(review.object), _readable(review.old, _read)
     errors = leaderworkerset.validate_leaderworkerset(new, old, gang)
-    if old is not None:
-        errors += leaderworkerset.null_subdomain(review.object)
+    if review.old is not None:
+        stored = None if old is None else review.old
+        errors += new_errors(lambda obj, _: [*leaderworkerset.null_subdomain(obj)], review.object, stored)
     if errors:
         raise DeniedError(aggregate(errors))
     return Admitted(
         review.object,
         [
+            *templatewarnings.ignored_keys(new),
+            *namebudgets.warnings(new),
             *leaderworkerset.queue_warnings(new),
             *settings.warnings(new.annotations),
             *disruption.warnings(new.annotations),
@@ -61,19 +66,34 @@ def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:
     """Return the DisaggregatedSet, or refuse it with all errors at once (R-DS-9); deletions pass."""
     if review.operation == "DELETE":
         return Admitted(review.object)
-    _check_roles(review.object)
-    if review.old is not None:
-        _check_roles(review.old)
-    errors = disaggregatedset.validate_disaggregatedset(review.object, review.old, gang.support)
+    errors = disaggregatedset.validate_disaggregatedset(
+        _with_roles(review.object), _readable(review.old, _with_roles), gang.support
+    )
     if errors:
         raise DeniedError(aggregate(errors))
     return Admitted(review.object, disaggregatedset.warnings(review.object))
 
 
-def _check_roles(obj: JSONObject) -> None:
+def _read(obj: JSONObject) -> LeaderWorkerSet:
+    """Return the object decoded; raise an error if a field has the wrong type, also one of a template."""
+    round_trip("LeaderWorkerSet", obj)
+    return decode(obj)
+
+
+def _with_roles(obj: JSONObject) -> JSONObject:
+    """Return the object; raise an error if a field of it or of a role has the wrong type."""
     decode_disaggregatedset(obj)
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")
+    return obj
+
+
+def _readable(stored: JSONObject | None, read: Callable[[JSONObject], T]) -> T | None:
+    """Return the stored object as read; None if a field has the wrong type, so that an update can correct it."""
+    try:
+        return None if stored is None else read(stored)
+    except TYPE_ERRORS:
+        return None
 
 
 def mutate_pod(review: Review, gang: Gang) -> JSONObject:

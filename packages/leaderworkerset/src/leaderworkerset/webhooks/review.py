@@ -7,10 +7,11 @@ AdmissionReview, so that the user reads the error's text and not that a webhook 
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
+from kuberuntime.manifests import nesting
 from kuberuntime.objects import patch
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
 from kuberuntime.objects.meta import JSONObject
@@ -18,6 +19,10 @@ from leaderworkerset.api.leaderworkerset import DecodeError
 from leaderworkerset.core.policies.policy import DeniedError
 
 API_VERSION = "admission.k8s.io/v1"
+
+
+TYPE_ERRORS: Final = (GoTypeError, DecodeError)
+"""A field of the object has the wrong type."""
 
 
 class BadReviewError(ValueError):
@@ -47,12 +52,21 @@ Decide: TypeAlias = Callable[[Review], JSONObject | Admitted]
 def answer(body: bytes, decide: Decide) -> bytes:
     """Decode a review, decide, and encode the answer."""
     try:
-        review = decode(body)
+        return respond(decode(body), decide)
     except BadReviewError as error:
-        return encode(_refused("", 400, str(error)))
+        return unreadable(error)
+
+
+def unreadable(error: BadReviewError) -> bytes:
+    """Encode the answer to a body that is not a review."""
+    return encode(_refused("", 400, str(error)))
+
+
+def respond(review: Review, decide: Decide) -> bytes:
+    """Decide about a review, and encode the answer."""
     try:
-        decided = decide(review)
-    except (GoTypeError, DecodeError) as error:
+        decided = _decide(review, decide)
+    except TYPE_ERRORS as error:
         return encode(_refused(review.uid, 400, str(error)))
     except DeniedError as error:
         return encode(_refused(review.uid, 403, str(error), reason="Forbidden"))
@@ -60,19 +74,43 @@ def answer(body: bytes, decide: Decide) -> bytes:
     return encode(_allowed(review, admitted))
 
 
-def failed(body: bytes, message: str) -> bytes:
-    """Encode the answer to a review whose decision failed with an internal error."""
+def _decide(review: Review, decide: Decide) -> JSONObject | Admitted:
+    """Decide; what is stored blocks no update: neither a field of a wrong type, nor anything once deletion has begun."""
+    if review.operation == "UPDATE" and _is_deleting(review.object):
+        return review.object  # its finalizers must be removable
     try:
-        uid = decode(body).uid
-    except BadReviewError:
-        uid = ""
+        return decide(review)
+    except TYPE_ERRORS as error:
+        if review.old is None or not _has_error(review.old, decide, str(error)):
+            raise
+        return review.object
+
+
+def _is_deleting(obj: JSONObject) -> bool:
+    metadata = obj.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
+
+
+def _has_error(stored: JSONObject, decide: Decide, text: str) -> bool:
+    """Return whether the creation of the stored object would fail with this error."""
+    try:
+        decide(Review("", "CREATE", stored, None))
+    except TYPE_ERRORS as error:
+        return str(error) == text
+    except DeniedError:
+        return False
+    return False
+
+
+def failed(uid: str, message: str) -> bytes:
+    """Encode the answer to a review whose decision failed with an internal error."""
     return encode(_refused(uid, 500, message))
 
 
 def decode(body: bytes) -> Review:
-    """Read the request of an AdmissionReview."""
+    """Read the request of an AdmissionReview; raise `BadReviewError` for other bodies, also for those that are nested too deeply."""
     try:
-        document = msgspec.json.decode(body)
+        document = nesting.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadReviewError(f"the body is not JSON: {error}") from error
     request = document.get("request") if isinstance(document, dict) else None

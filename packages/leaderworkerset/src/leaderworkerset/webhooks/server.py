@@ -1,11 +1,13 @@
 """The HTTPS server that API servers call for admission.
 
 It runs in a thread of its own with its own event loop: an API server waits for the answer, so a long reconcile must not
-block it. Large reviews must not block small ones either: they are decided in another thread, one after the other.
+block it. Large reviews must not block small ones either: they are decided in threads, one after the other, those beyond
+the usual size in a queue of their own that holds few of them.
 Decisions are pure and take no locks; only start, stop and the certificate are shared with other threads.
 """
 
 import asyncio
+import math
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
@@ -23,7 +25,7 @@ from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, abort, bounds, protocol_logger
 from kuberuntime.serving.serving import TLSSettings, load_chain, server_context
 from leaderworkerset.webhooks import review
-from leaderworkerset.webhooks.review import Decide
+from leaderworkerset.webhooks.review import BadReviewError, Decide
 
 SECONDS: Final = 10.0
 """The time limit for a body: as long as API servers wait for the whole answer."""
@@ -71,11 +73,37 @@ class Bodies:
                 return await request.read()
 
 
-LARGEST_BODY = 8 * 1024 * 1024
-"""An object and its old version, each of at most 3 MiB, and the review around them."""
+LARGEST_BODY = 7 * 512 * 1024
+"""An object and its old version, each of at most 1.5 MiB as etcd stores them, and the review around them."""
 
 LARGE: Final = 64 * 1024
-"""The bytes from which on a review is decided beside the event loop; one of this size takes a few milliseconds."""
+"""The bytes from which on a review is decided in a thread; one of this size takes a few milliseconds."""
+
+MOST_WAITING: Final = 2 * LARGEST_BODY
+"""The bytes of reviews beyond `USUAL` that are decided or wait for it: two of the largest. Anyone can send them."""
+
+
+class DecisionQueue:
+    """Decides about reviews in a thread, one after the other; answers 503 when the bytes of those that wait exceed a limit."""
+
+    def __init__(self, most: float = math.inf) -> None:
+        self._most = most
+        self._waiting = 0
+        self._turn = asyncio.Lock()
+
+    async def answer(self, path: str, decide: Decide, body: bytes) -> web.Response:
+        """Decide when it is this review's turn."""
+        if self._waiting + len(body) > self._most:
+            raise web.HTTPServiceUnavailable(
+                text="too many large reviews wait: try again", headers={"retry-after": "1"}
+            )
+        self._waiting += len(body)
+        try:
+            async with self._turn:
+                return await asyncio.to_thread(_answer, path, decide, body)
+        finally:
+            self._waiting -= len(body)
+
 
 SHUTDOWN_SECONDS = 3.0
 
@@ -187,6 +215,7 @@ class WebhookServer:
             self._handler(acceptor),
             request_factory=partial(web.BaseRequest, loop=self._loop, client_max_size=LARGEST_BODY),
             access_log=None,
+            auto_decompress=False,  # no API server compresses reviews, and a small body could become any size
             lingering_time=LINGER_SECONDS,
             logger=protocol_logger("webhooks"),
         )
@@ -202,16 +231,18 @@ class WebhookServer:
             await acceptor.close()
 
     def _handler(self, acceptor: Acceptor) -> Handle:
-        reading, turn = Bodies(acceptor.receiving, self._body_seconds), asyncio.Lock()
+        reading = Bodies(acceptor.receiving, self._body_seconds)
+        usual, large = DecisionQueue(), DecisionQueue(MOST_WAITING)
 
         async def answer(request: web.BaseRequest, decide: Decide) -> web.Response:
             if request.method != "POST":
                 raise web.HTTPMethodNotAllowed(request.method, ("POST",))
+            if encoding := request.headers.get("content-encoding"):
+                raise web.HTTPBadRequest(text=f"the body must not be compressed (content-encoding: {encoding})")
             body = await reading.read(request)
             if len(body) < LARGE:
                 return _answer(request.path, decide, body)
-            async with turn:
-                return await asyncio.to_thread(_answer, request.path, decide, body)
+            return await (usual if len(body) <= USUAL else large).answer(request.path, decide, body)
 
         async def measured(request: web.BaseRequest) -> web.Response:
             if (decide := self._decisions.get(request.path)) is None:
@@ -253,9 +284,13 @@ async def _end(runner: web.ServerRunner) -> None:
 def _answer(path: str, decide: Decide, body: bytes) -> web.Response:
     kind = web.Response
     try:
-        answer = review.answer(body, decide)
+        asked = review.decode(body)
+    except BadReviewError as error:
+        return web.Response(status=400, body=review.unreadable(error), content_type="application/json")
+    try:
+        answer = review.respond(asked, decide)
     except Exception as error:
         # The edge of the server: an unforeseen error becomes a denial with its text, never an outage.
         log.exception("admission failed", path=path)
-        kind, answer = FailedResponse, review.failed(body, f"internal error: {type(error).__name__}: {error}")
+        kind, answer = FailedResponse, review.failed(asked.uid, f"internal error: {type(error).__name__}: {error}")
     return kind(body=answer, content_type="application/json")

@@ -1,13 +1,19 @@
 """A webhook as a value: its path, its decision, and the writes that the API server sends to it."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.webhooks.review import Decide
+
+NOT_DELETING: Final[JSONObject] = {
+    "name": "not-deleting",
+    "expression": "object == null || !has(object.metadata.deletionTimestamp)",
+}
+"""Objects that are being deleted are not sent: their deletion must not wait for the manager (docs/adr/0029)."""
 
 ClientConfig: TypeAlias = Callable[[str], JSONObject]
 """Builds the `clientConfig` of a webhook from its path."""
@@ -40,4 +46,5 @@ class WebhookSpec(Struct, frozen=True, kw_only=True):
             "rules": [rule],
             "sideEffects": "None",
         }
-        return entry | ({} if self.selector is None else {"objectSelector": self.selector})
+        conditions = {"matchConditions": [NOT_DELETING]} if "UPDATE" in self.operations else {}
+        return entry | conditions | ({} if self.selector is None else {"objectSelector": self.selector})

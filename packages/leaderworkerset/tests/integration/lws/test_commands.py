@@ -16,13 +16,17 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import targets
+from leaderworkerset.cli.applying import applier
 from leaderworkerset.cli.applying.applier import Applier
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.commands import logs, wait
 from leaderworkerset.cli.commands.inspect import describe, nodes
+from leaderworkerset.cli.commands.rollout import diff, plan
 from leaderworkerset.cli.commands.scale import Wanted, scale, scale_role
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.reading import manifests
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.sets import shown
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.watchwarnings import following
@@ -49,10 +53,14 @@ def session_of(space: Space) -> Session:
 
 async def apply(space: Space, obj: JSONObject) -> list[str]:
     """Apply a manifest as `lws apply` does."""
-    documents = [Document("lws.yaml", 1, 1, obj)]
-    applier = Applier(session_of(space))
-    await applier.check(documents)
-    return await applier.apply(documents)
+    return await apply_documents(space, [Document("lws.yaml", 1, 1, obj)])
+
+
+async def apply_documents(space: Space, documents: list[Document]) -> list[str]:
+    """Check and apply documents as `lws apply` does."""
+    one = Applier(session_of(space))
+    await one.check(documents)
+    return await one.apply(documents)
 
 
 async def test_what_was_scaled_may_be_applied_again(space: Space) -> None:
@@ -62,6 +70,47 @@ async def test_what_was_scaled_may_be_applied_again(space: Space) -> None:
     assert await apply(space, lws(replicas=1, size=1)) == [told]
     assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web unchanged"]
     assert meta.spec(await space.get(LEADERWORKERSETS, "web"))["replicas"] == 1
+
+
+EMPTY_BLOCKS = """
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata:
+  name: web
+  annotations:
+spec:
+  leaderWorkerTemplate:
+    size: 2
+    workerTemplate:
+      metadata:
+        creationTimestamp: null
+      spec:
+        initContainers:
+        containers:
+        - name: serve
+          image: org/server:1
+          env:
+          volumeMounts:
+          - name: shm
+            mountPath: /dev/shm
+            subPath:
+        volumes:
+        - name: shm
+          emptyDir:
+            medium:
+"""
+"""What a chart renders from empty values: `kubectl apply` accepts it."""
+
+
+async def test_empty_blocks_of_a_chart_are_accepted(space: Space) -> None:
+    session, documents = session_of(space), manifests.parse(EMPTY_BLOCKS, "chart.yaml")
+    (tried,) = await applier.try_out(session, documents, force=False)
+    assert tried.before is None
+    assert list(diff.differences([tried]))
+    assert await apply_documents(space, documents) == ["leaderworkerset/web created"]
+    (again,) = await applier.try_out(session, documents, force=False)
+    assert list(diff.differences([again])) == []
+    assert plan.foresee(again.document, await subjects.situation_of(session, again.after), again.after).changes == ()
 
 
 async def test_what_another_scaled_is_still_a_conflict(space: Space) -> None:

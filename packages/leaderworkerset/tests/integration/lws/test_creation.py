@@ -30,6 +30,18 @@ async def test_groups_come_up_and_the_status_says_so(space: Space) -> None:
     assert "UpdateInProgress" not in {one["type"] for one in status["conditions"]}  # R-STAT-16
 
 
+async def test_a_template_of_a_running_pod_makes_groups_of_its_own(space: Space) -> None:
+    """ADR 29: `kubectl get pod -o yaml` shows labels and annotations that only the controllers set."""
+    (pod,) = (await space.bring_up(lws("origin", replicas=1, size=1))).of("origin").values()
+    template = pod_template() | {"metadata": {"labels": meta.labels(pod), "annotations": meta.annotations(pod)}}
+    state = await space.bring_up(lws(replicas=3, size=2, template={"workerTemplate": template}))
+
+    pods = state.of("web")
+    places = {(meta.labels(one)[labels.GROUP_INDEX], meta.labels(one)[labels.WORKER_INDEX]) for one in pods.values()}
+    assert places == {(str(group), str(rank)) for group in range(3) for rank in range(2)}
+    assert len({meta.labels(one)[labels.GROUP_KEY] for one in pods.values()}) == 3
+
+
 async def test_the_leader_statefulset(space: Space) -> None:
     """R-LSTS-1, R-LSTS-2, R-ARC-3."""
     created = await space.create(lws(annotations={"team": "a"}, replicas=2, size=3))

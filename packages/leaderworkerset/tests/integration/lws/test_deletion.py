@@ -1,13 +1,20 @@
 """What becomes of the parts when the whole is deleted."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, assert_settled, pod_names
 
+from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Propagation
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.webhooks.configurations import at_url, build_configurations
 
 
 def assert_nothing(state: State) -> None:
@@ -34,6 +41,39 @@ async def test_in_the_foreground_the_whole_goes_last(space: Space) -> None:
     space.always(owner_remains)
     await space.delete("web", propagation="Foreground")
     await space.until(assert_nothing)
+
+
+async def test_differs_from_upstream_foreground_deletion_needs_no_manager(space: Space) -> None:
+    """ADR 29: further webhooks, declared as ours and without a server behind them, stand for managers that are unavailable."""
+    await space.bring_up(lws(replicas=2, size=2))
+    async with unreachable_webhooks(space):
+        await space.delete("web", propagation="Foreground")
+        await space.until(assert_nothing)
+
+
+@asynccontextmanager
+async def unreachable_webhooks(space: Space) -> AsyncIterator[None]:
+    """Declare the webhooks of the product again, for this namespace, at an address where nothing listens."""
+    name, selector = f"unreachable-{space.namespace}", {"kubernetes.io/metadata.name": space.namespace}
+    declared = build_configurations(MANAGED.webhooks, at_url("https://127.0.0.1:1", b""))
+    built = [(resource, obj | {"metadata": {"name": name}}) for resource, obj in declared]
+    for resource, obj in built:
+        webhooks = [one | {"namespaceSelector": {"matchLabels": selector}} for one in obj["webhooks"]]
+        await space.client.create(resource, obj | {"webhooks": webhooks})
+
+    async def write() -> str:
+        try:
+            await space.patch({"metadata": {"labels": {"team": "a"}}})
+        except APIError as error:
+            return error.message
+        return ""
+
+    try:
+        await space.eventually(write, lambda message: "failed calling webhook" in message)
+        yield
+    finally:
+        for resource, _ in built:
+            await space.client.delete(resource, ObjectKey("", name))
 
 
 async def test_orphans_stay_and_are_taken_over_by_a_successor(space: Space) -> None:

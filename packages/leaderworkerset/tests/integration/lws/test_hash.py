@@ -131,7 +131,7 @@ async def test_workers_wait_until_their_leaders_containers_are_ready(space: Spac
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 async def test_a_service_that_another_object_controls_is_reported_until_it_is_gone(space: Space, identity: str) -> None:
-    """N-HASH-24: groups run, without the names that it would give."""
+    """N-HASH-24: groups run, without the names that it would give, so the set is not available (docs/adr/0030)."""
     owner = await space.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}, CONFIG_MAPS)
     own = {labels.NAME: "web"}
     controlled = {"name": "web", "labels": own, "ownerReferences": [meta.controller_reference(owner)]}
@@ -140,7 +140,8 @@ async def test_a_service_that_another_object_controls_is_reported_until_it_is_go
     await space.create(lws(replicas=1, size=2, groupIdentity=identity))
 
     def is_told(state: State) -> None:
-        assert conditions(state.leaderworkersets["web"])["Available"] == "True"
+        found = state.leaderworkersets["web"]
+        assert (meta.status(found).get("readyReplicas"), meta.is_condition_true(found, "Available")) == (1, False)
         told = "headless service web has controller owner ConfigMap other; expected LeaderWorkerSet web"
         assert any(told in note for note in state.notes("FailedCreate"))
 

@@ -88,6 +88,27 @@ async def test_never_fewer_groups_than_the_budget_allows(
     assert set(images(after).values()) == {"app:2"}
 
 
+@pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
+@pytest.mark.parametrize("broken", ["web-0-1", "web-0"], ids=["its worker", "its leader"])
+async def test_a_broken_old_group_does_not_stop_a_rollout(space: Space, broken: str) -> None:
+    """docs/adr/0030: the Go controller keeps partition 3 for ever; a ready group is replaced only while another is ready."""
+    await space.create(lws(replicas=3, size=2, gated=True))
+    async with space.releasing():
+        await space.settled()
+    await space.close(broken)
+    await space.until(lambda state: _assert_ready(state, {1, 2}))
+    space.always(at_least(1))
+    await space.replace_worker_template(pod_template("app:2"))
+    after = await space.settled()
+    assert set(images(after).values()) == {"app:2"}
+
+
+def _assert_ready(state: State, groups: set[int]) -> None:
+    assert ready_groups(state) == groups
+    reported = meta.status(state.leaderworkersets["web"])["readyReplicas"]
+    assert reported == len(groups)
+
+
 @pytest.mark.parametrize("running", build.CLUSTERS, indirect=True)
 async def test_statefulsets_keep_the_budget_from_kubernetes_1_37_on(
     space: Space, request: pytest.FixtureRequest

@@ -1,5 +1,8 @@
 """What the API servers store and show of LeaderWorkerSets, and what the controllers correct."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import msgspec
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -9,10 +12,11 @@ from tests.integration.clusters.state import State, revision_of, revisions_of, s
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.admission.leaderworkerset import NEWER_DEFAULTS
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
@@ -69,6 +73,45 @@ async def test_the_longest_name_whose_workers_can_be_made(space: Space) -> None:
     """R-VAL-28: a label of worker pods has the name, the group's index and a hash."""
     await space.create(lws("a" * 50, replicas=1, size=2))
     await space.settled("a" * 50)
+
+
+async def test_differs_from_upstream_a_name_without_workers_is_rejected(space: Space) -> None:
+    """R-VAL-28, ADR 29: upstream accepts it, and no worker pod can be created."""
+    error = await refused(space, lws("a" * 53, replicas=1, size=2))
+    assert "metadata.name: Invalid value" in error.message
+    assert "must be no more than 52 characters" in error.message
+
+
+async def test_an_update_without_effect_keeps_the_generation_under_v0_10(space: Space) -> None:
+    """N-DEF-1: the definition of v0.10 lacks fields, so the API server drops what the webhook would write there."""
+    async with without_fields(space, *NEWER_DEFAULTS):
+        created = await space.create(lws(replicas=0))
+        assert not NEWER_DEFAULTS.keys() & meta.spec(created).keys()
+        for text in ("a", "b"):
+            labeled = await space.patch({"metadata": {"labels": {"team": text}}})
+            assert meta.generation(labeled) == 1
+
+
+@asynccontextmanager
+async def without_fields(space: Space, *fields: str) -> AsyncIterator[None]:
+    """Serve LeaderWorkerSets without these fields of the spec."""
+    key = ObjectKey("", LEADERWORKERSETS.group_resource)
+    installed = await space.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
+    properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
+
+    async def are_served() -> bool:
+        tried = await space.create(lws("tried", replicas=0, groupIdentity="Ordinal"), dry_run=True)
+        return "groupIdentity" in meta.spec(tried)
+
+    removal = [{"op": "remove", "path": f"{properties}/{field}"} for field in fields]
+    await space.client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, removal, kind="json")
+    try:
+        await space.eventually(are_served, lambda served: not served)
+        yield
+    finally:
+        restored = [{"op": "replace", "path": "/spec", "value": meta.spec(installed)}]
+        await space.client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, restored, kind="json")
+        await space.eventually(are_served, bool)
 
 
 async def test_metadata_is_checked(space: Space) -> None:
@@ -128,19 +171,13 @@ async def test_a_pod_may_always_be_updated(space: Space) -> None:
     assert meta.annotations(patched)["note"] == "mine"
 
 
-async def test_a_leader_that_names_a_leader_leads_nobody(space: Space) -> None:
-    """R-POD-6: a warning instead of StatefulSets within StatefulSets."""
+async def test_differs_from_upstream_a_leader_name_is_ignored(space: Space) -> None:
+    """R-POD-6, ADR 29: a template that was copied from a worker pod names the leader of that pod."""
     leader = pod_template()
     leader["metadata"] = {"annotations": {labels.LEADER_NAME: "web-9"}}
-    await space.create(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
-
-    def is_told(state: State) -> None:
-        notes = state.notes("FailedCreate")
-        assert notes
-        assert notes[0].startswith(f"leader pod {space.namespace}/web-0 contains mistake annotation")
-
-    state = await space.until(is_told)
-    assert state.statefulsets.keys() == {"web"}
+    state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
+    assert state.statefulsets.keys() == {"web", "web-0"}
+    assert labels.LEADER_NAME not in meta.annotations(state.pods["web-0"])
 
 
 async def test_another_topology_rolls_the_leaders_by_itself(space: Space) -> None:

@@ -322,7 +322,7 @@ async def test_a_disaggregated_set_is_followed_and_not_steered(space: Space) -> 
     await apply(space, obj)
     set_follower = SetFollower(session, space.key("split"), 600.0)
     assert await set_follower.follow(60) == "split: the rollout is done; 2 groups ready"
-    with pytest.raises(UsageError, match=r"`lws get split -o json` shows its rollout"):
+    with pytest.raises(UsageError, match=r"`lws get split -o view` shows its rollout"):
         await set_follower.document()
     with pytest.raises(CommandError, match=r"split is a DisaggregatedSet, .*; its LeaderWorkerSets: split-0-.*decode"):
         await undo(session, "split")

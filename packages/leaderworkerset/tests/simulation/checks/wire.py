@@ -44,9 +44,9 @@ class Wire:
         """The notes of events about leaders that replace others."""
 
     def warnings_of_own_objects(self) -> list[str]:
-        """Return the notes of warnings that something exists already: who made it knows, and others are left alone."""
+        """Return the notes of warnings that an object exists already, and that do not name another owner."""
         notes = (str(msgspec.json.decode(one).get("note") or "") for one in self.warnings)
-        return [note for note in notes if "already exists" in note]
+        return [note for note in notes if "already exists" in note and ": it " not in note]
 
     def around(self, inner: Transport, actor: str) -> Transport:
         """Return the transport of an actor."""

@@ -46,6 +46,30 @@ async def scale(play: Play) -> None:
     await play.edit("scales", replicas=play.random.choice((0, 1, 1, 2, 2, 3, 4)))
 
 
+async def scale_subresource(play: Play) -> None:
+    """Scale as an autoscaler does: nobody checks what the other fields then mean."""
+    replicas = play.random.choice((1, 2, 3, 4))
+    play.note("autoscaler", "scales", str(replicas))
+    scale = {"spec": {"replicas": replicas}}
+    await play.attempt(play.world.client.patch(LEADERWORKERSETS, KEY, scale, kind="merge", subresource="scale"))
+
+
+async def sicken(play: Play) -> None:
+    """Let a pod not be ready any more, until it is replaced."""
+    pod = play.victim()
+    if pod is not None and play.world.kubelet.sicken(meta.name(pod)):
+        play.checks.excuse(meta.uid(pod))
+        play.note("machine", "is not ready", f"pod {meta.name(pod)}")
+
+
+async def sicken_and_roll(play: Play) -> None:
+    """Let groups be broken, and correct their template."""
+    for _ in range(play.random.choice((1, 1, 2))):
+        await sicken(play)
+    await asyncio.sleep(play.random.choice((0.0, 1.0)))
+    await roll(play)
+
+
 async def roll(play: Play) -> None:
     """Ask for another image; of so few that it is often one that was there before."""
     image = play.random.choice(("app:1", "app:2", "app:3"))
@@ -336,10 +360,10 @@ async def _after(seconds: float, step: Callable[[], None]) -> None:
 
 
 EDITS: Final[Sequence[Happening]] = (
-    scale, scale, roll, roll, roll_and_return, resize, change_policy, change_startup, change_limits, replace,
+    scale, scale_subresource, roll, roll, roll_and_return, sicken_and_roll, resize, change_policy, change_startup, change_limits, replace,
 )  # fmt: skip
 ACCIDENTS: Final[Sequence[Happening]] = (
-    restart_container, restart_container, fail_twice, crash_loop, evict, delete_pod, get_stuck, lose_node,
+    restart_container, restart_container, sicken, fail_twice, crash_loop, evict, delete_pod, get_stuck, lose_node,
     stop_webhooks, restart_server, disturb_watches, kill_manager,
     estrange_leader, jump_clock, delete_object, meddle, squat,
 )  # fmt: skip

@@ -51,12 +51,16 @@ SLOW_PODS: Final = Pace(start=(1.5, 4.0))
 
 
 class ModelKubelet:
-    """Runs the pods of a store. `stuck` are the UIDs of pods that never end, `lost` the names of nodes that are gone."""
+    """Runs the pods of a store.
+
+    `stuck` are the UIDs of pods that never end, `sick` of those that are never ready, `lost` the names of nodes that are gone.
+    """
 
     def __init__(self, store: Store, clock: Clock, random: Random) -> None:
         self.pace = Pace()
         self.stuck: set[str] = set()
         self.lost: set[str] = set()
+        self.sick: set[str] = set()
         self.failures: list[tuple[str, str]] = []
         """Every failure that was caused here: the pod's UID, and what happened to it."""
         self._store = store
@@ -105,9 +109,21 @@ class ModelKubelet:
         self._put(pod, {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."})
         return True
 
+    def sicken(self, name: str) -> bool:
+        """Let a running pod be not ready from now on, without a restart; return whether it was running."""
+        pod = self._pod(name)
+        if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
+            return False
+        self.sick.add(meta.uid(pod))
+        self._put(
+            pod, self._status(pod, ready=False, restarts=meta.status(pod)["containerStatuses"][0]["restartCount"])
+        )
+        return True
+
     def release(self) -> None:
-        """Let stuck pods end, and nodes come back."""
+        """Let stuck pods end, sick ones be ready, and nodes come back."""
         self.stuck.clear()
+        self.sick.clear()
         self.lost.clear()
         for value in list(self._store.list(RESOURCE)):
             pod = _decoder.decode(value)
@@ -252,7 +268,7 @@ class ModelKubelet:
         self._store.update(key, pod | {"status": status}, previous)
 
     def _status(self, pod: JSONObject, *, ready: bool, restarts: int) -> JSONObject:
-        now = render(self._clock.now())
+        now, ready = render(self._clock.now()), ready and meta.uid(pod) not in self.sick
         states = {"PodScheduled": True, "Initialized": True, RUNNING: ready, "Ready": ready and _are_gates_open(pod)}
         conditions = [
             {"type": kind, "status": _text(state), "lastTransitionTime": now} for kind, state in states.items()

@@ -40,6 +40,7 @@ from localkube.controllers.scheduler import controller as scheduling
 from localkube.controllers.statefulset import controller as statefulsets
 from localkube.controllers.statefulset.controller import StatefulSets
 from localkube.controllers.volumes import volumebinder
+from localkube.controllers.volumes.ephemeralclaims import EphemeralClaims
 from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_default_class
 
 
@@ -181,6 +182,7 @@ def _reporters(client: Client, known: Informers, clock: Clock, root: Path) -> tu
     binder = VolumeBinder(
         claims=known.claims, volumes=known.volumes, classes=known.classes, pods=known.pods, client=client, root=root
     )
+    ephemeral = EphemeralClaims(known.pods, known.claims)
     taints = NodeTaints(nodes=known.nodes, clock=clock)
     eviction = TaintEviction(pods=known.pods, nodes=known.nodes, clock=clock)
     budgets = DisruptionBudgets(
@@ -210,6 +212,7 @@ def _reporters(client: Client, known: Informers, clock: Clock, root: Path) -> tu
         ("horizontal-pod-autoscaler", (("horizontalpodautoscaler", autoscalers, USUAL),)),
         (scheduling.NAME, ()),
         ("persistentvolume-controller", (("persistent-volume", binder, USUAL),)),
+        ("ephemeral-volume-controller", (("ephemeral-volume", ephemeral, USUAL),)),
         ("taint-eviction-controller", lost),
         ("controller-manager", housekeeping),
     )

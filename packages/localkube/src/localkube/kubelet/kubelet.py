@@ -16,14 +16,14 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Recorder
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podclaims
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
 from localkube.kubelet import access
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.metering import Meter
 from localkube.kubelet.node.node import NodeContext
-from localkube.kubelet.node.objects import Objects, claim_names, references
+from localkube.kubelet.node.objects import Objects, references
 from localkube.kubelet.node.trash import FormerLogs, Trash
 from localkube.kubelet.pod import recovery
 from localkube.kubelet.pod.podcell import PodCell
@@ -198,7 +198,7 @@ class Kubelet:
         """Reconcile the pods that refer to a claim of this name, which may be bound now."""
         key = meta.key(change.object)
         for cell in self._cells.values():
-            if meta.namespace(cell.pod) == key.namespace and key.name in claim_names(cell.pod):
+            if meta.namespace(cell.pod) == key.namespace and key.name in podclaims.by_volume(cell.pod).values():
                 cell.refresh()
 
     def _discard(self, pod: JSONObject) -> None:

@@ -150,7 +150,7 @@ class PodWorker:
         try:
             context = await cell.context()
             stubs = [launch.stubbed(it, context, self._node.settings) for it in podspec.all_containers(cell.pod)]
-            bound = await self._node.objects.claims_of(cell.pod)
+            bound = replace(await self._node.objects.claims_of(cell.pod), stand_ins=self._node.settings.stand_ins)
             lenient = replace(context, lenient=any(stubs))
             self.containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
         except (SpecError, OSError, ValueError) as error:  # ValueError: NUL in a path
@@ -180,13 +180,19 @@ class PodWorker:
     async def _create_sandbox(self) -> None:
         cell, hosts = self.cell, self._node.hosts
         hosts.set_pod(cell.pod, "")
+        try:
+            hostname = podspec.kernel_hostname(cell.pod, self._node.settings.cluster_domain)
+        except SpecError as error:
+            self._put_off("FailedCreatePodSandBox", f"sandbox: {explain(error)}")
+            return
         spec = SandboxSpec(
             id=cell.uid,
-            hostname=podspec.hostname(cell.pod),
+            hostname=hostname,
             directory=cell.directory / "sandbox",
             hosts_directory=hosts.directory(cell.pod),
             host_network=podspec.uses_host_network(cell.pod),
             share_process_namespace=bool(meta.spec(cell.pod).get("shareProcessNamespace")),
+            memory=directories.in_memory(cell.pod, self._volume_directory),
         )
         try:
             ip = await self._node.runner.create_sandbox(spec, cell.lose)

@@ -91,6 +91,41 @@ async def test_a_claim_gets_a_directory_that_goes_with_it(world: ControlledServe
     assert not await asyncio.to_thread(directory.exists)
 
 
+EPHEMERAL: JSONObject = {
+    "volumeClaimTemplate": {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+}
+
+
+async def test_an_ephemeral_volume_has_a_claim_of_its_pod(world: ControlledServer) -> None:
+    pod = build_pod("user", {}, volumes=[{"name": "v", "ephemeral": EPHEMERAL}])
+    first = await world.client.create(PODS, pod)
+    claim = await until_bound(world, "user-v")
+    assert meta.labels(claim) == {"a": "b"}
+    assert (meta.controller_of(claim) or {}).get("uid") == meta.uid(first)
+    await world.until(PODS, lambda pods: bool(meta.spec(pods[0]).get("nodeName")) if pods else False)
+    await world.client.delete(PODS, ObjectKey(NAMESPACE, "user"), grace_period=0)
+    second = await world.client.create(PODS, pod)
+    await world.until(
+        PERSISTENT_VOLUME_CLAIMS,
+        lambda found: any((meta.controller_of(one) or {}).get("uid") == meta.uid(second) for one in found),
+    )
+    await until_bound(world, "user-v")
+
+
+async def test_a_claim_of_another_object_is_not_used(world: ControlledServer) -> None:
+    await world.client.create(PERSISTENT_VOLUME_CLAIMS, build_claim("user-v"))
+    await until_bound(world, "user-v")
+    await world.client.create(PODS, build_pod("user", {}, volumes=[{"name": "v", "ephemeral": EPHEMERAL}]))
+    words = "was not created for pod"
+    await world.until(
+        PODS,
+        lambda pods: any(words in str((meta.find_condition(one, "PodScheduled") or {}).get("message")) for one in pods),
+    )
+
+
 async def test_a_pending_claim_takes_the_first_volume_that_fits(world: ControlledServer) -> None:
     await world.client.create(PERSISTENT_VOLUME_CLAIMS, build_claim("data", storageClassName=""))
     for name, size in (("tiny", "1Mi"), ("fitting", "2Gi")):

@@ -64,7 +64,7 @@ class Machine:
         new.write_text(text)
         new.replace(self.hosts / "hosts")
 
-    async def pod(self, name: str, **options: bool) -> str:
+    async def pod(self, name: str, **options: Any) -> str:
         """Make a pod; return its id."""
         directory = self.directory / name
         directory.mkdir()

@@ -96,6 +96,21 @@ async def test_shared_memory_is_the_pods(made: Machine) -> None:
     assert end.code != 0
 
 
+async def test_a_memory_volume_is_in_memory_and_shared(made: Machine, tmp_path: Path) -> None:
+    volume = tmp_path / "memory"
+    volume.mkdir()
+    pod = await made.pod("a", memory=((str(volume), 1 << 20),))
+    mounts = (Mount(volume, "/data"), Mount(volume, "/part", sub_path="inner/deep"))
+    end, output = await made.sh(pod, "stat -f -c %T /data; echo x >/data/new; echo y >/part/file", mounts=mounts)
+    assert (end.code, output) == (0, "tmpfs\n")
+    assert (await made.sh(pod, "cat /data/new /data/inner/deep/file", mounts=mounts))[1] == "x\ny\n"
+    end, _ = await made.sh(pod, "head -c 2000000 /dev/zero >/data/large", mounts=mounts)
+    assert end.code != 0
+    assert list(volume.iterdir()) == []
+    await made.runner.remove_sandbox(pod)
+    volume.rmdir()
+
+
 async def test_read_only_root_leaves_volumes_writable(made: Machine, tmp_path: Path, volume: Path) -> None:
     for place in ("/usr", "/tmp", str(tmp_path)):
         end, _ = await made.sh(

@@ -147,21 +147,56 @@ def test_an_action_that_succeeds(
     assert (outcome.error, outcome.writes, outcome.events) == (None, writes, events)
 
 
-@pytest.mark.parametrize(("controller", "is_own"), [("u", True), ("v", False), ("", False)])
-def test_what_exists_already_is_no_failure_if_it_is_ones_own(controller: str, is_own: bool) -> None:
-    """The answer to its creation was lost, and no cache has it yet."""
+def owned(name: str, uid: str, **spec: str) -> JSONObject:
+    """Return the pod, controlled by the node `name`, or by none."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid, "controller": True}
+    return POD | {"metadata": POD["metadata"] | ({"ownerReferences": [owner]} if uid else {}), "spec": spec}
 
-    def owned(uid: str) -> JSONObject:
-        owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": uid, "controller": True}
-        return POD | {"metadata": POD["metadata"] | ({"ownerReferences": [owner]} if uid else {})}
 
-    found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [owned(controller)]})
-    create = replace(CREATE, object=owned("u"), unless_own=True)
+@pytest.mark.parametrize(
+    ("existing", "message"),
+    [
+        (owned("n", "u"), ""),
+        (owned("m", "v"), "it exists: it is controlled by Node m"),
+        (owned("", ""), "it exists: it has no controller, and its spec.kind is not right"),
+        (owned("", "", kind="right"), ""),
+    ],
+    ids=["its own", "of another owner", "of nobody", "of a user, accepted"],
+)
+def test_an_object_of_another_owner_is_named(existing: JSONObject, message: str) -> None:
+    """The answer to the creation was lost, and no cache has the object yet; or the name is used."""
+    found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
+    create = replace(CREATE, object=owned("n", "u"), unless_own=True, accepted=("spec.kind", "right"))
 
     outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"), found)
 
-    assert (outcome.error is None, outcome.events == []) == (is_own, is_own)
+    assert str(outcome.error or "") == (f"create Pod default/web: {message}" if message else "")
+    assert (outcome.events == []) == (not message)
     assert outcome.transport.requests[-1].query[0] == ("fieldSelector", "metadata.name=web")
+
+
+@pytest.mark.parametrize("items", [[owned("n", "earlier")], []], ids=["of a predecessor", "deleted meanwhile"])
+def test_an_object_of_a_predecessor_is_planned_again(items: list[JSONObject]) -> None:
+    found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": items})
+    create = replace(CREATE, object=owned("n", "u"), unless_own=True)
+
+    outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"), found)
+
+    assert isinstance(outcome.error, RequeueError)
+    assert outcome.events == []
+
+
+@pytest.mark.parametrize(
+    ("script", "statuses"), [(failure(403, "Forbidden", "quota"), 1), (failure(409, "Conflict", "newer"), 0)]
+)
+def test_a_plan_that_fails_performs_its_patches_for_that(script: Response, statuses: int) -> None:
+    """One that was computed from an older object is only made again."""
+    put = replace(PUT, subresource="")
+
+    outcome = execute(Plan((put, DELETE), on_failure=(PATCH,)), script, answer(200, WRITTEN))
+
+    assert outcome.error is not None
+    assert [one.method for one in outcome.transport.requests] == ["PUT", *["PATCH"] * statuses]
 
 
 @pytest.mark.parametrize(("action", "kept"), [(APPLY, WRITTEN), (CREATE, {}), (PATCH, {}), (PUT, {}), (STATUS, {})])

@@ -97,7 +97,7 @@ def test_scheduling_gates_show() -> None:
             pod(
                 containers=[container(terminated={"exitCode": 1, "reason": "Error", "message": "Traceback:\n boom\n"})]
             ),
-            "main: boom (Error, exit code 1)",
+            "main: last line: boom (Error, exit code 1)",
         ),
         (
             pod(conditions=[{"type": "Ready", "status": "False", "message": "containers with unready status: [main]"}]),
@@ -137,3 +137,22 @@ def test_a_ready_pod_that_is_being_deleted_does_not_stay_ready() -> None:
     assert podstate.stays_ready(ready)
     assert not podstate.stays_ready(ready | {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
     assert not podstate.stays_ready({"metadata": {}})
+
+
+DELETED = {"deletionTimestamp": "2026-01-01T00:00:40Z", "deletionGracePeriodSeconds": 30}
+
+
+@pytest.mark.parametrize(
+    ("code", "second", "sentence"),
+    [
+        (143, 10, "ending"),
+        (1, 12, "ending"),
+        (1, 10, "main: Error (exit code 1)"),
+        (143, 9, "main: Error (exit code 143)"),
+    ],
+    ids=["by its signal", "later with an error", "with an error before", "by an earlier signal"],
+)
+def test_a_pod_that_is_deleted_is_ending_unless_it_failed_before(code: int, second: int, sentence: str) -> None:
+    """The deletion was requested at second 10."""
+    run = {"exitCode": code, "reason": "Error", "finishedAt": f"2026-01-01T00:00:{second:02}Z"}
+    assert podstate.why(pod(metadata=DELETED, containers=[container(terminated=run)])) == sentence

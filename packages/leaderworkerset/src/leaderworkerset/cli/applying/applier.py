@@ -1,7 +1,7 @@
 """Applies documents by server-side apply, all checked before the first is written; and checks them without a server."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -25,6 +25,7 @@ from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.policies.gang import NoGang, Support
+from leaderworkerset.steering import snapshots
 
 MANAGER = "lws-cli"
 """The field manager of applied manifests; the controllers' own is `lws`."""
@@ -37,21 +38,24 @@ ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
 """Which schedulers the manager has is not known here: `spec.scheduling` is checked by itself."""
 
 
-def check_here(documents: Sequence[Document], namespace: str) -> None:
-    """Check what needs no API server: LeaderWorkerSets, like the admission webhook."""
+def check_here(
+    documents: Sequence[Document], namespace: str, stored: Callable[[JSONObject], JSONObject | None] = lambda _: None
+) -> None:
+    """Check what needs no API server: LeaderWorkerSets, like the admission webhook; `stored` returns what one changes."""
     failures = [
         f"{document.place}: {document.title}: {error}"
         for document in documents
         if document.object["kind"] == LEADERWORKERSETS.kind
-        for error in _errors(place_in(document.object, namespace))
+        for error in _errors(place_in(document.object, namespace), stored(document.object))
     ]
     if failures:
         raise CommandError("\n".join(failures))
 
 
-def _errors(obj: JSONObject) -> Sequence[object]:
+def _errors(obj: JSONObject, stored: JSONObject | None) -> Sequence[object]:
     try:
-        return admission.validate_leaderworkerset(decode(admission.default_leaderworkerset(obj)), gang=ANY)
+        old = None if stored is None else decode(stored)
+        return admission.validate_leaderworkerset(decode(snapshots.overlay(stored, obj)), old, ANY)
     except ValueError as error:
         return [error]
 
@@ -65,7 +69,9 @@ def place_in(obj: JSONObject, namespace: str) -> JSONObject:
 class Applier:
     """Applies documents through one session."""
 
-    def __init__(self, session: Session, *, force: bool = False) -> None:
+    def __init__(self, session: Session, *, force: bool = False, done: Sequence[str] = ()) -> None:
+        """Apply documents after `done`, lines about objects that the command has created for them."""
+        self._done = tuple(done)
         self._client: Client = session.client
         self._kubectl = session.kubectl
         self._namespace = session.namespace
@@ -85,7 +91,7 @@ class Applier:
                 checks = [tasks.create_task(self._fault(document, documents)) for document in batch]
             failures += filter(None, (one.result() for one in checks))
         if failures:
-            raise CommandError("\n".join([*failures, "nothing was applied"]))
+            raise CommandError("\n".join([*failures, self._summary([])]))
 
     async def apply(self, documents: Sequence[Document]) -> list[str]:
         """Apply in order, several at once, after warnings; return one line per object. An error lists what was applied."""
@@ -97,18 +103,23 @@ class Applier:
             lines += [result for result in results if isinstance(result, str)]
             for document, error in zip(batch, results, strict=True):
                 if isinstance(error, APIError | UnknownKindError):
-                    done = f"applied before: {', '.join(lines)}" if lines else "nothing was applied"
-                    raise CommandError(f"{await self._described(document, error)}\n{done}") from error
+                    told = await self._described(document, error)
+                    raise CommandError(f"{told}\n{self._summary(lines)}") from error
                 if isinstance(error, BaseException):
                     raise error
         return lines
+
+    def _summary(self, lines: Sequence[str]) -> str:
+        """Return what an error leaves on the cluster."""
+        applied = [*self._done, *lines]
+        return f"applied before: {', '.join(applied)}" if applied else "nothing was applied"
 
     async def tried(self, document: Document) -> "Tried":
         """Return what applying a document would give; nothing is written."""
         try:
             applied = await self._send(document, dry_run=True)
         except (APIError, UnknownKindError) as error:
-            raise CommandError(await self._described(document, error)) from error
+            raise CommandError(await self._described(document, error, "lws apply --create-namespace")) from error
         return Tried(document, applied.before, applied.object)
 
     async def _send(self, document: Document, *, dry_run: bool = False) -> Applied:
@@ -135,8 +146,8 @@ class Applier:
             return await self._described(document, error)
         return None
 
-    async def _described(self, document: Document, error: Exception) -> str:
-        return describe(document, error, self._kubectl) + await unknownfields.advice(
+    async def _described(self, document: Document, error: Exception, creator: str = "") -> str:
+        return describe(document, error, self._kubectl, creator) + await unknownfields.advice(
             self._client, document.object, str(error)
         )
 
@@ -149,15 +160,18 @@ def _taken(applied: Applied) -> str:
     return f" (taken over from {' and '.join(applied.owners)}: {fields})"
 
 
-def describe(document: Document, error: Exception, kubectl: str) -> str:
-    """Build the message of a refused document: its place, and the server's message."""
+def describe(document: Document, error: Exception, kubectl: str, creator: str = "") -> str:
+    """Build the message of a refused document: its place, and the server's message.
+
+    `creator` is the command that creates a missing namespace, empty for this one.
+    """
     advice = ""
     if isinstance(error, ConflictError) and "Apply failed with" in str(error):
         advice = "; take the fields over with --force-conflicts"
     if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
         name = error.details.get("name")
         by_hand = f"make it with `{kubectl} create namespace {name}`, or " if kubectl else ""
-        advice = f"; {by_hand}add --create-namespace to this command"
+        advice = f"; {by_hand}{f'use `{creator}`' if creator else 'add --create-namespace to this command'}"
     return f"{document.place}: {document.title}: {error}{advice}"
 
 

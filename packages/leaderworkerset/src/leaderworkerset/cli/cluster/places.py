@@ -4,6 +4,9 @@ Each cluster has a directory of its own below `$LWS_STATE_HOME`, `$XDG_STATE_HOM
 process of the cluster holds a lock on the file `lock` in it. The kernel releases the lock with the process, however
 that ends, so no stale file can claim that a cluster runs.
 
+Of a directory that another user owns or can replace, nothing is read: its kubeconfig may start programs, its lock names
+a process.
+
 Only directories made here are removed: one with the file `lock`, on the user's request; one with the file `ephemeral`,
 which `lws run` writes into the directories that it makes, by the next `lws run`.
 """
@@ -19,8 +22,11 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
+from kuberuntime.access import ownership
+from kuberuntime.errors import KubeError
 from leaderworkerset.cli.errors import CommandError, UsageError
 
 DEFAULT: Final = "default"
@@ -29,10 +35,21 @@ EPHEMERAL: Final = "run-"
 
 SET_HOME: Final = "set LWS_STATE_HOME to a directory that you may write to"
 
+KEPT_RUNS: Final = 5
+"""The failed runs whose records are kept, the newest."""
+
 LONGEST_PID: Final = 20
 LARGEST_PID: Final = 2**31
 
 NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+
+
+OPTIONS: Final = "options.json"
+"""The file with the options of a cluster (`cli.local.keptoptions`)."""
+
+
+class _Mapped(Struct, frozen=True):
+    images: tuple[tuple[str, str], ...] = ()
 
 
 class ClusterDirectory(Struct, frozen=True):
@@ -77,6 +94,19 @@ class ClusterDirectory(Struct, frozen=True):
         """Return the file whose lock the running cluster holds; it contains the process ID."""
         return self.directory / "lock"
 
+    @property
+    def until_done(self) -> Path:
+        """Return the file that exists while `lws run` waits for the end of all ranks."""
+        return self.directory / "until-done"
+
+    def mapped_images(self) -> tuple[str, ...] | None:
+        """Return the images that the cluster maps to directories; None if its options are not known."""
+        try:
+            kept = msgspec.json.decode((self.directory / OPTIONS).read_bytes(), type=_Mapped)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        return tuple(name for name, _ in kept.images)
+
     def pid(self) -> int | None:
         """Return the ID of the process that runs the cluster, None if none does."""
         try:
@@ -99,6 +129,25 @@ class ClusterDirectory(Struct, frozen=True):
     def is_cluster(self) -> bool:
         """Return whether the directory is that of a cluster: it has the lock file of every cluster."""
         return self.lock.is_file()
+
+    def require_private(self) -> None:
+        """Raise if the directory exists, and another user owns or can replace it or a file in it."""
+        try:
+            ownership.require_private(self.directory)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise unusable(error) from error
+
+    def is_held_by(self, pid: int) -> bool:
+        """Return whether a process has the lock file open; the kernel tells this only about processes of this user."""
+        with contextlib.suppress(OSError):
+            lock = self.lock.stat()
+            for file in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                    if os.path.samestat(lock, file.stat()):
+                        return True
+        return False
 
     def make(self) -> None:
         """Make the directory and its content private; refuse one with content that no cluster made."""
@@ -149,12 +198,28 @@ class ClusterDirectory(Struct, frozen=True):
 
     def remove(self) -> None:
         """Delete the directory with all data; refuse one that is not a cluster's."""
-        if not (self.is_cluster or self.is_ephemeral):
+        if not (self.is_cluster or self.is_ephemeral or self.mark.is_file()):
             raise CommandError(
                 f"{self.directory}: is not the directory of a cluster (it has no file {self.lock.name}): "
                 "nothing was deleted"
             )
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    @property
+    def has_record(self) -> bool:
+        """Return whether failures of groups are recorded."""
+        return any(self.history.glob("*/*/*/*.json"))
+
+    def keep_record(self) -> None:
+        """Delete a run's directory; keep its records of failures, which `lws history` reads, if there are some."""
+        if not self.has_record:
+            return shutil.rmtree(self.directory, ignore_errors=True)
+        for path in self.directory.iterdir():
+            if path.is_dir() and path != self.history:
+                shutil.rmtree(path, ignore_errors=True)
+            elif path not in (self.history, self.mark):
+                path.unlink(missing_ok=True)
+        return None
 
 
 def unusable(error: OSError) -> CommandError:
@@ -182,30 +247,48 @@ def home() -> Path:
 
 
 def place(name: str) -> ClusterDirectory:
-    """Return the directory of the cluster of that name."""
+    """Return the directory of the cluster of that name; raise if it is not private to this user."""
     if not NAME.fullmatch(name):
         raise UsageError(
             f"cluster name: Invalid value: {name!r}: use up to 40 lower-case letters, digits and '-', "
             "beginning and ending with a letter or digit"
         )
-    return ClusterDirectory(name, home() / name)
+    named = ClusterDirectory(name, home() / name)
+    named.require_private()
+    return named
+
+
+def of_kubeconfig(path: Path) -> ClusterDirectory | None:
+    """Return the directory of the cluster of this user to which a kubeconfig belongs, None if there is none."""
+    if path.name != "kubeconfig":  # as clusters of this machine call it
+        return None
+    named = ClusterDirectory(path.parent.name, path.parent)
+    try:
+        named.require_private()
+    except (KubeError, CommandError):
+        return None
+    return named
 
 
 def all_places() -> list[ClusterDirectory]:
-    """Return the directories of all clusters, running or not."""
+    """Return the directories of all clusters of this user, running or not."""
     try:
-        return [ClusterDirectory(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
+        found = [ClusterDirectory(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise unusable(error) from error
+    return [one for one in found if of_kubeconfig(one.kubeconfig)]
 
 
 def ephemeral() -> ClusterDirectory:
-    """Make a directory for one `lws run`, after removing those of killed runs."""
-    for stale in all_places():
-        if stale.name.startswith(EPHEMERAL) and stale.mark.is_file() and stale.pid() is None:
-            stale.remove()
+    """Make a directory for one `lws run`, after removing those of killed runs, and old records of failed ones."""
+    ended = [one for one in all_places() if one.name.startswith(EPHEMERAL) and one.mark.is_file() and one.pid() is None]
+    for stale in ended:
+        stale.keep_record()
+    recorded = sorted((one for one in ended if one.has_record), key=lambda one: one.history.stat().st_mtime_ns)
+    for old in recorded[:-KEPT_RUNS]:
+        old.remove()
     names = (f"{EPHEMERAL}{os.getpid()}" + (f"-{number}" if number else "") for number in count())
     return next(fresh for fresh in map(_made, names) if fresh is not None)
 

@@ -86,6 +86,8 @@ class Session(msgspec.Struct, frozen=True):
 
     The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
     cluster: `lws` and `kubectl` are the commands with them; a cluster of this machine needs no kubectl, and has none.
+    With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks. `images` are those that
+    a cluster of this machine maps to directories; None where that is not known.
     """
 
     client: Client
@@ -94,6 +96,8 @@ class Session(msgspec.Struct, frozen=True):
     lifeline: Lifeline = msgspec.field(default_factory=Lifeline)
     lws: str = "lws"
     kubectl: str = "kubectl"
+    until_done: bool = False
+    images: tuple[str, ...] | None = None
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,9 +119,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
         place = self._local_place() if self.local else None
         path = str(place.kubeconfig) if place else self.kubeconfig
-        config = Path(path or os.environ.get("KUBECONFIG", ""))
-        if config.name == "kubeconfig":  # as clusters of this machine call it
-            lifeline.refuse_stopped(ClusterDirectory(config.parent.name, config.parent))
+        if own := place or places.of_kubeconfig(Path(path or os.environ.get("KUBECONFIG", ""))):
+            lifeline.refuse_stopped(own)
         try:
             access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
         except NotConfiguredError as error:
@@ -126,7 +129,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         client = Client(WarningTransport(transport, say_warning), field_validation="Strict")
         try:
             yield Session(
-                client, self.namespace or access.namespace, transport.channels, Lifeline(place), *self._commands(place)
+                client,
+                self.namespace or access.namespace,
+                transport.channels,
+                Lifeline(place),
+                *self._commands(place),
+                until_done=own is not None and own.until_done.exists(),
+                images=None if own is None else own.mapped_images(),
             )
         finally:
             await client.close()
@@ -165,6 +174,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         if place.pid() is None:
             others = [other.name for other in _running()]
             hint = f"running: {', '.join(others)}" if others else "none is running"
+            if place.has_record and not place.is_cluster:
+                words = f"lws {place.words} history"
+                raise CommandError(
+                    f"{place.name} was the cluster of a run that has ended; `{words}` shows its failures"
+                )
             if meant := nearmisses.hint(place.name, others):
                 raise CommandError(f"the embedded cluster {place.name} does not run ({hint}){meant}")
             start = lifeline.up(place)

@@ -6,10 +6,11 @@ from typing import Any
 import click
 
 from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Applier, check_here, create_namespaces
+from leaderworkerset.cli.applying.idlekinds import without_unserved
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.reading import manifestoptions
-from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
 from leaderworkerset.cli.reading.manifests import Document, ordered
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.views import formats
@@ -17,7 +18,8 @@ from leaderworkerset.cli.views.terminal import say
 
 
 @click.command("apply")
-@manifest_options
+@manifest_arguments
+@manifestoptions.skip_unserved(default=False)
 @click.option("--create-namespace", is_flag=True, help="Create missing namespaces.")
 @click.option(
     "--dry-run",
@@ -33,7 +35,7 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
     """Apply manifests; nothing is written unless the API server accepts all of them."""
     if form and dry_run:
         raise UsageError("-o prints what was stored: leave out --dry-run")
-    create_namespace = bool(options.pop("create_namespace"))
+    create_namespace, skip = bool(options.pop("create_namespace")), bool(options.pop("skip_unserved"))
     documents = ordered(manifestoptions.collect(options).load())
     if dry_run == "client":
         check_here(documents, target.namespace or DEFAULT_NAMESPACE)
@@ -41,9 +43,13 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
         return
 
     async def act(session: Session) -> None:
-        if create_namespace and not dry_run:
-            say(*await create_namespaces(session, documents), err=bool(form))
-        applier = Applier(session, force=force_conflicts)
+        nonlocal documents
+        if skip:
+            documents, skipped = await without_unserved(session.client, documents)
+            say(*skipped, err=True)
+        created = await create_namespaces(session, documents) if create_namespace and not dry_run else []
+        say(*created, err=bool(form))
+        applier = Applier(session, force=force_conflicts, done=[line.partition(" (")[0] for line in created])
         await applier.check(documents)
         if dry_run:
             say("\n".join(f"{document.title} accepted (dry run)" for document in documents))

@@ -8,7 +8,9 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta, selectors
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
+from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster import recordings
@@ -18,7 +20,7 @@ from leaderworkerset.cli.reading.serviceselectors import selects
 from leaderworkerset.cli.sets.diagnoses import explain, survey
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import episodetable, output
-from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.views.terminal import say, say_states
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines, overview
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
@@ -51,7 +53,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
     async def act(session: Session) -> tuple[list[Diagnosis], list[str]]:
         namespace = "" if everywhere else session.namespace
-        say(*await idle_services(session, namespace), err=True)
+        say(*await idle_services(session, namespace, chosen.name if chosen else ""), err=True)
         if chosen is None:
             found = await survey(session, namespace, selector)
             if not found:
@@ -62,8 +64,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
     found, last_failure = target.run(act)
     if form is None:
-        say(*(render(found) if chosen else overview(found, with_namespace=everywhere)))
-        say(*last_failure)
+        say_states(*(render(found) if chosen else overview(found, with_namespace=everywhere)), *last_failure)
     else:
         value = document(found)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
@@ -86,17 +87,18 @@ async def recorded(target: Target, session: Session, chosen: Selection, found: D
     return ["", *episodetable.brief(known[-1], SystemClock().now(), session.lws)] if known else []
 
 
-async def idle_services(session: Session, namespace: str) -> list[str]:
-    """Return a note on each Service whose selector matches no pod, and none of a set that is scaled to zero.
+async def idle_services(session: Session, namespace: str, name: str) -> list[str]:
+    """Return a note on each Service of LeaderWorkerSets that matches no pod, and none of a set that is scaled to zero.
 
-    There is none if Services, pods or LeaderWorkerSets may not be read.
+    A name limits them to those of one set. There is none if Services, pods or LeaderWorkerSets may not be read.
     """
     found = []
     try:
         listed = (await session.client.list(SERVICES, namespace=namespace)).items
         sets = (await session.client.list(LEADERWORKERSETS, namespace=namespace)).items if listed else []
         empty = [one for one in sets if meta.spec(one).get("replicas") == 0]
-        others = [one for one in listed if meta.spec(one).get("selector") and not meta.controller_of(one)]
+        own = [one for one in sets if not name or meta.name(one) == name]
+        others = [one for one in listed if not meta.controller_of(one) and any(is_meant(one, of) for of in own)]
         for one in others[:MOST_SERVICES]:
             if any(
                 meta.namespace(of) == meta.namespace(one) and selects(meta.spec(one)["selector"], of) for of in empty
@@ -110,6 +112,15 @@ async def idle_services(session: Session, namespace: str) -> list[str]:
     except APIError:
         return []
     return found
+
+
+def is_meant(service: JSONObject, lws: JSONObject) -> bool:
+    """Return whether a Service is for the pods of a LeaderWorkerSet: it shares a label with them, if not all."""
+    selector: dict[str, str] = meta.spec(service).get("selector") or {}
+    template = meta.spec(lws).get("leaderWorkerTemplate") or {}
+    pods = [template.get(name) or {} for name in ("leaderTemplate", "workerTemplate")]
+    own = {(labels.NAME, meta.name(lws)), *(pair for pod in pods for pair in meta.labels(pod).items())}
+    return meta.namespace(service) == meta.namespace(lws) and bool(own & set(selector.items()))
 
 
 def render(found: list[Diagnosis]) -> list[str]:

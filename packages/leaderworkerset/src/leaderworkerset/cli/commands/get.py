@@ -10,25 +10,26 @@ import click
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.process import collection
-from leaderworkerset.cli.sets import diagnoses
 from leaderworkerset.cli.sets.shown import QUOTED, GetRequest, Seen, cut, observe, say_if_empty
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats, live, output, tables, terminal
 from leaderworkerset.cli.views.formats import OutputFormat
-from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.views.terminal import say, say_states
 from leaderworkerset.observation.podlogs import silent_lines
 from leaderworkerset.views import changes
 from leaderworkerset.views.changes import ViewSubject
 from leaderworkerset.views.disaggregation import SetView
-from leaderworkerset.views.document import document
+from leaderworkerset.views.document import document, without_managed_fields
 from leaderworkerset.views.groups import View
 
-FORMATS = OutputFormat("wide", "json", "yaml", "name")
+FORMATS = OutputFormat("wide", "view", "view-yaml", "json", "yaml", "name")
+VIEWS = {"view": output.as_json, "view-yaml": output.as_yaml}
 TABLES = (None, "wide")
 
 
@@ -38,7 +39,9 @@ TABLES = (None, "wide")
 @click.option("-w", "--watch", "watches", is_flag=True, help="Continue with changes, until Ctrl-C.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
-@click.option("--show-managed-fields", "managed_fields", is_flag=True, help="With -o json or yaml: managedFields too.")
+@click.option(
+    "--show-managed-fields", "managed_fields", is_flag=True, help="With -o json, yaml or view: managedFields too."
+)
 @click.option("--not-ready", "not_ready", is_flag=True, help="Only ranks that are not ready, and why.")
 @click.option("--ranks", "every_rank", is_flag=True, help="A row for each rank, even for more than ten groups.")
 @click.pass_obj
@@ -47,8 +50,9 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
 
     With more than ten groups, equal ones share a row: first those that are not ready, then the healthy ones.
     More than ten LeaderWorkerSets that were not named have a row each: first those that are not ready, with the reason.
-    With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets. -o jsonpath and custom-columns read the
-    objects of the API, as for kubectl: LeaderWorkerSets and DisaggregatedSets, of a group or rank its pods.
+    With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets. -o json, yaml, jsonpath and custom-columns
+    print the objects of the API, as for kubectl: LeaderWorkerSets and DisaggregatedSets, of a group or rank its pods. -o view
+    prints groups and ranks, with the reasons of the table, as JSON.
     """
     wanted = GetRequest(tuple(targets.parse(name) for name in names), **options)
     if wanted.chosen and (wanted.everywhere or wanted.selector):
@@ -57,7 +61,9 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
         raise UsageError("--watch cannot be combined with -o name: names do not change")
     if watches and wanted.managed_fields:
         raise UsageError("--watch cannot be combined with --show-managed-fields: a watch does not read them")
-    if formats.is_template(wanted.form):
+    if wanted.form in formats.OBJECTS[:2] and wanted.not_ready:
+        raise UsageError(f"-o {wanted.form} prints objects, not ranks: leave out --not-ready, or use -o view")
+    if formats.is_template(wanted.form) or (wanted.form in formats.OBJECTS[:2] and not watches):
         if watches or wanted.not_ready:
             raise UsageError(f"-o {wanted.form} prints objects once: leave out --watch and --not-ready")
         asyncio.run(show_objects(target, wanted, str(wanted.form)))
@@ -72,7 +78,8 @@ async def show(target: Target, wanted: GetRequest) -> None:
             seen = await observe(session, wanted)
         shows_groups = wanted.form in TABLES and not wanted.table.is_brief(len(seen.shown))
         quoted = await quotations(session.client, seen.shown) if shows_groups else []
-        say(*render(seen.shown, wanted, seen.sets), *quoted)
+        show_lines = say_states if wanted.form in TABLES else say
+        show_lines(*render(seen.shown, wanted, seen.sets), *quoted)
         if wanted.form in TABLES:
             if not shows_groups:
                 say(
@@ -97,11 +104,13 @@ async def show_objects(target: Target, wanted: GetRequest, form: str) -> None:
             listed = await targets.all_of(session, "" if wanted.everywhere else session.namespace, wanted.selector)
             found += [*listed.sets, *listed.leaderworkersets]
     is_one = len(wanted.chosen) == 1 and (wanted.chosen[0].group is None or wanted.chosen[0].rank is not None)
-    click.echo(formats.filled(form, found, is_one=is_one), nl=False)
+    click.echo(formats.filled(form, found, is_one=is_one, managed_fields=wanted.managed_fields), nl=False)
 
 
 async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
     """Print the causes of the first stuck sets on standard error, like `lws explain`, and count the others."""
+    from leaderworkerset.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
+
     unready = [view for view in seen.shown if not view.is_ready]
     sets, waiting = [one for one in seen.sets if not one.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
@@ -142,8 +151,10 @@ async def watch(target: Target, wanted: GetRequest) -> None:
 
 def watcher(wanted: GetRequest) -> "Watcher":
     """Return what shows changes in the chosen format: on a terminal a table that is redrawn, elsewhere lines."""
+    if wanted.form in VIEWS:
+        return ViewWatcher(wanted.form)
     if wanted.form in {"json", "yaml"}:
-        return DocumentWatcher(wanted.form)
+        return ObjectWatcher(wanted.form)
     if terminal.is_colored(sys.stdout):
         return live.TerminalDisplay(with_namespace=wanted.everywhere)
     return LineWatcher(wanted)
@@ -161,8 +172,8 @@ class Watcher(Protocol):
         """Finish the output."""
 
 
-class DocumentWatcher:
-    """Prints a document per change: JSON on one line each, YAML with a separator."""
+class ViewWatcher:
+    """Prints the view per change: JSON on one line each, YAML with a separator."""
 
     refresh: float | None = None
 
@@ -172,7 +183,30 @@ class DocumentWatcher:
     def update(self, views: Sequence[View]) -> None:
         """Print a document."""
         value = document(views)
-        click.echo(output.as_json_line(value) if self._form == "json" else f"---\n{output.as_yaml(value)}")
+        click.echo(output.as_json_line(value) if self._form == "view" else f"---\n{output.as_yaml(value)}")
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to finish."""
+
+
+class ObjectWatcher:
+    """Prints each LeaderWorkerSet when it changes: JSON on one line, YAML with a separator."""
+
+    refresh: float | None = None
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+        self._shown: dict[str, str] = {}
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print the objects that changed."""
+        versions = {str(meta.uid(view.object)): str(meta.resource_version(view.object)) for view in views}
+        for view in views:
+            uid = meta.uid(view.object)
+            if versions[uid] != self._shown.get(uid):
+                obj = without_managed_fields(view.object)
+                click.echo(output.as_json_line(obj) if self._form == "json" else f"---\n{output.as_yaml(obj)}")
+        self._shown = versions
 
     def close(self) -> None:
         """Do nothing: there is nothing to finish."""
@@ -223,9 +257,8 @@ class LineWatcher:
 def render(views: Sequence[View], wanted: GetRequest, sets: Sequence[SetView] = ()) -> list[str]:
     """Return the lines in the chosen format."""
     form = wanted.form
-    if form in {"json", "yaml"}:
-        shown = document(views, sets, managed_fields=wanted.managed_fields)
-        return [output.as_json(shown) if form == "json" else output.as_yaml(shown)]
+    if form in VIEWS:
+        return [VIEWS[form](document(views, sets, managed_fields=wanted.managed_fields))]
     if form == "name":
         return [
             *(f"disaggregatedset.disaggregatedset.x-k8s.io/{one.name}" for one in sets),

@@ -18,6 +18,8 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions, targets
+from leaderworkerset.cli.cluster import places, recordedlogs, recordings
+from leaderworkerset.cli.cluster.recordedlogs import RecordedLog, WantedRanks
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.sharedoptions import container_option, say_choice
@@ -25,7 +27,7 @@ from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.loglines import WaitingNotes, matching, printer
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
-from leaderworkerset.views.groups import GroupName, name_of, order_of
+from leaderworkerset.views.groups import GroupName, name_of, order_of, place_of
 from leaderworkerset.views.podcontainers import containers, default_container, summed
 from leaderworkerset.views.selection import Filter, Selection
 from leaderworkerset.views.wording import counted
@@ -139,7 +141,8 @@ def command(target: Target, /, names: tuple[str, ...], **given: Any) -> None:
     )
     if wanted.options.follow and wanted.options.previous:
         raise UsageError("--previous cannot be combined with --follow: a run that has ended has no new lines")
-    asyncio.run(follow(target, wanted) if wanted.options.follow else show(target, wanted))
+    if not of_ended_run(target, wanted):
+        asyncio.run(follow(target, wanted) if wanted.options.follow else show(target, wanted))
 
 
 def labels_of(selector: str) -> LabelSelector:
@@ -164,15 +167,83 @@ async def show(target: Target, wanted: LogsRequest) -> None:
     async with target.session() as session:
         wanted = await named(session, wanted)
         sink = wanted.sink()
-        pods = await pods_of(session, wanted)
+        try:
+            pods = await pods_of(session, wanted)
+        except NoPodsError:
+            if not await recorded(target, session, wanted):
+                raise
+            return
         say_choice(pods, wanted.options.container)
         for pod in pods:
             try:
                 async for line in read(session.client, pod, wanted.options):
                     sink(pod, line)
             except (LogError, NotFoundError) as error:
-                errors.append(error)
+                if not (await before(session, pod, wanted, error) or await recorded(target, session, wanted, pod)):
+                    errors.append(error)
     report(errors, len(pods))
+
+
+class NoPodsError(CommandError):
+    """No pod matches at this moment; those of a group that is recreated are missing for a while."""
+
+
+async def before(session: Session, pod: JSONObject, wanted: LogsRequest, error: Exception) -> bool:
+    """Print the log of the run before one that has not started; return whether there is one."""
+    if not isinstance(error, NotStartedError) or wanted.options.previous:
+        return False
+    try:
+        lines = [line async for line in read(session.client, pod, replace(wanted.options, previous=True))]
+    except (LogError, NotFoundError):
+        return False
+    if lines:
+        say(f"note: {error}; this is the log of the run before", err=True)
+    sink = wanted.sink()
+    for line in lines:
+        sink(pod, line)
+    return bool(lines)
+
+
+async def recorded(target: Target, session: Session, wanted: LogsRequest, pod: JSONObject | None = None) -> bool:
+    """Print the recorded last lines of a pod that has no log now (None: of all that was chosen); return whether there are some."""
+    place = place_of(pod) if pod is not None else None
+    name = meta.labels(pod).get(labels.NAME, "") if pod is not None else ""
+    chosen = (Selection(name, *place),) if place is not None else wanted.chosen
+    found = [
+        log
+        for one in chosen
+        for log in await recordedlogs.read(
+            target, session, WantedRanks(one, wanted.groups, wanted.ranks, wanted.options.container)
+        )
+    ]
+    show_recorded(found, wanted, session.lws)
+    return bool(found)
+
+
+def show_recorded(found: Sequence[RecordedLog], wanted: LogsRequest, lws: str) -> None:
+    """Print recorded lines, each after its group/rank unless one rank was named."""
+    for log in found:
+        say(log.note(lws), err=True)
+        lines = log.lines if wanted.options.tail is None else log.lines[len(log.lines) - wanted.options.tail :]
+        matches = [line for line in lines if wanted.pattern is None or wanted.pattern.search(line)]
+        say(*(line if wanted.is_one_rank else f"{log.place} {line}" for line in matches))
+
+
+def of_ended_run(target: Target, wanted: LogsRequest) -> bool:
+    """Print what a run of `lws run` that has ended recorded of the wanted ranks; return whether there is something."""
+    place = places.place(target.local) if target.local else None
+    if place is None or place.is_cluster or not place.has_record:
+        return False
+    found = [
+        log
+        for one in wanted.chosen
+        for log in recordedlogs.newest(
+            recordings.of_run(place, target.namespace, one),
+            WantedRanks(one, wanted.groups, wanted.ranks, wanted.options.container),
+        )
+    ]
+    show_recorded(found, wanted, f"lws {place.words}")
+    return bool(found)
 
 
 def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
@@ -212,7 +283,7 @@ async def pods_of(session: Session, wanted: LogsRequest) -> list[JSONObject]:
                 found.setdefault(meta.uid(pod), pod)
     if not found:
         names = ", ".join(map(str, wanted.chosen))
-        raise CommandError(
+        raise NoPodsError(
             f"no pods of {names} match now: `{session.lws} get {wanted.chosen[0].name}` shows which there are"
         )
     if not wanted.options.previous or len(found) == 1:

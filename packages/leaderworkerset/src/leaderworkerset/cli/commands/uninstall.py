@@ -274,6 +274,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
     if keeps:
         await remover.remove_manager()
         await remover.release_evidence()
+        await remover.remove_namespace()
         click.echo(
             f"{kinds()} and their pods stay; nothing recreates, scales or updates them until it is installed again"
         )

@@ -121,7 +121,8 @@ async def wait_one(session: Session, name: str, wanted: WaitRequest, progress: P
     """Wait for the condition of one object; return its view then, None if it is deleted."""
     resource = await resource_of(session, name, wanted.condition)
     informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
-    causes = Causes(session, name, progress.note, stuck_after=wanted.stuck_after)
+    asking = replace(session, until_done=session.until_done or wanted.condition == "done")
+    causes = Causes(asking, name, progress.note, stuck_after=wanted.stuck_after)
     beside = (session.lifeline,) if wanted.condition == "delete" else (session.lifeline, causes)
     try:
         return await wait_for(informers, parse(wanted.condition), wanted.timeout, report=progress.show, beside=beside)

@@ -14,7 +14,7 @@ from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions
 from leaderworkerset.cli.local.localcluster import nodes_in, nodes_of
 from leaderworkerset.cli.reading.manifests import Document
-from leaderworkerset.cli.rehearsal import nodepools
+from leaderworkerset.cli.rehearsal import devicecounts, nodepools
 from leaderworkerset.cli.rehearsal.demands import Demand, demands_of
 from leaderworkerset.cli.rehearsal.nodepools import Pool
 from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER
@@ -119,9 +119,11 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
                     f"{document.place}: schedulerName {name}: the cluster of lws run has no such scheduler, and pods would wait "
                     "for it: leave schedulerName out to run the groups without it"
                 )
+    devices = devicecounts.counted(documents)
+    documents, counts = devices.documents, tuple(f"assumed: {line}" for line in devices.assumptions)
     demands = [demand for document in documents for demand in demands_of(document.object)]
     if AUTO not in (options.nodes, options.gpus_per_node):
-        return Assumed(documents, nodes_of(options), _offer(demands, options))
+        return Assumed(documents, nodes_of(options), (*counts, *_offer(demands, options)))
     found = [_combined(pool, options) for pool in _pools(demands, options)]
     total = sum(pool.count for pool in found)
     if total > nodepools.MOST:
@@ -129,7 +131,7 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
             f"--nodes auto: the manifest needs {total} nodes, and at most {nodepools.MOST} are simulated: "
             "give fewer replicas, or --nodes with a number"
         )
-    lines = tuple(f"assumed: {pool}" for pool in found)
+    lines = (*counts, *(f"assumed: {pool}" for pool in found))
     if options.nodes != AUTO:
         return Assumed(documents, nodes_in(found), lines)
     around = rehearsed(documents, provisioner=PROVISIONER, there=(DEFAULT_CLASS_NAME,))

@@ -10,11 +10,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import asdict, replace
 
-from leaderworkerset.cli.cluster.places import ClusterDirectory
+from leaderworkerset.cli.cluster.places import OPTIONS, ClusterDirectory
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.local.clusteroptions import MISSING, ClusterOptions
-
-FILE: Final = "options.json"
 
 SINGLE: Final = ("log_level", "log_format")
 """Options of a single start: the next one begins with their defaults."""
@@ -22,7 +20,7 @@ SINGLE: Final = ("log_level", "log_format")
 
 def load(place: ClusterDirectory) -> ClusterOptions | None:
     """Return the options of the last start, None if there are none."""
-    path = place.directory / FILE
+    path = place.directory / OPTIONS
     try:
         kept: Any = msgspec.json.decode(path.read_bytes())
         if isinstance(kept, dict) and isinstance(kept.get("stub"), bool):  # as it was kept before --stub took values
@@ -43,7 +41,7 @@ def save(place: ClusterDirectory, options: ClusterOptions) -> None:
     content = msgspec.json.encode(
         {name: value for name, value in asdict(options).items() if name not in SINGLE}, enc_hook=str
     )
-    path = place.directory / FILE
+    path = place.directory / OPTIONS
     fresh = path.with_suffix(".new")
     try:
         with open_private(fresh) as file:

@@ -24,6 +24,7 @@ from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import OpenChannels, WarningTransport, say_warning
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.local.clusteroptions import ClusterOptions
+from leaderworkerset.cli.local.mappedimages import MappedImages
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.rehearsal.nodepools import Pool
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
@@ -165,7 +166,7 @@ def settings_of(
         port=options.port,
         nodes=nodes,
         network="shared" if options.network == "shared" else "isolated",
-        images=dict(options.images),
+        images=MappedImages(place, options),
         stub=bool(options.stub),
         stub_images=frozenset(options.stub),
         hold_completed=hold_completed,

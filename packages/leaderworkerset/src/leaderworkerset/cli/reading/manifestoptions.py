@@ -7,10 +7,12 @@ from typing import Any, Final, TypeVar
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading import manifests
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.views.document import as_manifest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -21,6 +23,22 @@ OPTIONS: Final = (
                  help="Manifests: a kustomization; needs kustomize or kubectl."),
     click.option("-R", "--recursive", is_flag=True, help="Read subdirectories, too."),
 )  # fmt: skip
+
+
+def _unprinted(document: Document) -> Document:
+    """Return a document without what only a server sets, if a server printed it: `lws get -o yaml` may be applied again."""
+    has_uid = bool((document.object.get("metadata") or {}).get("uid"))
+    return replace(document, object=as_manifest(document.object)) if has_uid else document
+
+
+def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
+    """Add the option that skips objects of kinds that are not served, and that no pod depends on."""
+    return click.option(
+        "--skip-unserved/--no-skip-unserved",
+        default=default,
+        show_default=True,
+        help="Skip roles, routes, monitors and queues if the API server does not serve their kinds.",
+    )
 
 
 class Given(Struct, frozen=True):
@@ -48,7 +66,7 @@ class Given(Struct, frozen=True):
             if not found:
                 raise manifests.nothing_in([directory])
             documents += found
-        return documents
+        return [_unprinted(one) for one in documents]
 
 
 def manifest_options(command: Command) -> Command:
@@ -58,9 +76,16 @@ def manifest_options(command: Command) -> Command:
     return command
 
 
+def manifest_arguments(command: Command) -> Command:
+    """Add the options, and arguments that mean the same as `-f`, to a command that has no other arguments."""
+    return click.argument("paths", nargs=-1, metavar="[FILE]...")(manifest_options(command))
+
+
 def collect(options: dict[str, Any]) -> Given:
     """Remove the options of manifests from a command's keyword arguments, and return them."""
-    return Given(options.pop("files"), options.pop("kustomizations"), options.pop("recursive"))
+    return Given(
+        options.pop("files") + options.pop("paths", ()), options.pop("kustomizations"), options.pop("recursive")
+    )
 
 
 BUILDERS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))

@@ -1,7 +1,7 @@
 """Reads manifests from files, directories, web addresses and standard input as documents that know their source.
 
-YAML is read as kubectl reads it (`kuberuntime/manifests/yamltext.py`), and a duplicate key is an error. Every error
-names the file, the document and the line.
+YAML is read as kubectl reads it (`kuberuntime/manifests/yamltext.py`), a field that is null is absent, and a duplicate
+key is an error. Every error names the file, the document and the line.
 """
 
 import stat
@@ -197,7 +197,7 @@ def _checked(value: object, source: str, number: int, line: int) -> Document:
 
 
 def _expand(document: Document) -> Iterator[Document]:
-    """Replace a `List` by its items, and what `lws get -o yaml` printed by the objects in it."""
+    """Replace a `List` by its items, and what `lws get -o view` printed by the objects in it."""
     obj = document.object
     if obj["kind"] == "List" and "items" in obj:
         if not isinstance(obj["items"], list | None):
@@ -220,7 +220,20 @@ def _expand(document: Document) -> Iterator[Document]:
                 f"{document.place}: metadata.{field}: Invalid value: {render(metadata[field])}: must be a string; "
                 "put it in quotes"
             )
-    yield document
+    yield msgspec.structs.replace(document, object=_without_nulls(obj))
+
+
+def _without_nulls(value: JSON) -> JSON:
+    """Return a value without the fields that are null, at any depth; elements of lists stay.
+
+    A null means an absent field to `kubectl apply`. Server-side apply rejects it in objects of custom kinds.
+
+    >>> _without_nulls({"env": None, "volumes": [{"name": "a", "emptyDir": {"medium": None}}], "args": [None]})
+    {'volumes': [{'name': 'a', 'emptyDir': {}}], 'args': [None]}
+    """
+    if isinstance(value, dict):
+        return {name: _without_nulls(child) for name, child in value.items() if child is not None}
+    return [_without_nulls(child) for child in value] if isinstance(value, list) else value
 
 
 def _kind_of(value: object) -> str:

@@ -7,10 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.diagnosis import exits
 from leaderworkerset.views.wording import listed
-
-THIS_MACHINE: Final = "host"
-"""The image that means the programs of this machine, and is mapped to nothing on purpose."""
 
 NAMED: Final = 5
 
@@ -20,11 +18,11 @@ def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: b
     containers = [one for obj in objects for one in _containers(obj)]
     used = dict.fromkeys(str(one["image"]) for one in containers)
     for name in mapped if is_typed else ():
-        if not any(_maps(name, image) for image in used):
+        if not any(exits.maps(name, image) for image in used):
             yield f"note: --image {name}: no container has this image (there is: {listed([*used], NAMED)})"
     running = dict.fromkeys(str(one["image"]) for one in containers if one.get("command"))
-    mapped = (*mapped, THIS_MACHINE)
-    if free := [image for image in running if not any(_maps(name, image) for name in mapped)]:
+    mapped = (*mapped, exits.ON_PURPOSE)
+    if free := [image for image in running if not any(exits.maps(name, image) for name in mapped)]:
         few = len(free) == 1
         yield (
             f"note: {'image' if few else 'images'} {listed(free, NAMED)} {'is' if few else 'are'} mapped to nothing: "
@@ -42,13 +40,3 @@ def _containers(node: JSON) -> Iterator[JSONObject]:
                 yield from (one for one in child if isinstance(one, dict) and one.get("image"))
             else:
                 yield from _containers(child)
-
-
-def _maps(name: str, image: str) -> bool:
-    """Return whether a mapping is of an image, which may have a tag or a digest.
-
-    >>> _maps("reg:5000/vllm", "reg:5000/vllm:v1"), _maps("reg", "reg:5000/vllm"), _maps("vllm", "vllm-openai")
-    (True, False, False)
-    """
-    rest = image.removeprefix(name)
-    return image == name or (rest != image and rest[0] in ":@" and "/" not in rest)

@@ -80,7 +80,7 @@ async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
 
 def commands_of(session: Session) -> Commands:
     """Return the words by which next steps call kubectl and lws, so that they address the same cluster."""
-    return Commands(kubectl=session.kubectl, lws=session.lws)
+    return Commands(kubectl=session.kubectl, lws=session.lws, until_done=session.until_done, images=session.images)
 
 
 def more(session: Session, name: str, namespace: str = "") -> str:

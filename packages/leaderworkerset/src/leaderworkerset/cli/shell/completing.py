@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from leaderworkerset.cli.shell.hoisting import hoist
+from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
+
+__all__ = ["LOCAL", "MOST", "PATIENCE", "names", "places", "typed", "where"]
 
 if TYPE_CHECKING:
     from leaderworkerset.cli.cluster.target import Session  # imported only when there is a name to complete

@@ -14,6 +14,9 @@ WRITTEN_OUT: Final = {"--stub": "--stub=missing", "--wait=true": "--wait", "--wa
 KINDS: Final = frozenset({"lws", "leaderworkerset", "leaderworkersets", "disaggregatedset", "disaggregatedsets"})
 """The words, also with their group behind a dot, that say nothing before a name: every name is of one of these kinds."""
 
+EXEC_WORDS: Final = 3
+"""`exec`, the rank, and the first word of the command."""
+
 OF_ALL: Final = frozenset({"get", "explain", "tree"})
 """The commands that show everything if no name is given."""
 
@@ -28,6 +31,8 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
     ['-n', 'prod', '--local=default', 'get', 'web']
     >>> hoist(["exec", "web/0", "--", "ls", "-n"], lws)
     ['exec', 'web/0', '--', 'ls', '-n']
+    >>> hoist(["exec", "-it", "web/0", "-c", "main", "ls", "-n"], lws)
+    ['exec', '-it', 'web/0', '-c', 'main', '--', 'ls', '-n']
     >>> hoist(["logs", "web", "--grep", "--local", "-nprod"], lws)
     ['-n', 'prod', 'logs', 'web', '--grep', '--local']
     >>> hoist(["up", "--stub", "demo"], lws)
@@ -39,7 +44,7 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
     """
     front: list[str] = []
     rest: list[str] = []
-    left = list(words)
+    left = _separated(words)
     while left:
         word = left.pop(0)
         if word == "--":
@@ -61,6 +66,17 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
         else:
             rest.append(word)
     return front + _without_kind(rest, root)
+
+
+def _separated(words: Sequence[str]) -> list[str]:
+    """Return the words with `--` before the command of `exec`: the words after its first one are not options of lws."""
+    left, takes_value = list(words), {*VALUE_OPTIONS, "-c", "--container"}
+    places = [
+        at for at, word in enumerate(left) if not word.startswith("-") and (at == 0 or left[at - 1] not in takes_value)
+    ]
+    if len(places) < EXEC_WORDS or left[places[0]] != "exec" or "--" in left[: places[2]]:
+        return left
+    return [*left[: places[2]], "--", *left[places[2] :]]
 
 
 def _without_kind(words: list[str], root: click.Command) -> list[str]:

@@ -25,7 +25,7 @@ INSTEAD: Final = {
     "set": CHANGES,
     "start": "`lws up` starts a cluster",
     "stop": "`lws down` stops a cluster",
-    "top": "what programs use is not measured: `lws nodes` shows what is requested and free",
+    "top": "`kubectl top pods` and `kubectl top nodes` show what programs use, `lws nodes` what is requested and free",
 }
 """What to do instead of commands that users of kubectl, compose and kind may type."""
 

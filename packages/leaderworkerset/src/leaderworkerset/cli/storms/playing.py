@@ -79,7 +79,8 @@ class Play:
                 await self._undo()
 
     async def run(self, steps: Sequence[Step], settle: float, followed: Following) -> None:
-        """Play the steps, and wait until all ranks are ready, for at most `settle` seconds."""
+        """Play the steps, and wait until all ranks are ready that were so before, for at most `settle` seconds."""
+        self.report.before = sorted(map(place_of_problem, self._problems()))
         async with asyncio.TaskGroup() as tasks:
             for one in steps:
                 tasks.create_task(self._take(one))
@@ -91,7 +92,7 @@ class Play:
                 await followed.until(self._are_all_ready)
             self.report.recovered = max(0.0, self.report.witness.last_ready() - ended)
         except TimeoutError:
-            self.report.unready = [text for view in self._sets.views() for text in _unsettled(view)]
+            self.report.unready = self._new_problems()
 
     async def probe(self, url: str) -> None:
         """Ask a URL again and again until cancelled."""
@@ -164,8 +165,14 @@ class Play:
         if self._began is not None:
             self.report.witness.see(self._elapsed(), change.old, change.new)
 
+    def _problems(self) -> list[str]:
+        return [text for view in self._sets.views() for text in unsettled(view)]
+
+    def _new_problems(self) -> list[str]:
+        return new_problems(self._problems(), self.report.before)
+
     def _are_all_ready(self) -> bool | None:
-        return not any(text for view in self._sets.views() for text in _unsettled(view)) or None
+        return not self._new_problems() or None
 
     def _elapsed(self) -> float:
         return self._now() - (self._began or 0.0)
@@ -174,7 +181,21 @@ class Play:
         return asyncio.get_running_loop().time()
 
 
-def _unsettled(view: View) -> Iterator[str]:
+def new_problems(problems: Sequence[str], before: Sequence[str]) -> list[str]:
+    """Return the problems of ranks, groups and sets that were well before the storm.
+
+    >>> new_problems(["web/0/1", "old/0/0", "old (0 of 2 groups ready)"], ["old", "old/0/0"])
+    ['web/0/1']
+    """
+    return [text for text in problems if place_of_problem(text) not in before]
+
+
+def place_of_problem(text: str) -> str:
+    """Return the rank, group or set that a problem is about."""
+    return text.partition(" (")[0]
+
+
+def unsettled(view: View) -> Iterator[str]:
     """Yield what is not as it should be: groups that wait to be recreated, ranks that are not ready, or the whole."""
     waiting = [group.name for group in view.groups if group.recreations and group.recreations.is_waiting]
     yield from (f"{view.name}/{name} (waits to be recreated)" for name in waiting)

@@ -43,7 +43,8 @@ class Deed(Struct, frozen=True):
 class StormReport(Struct):
     """A storm and what came of it.
 
-    `recovered` is how many seconds after its last fault all ranks were ready; None: `unready` says what is not.
+    `recovered` is how many seconds after its last fault all ranks were ready; None: `unready` says what is not. What was
+    not ready `before` the storm is not part of the result.
     """
 
     deeds: list[Deed] = field(default_factory=list)
@@ -51,6 +52,7 @@ class StormReport(Struct):
     probe: ProbeCounts | None = None
     recovered: float | None = None
     unready: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
 
     @property
     def is_well(self) -> bool:
@@ -71,6 +73,8 @@ def lines(report: StormReport) -> Iterator[str]:
         yield f"Recreated: {_times(made)}."
     if failed := witness.failures():
         yield f"Failures of ranks: {_times(failed)}."
+    if report.before:
+        yield f"Not ready before the storm, and not part of its result: {', '.join(report.before)}."
     if report.recovered is None:
         yield f"Not ready in the end: {', '.join(report.unready)}."
     else:
@@ -97,6 +101,7 @@ def document(report: StormReport) -> JSONObject:
         "recreated": witness.recreated(),
         "failures": witness.failures(),
         "notReady": report.unready,
+        "notReadyBefore": report.before,
         "recoveredAfter": None if report.recovered is None else round(report.recovered, 3),
         "probe": None
         if probe is None

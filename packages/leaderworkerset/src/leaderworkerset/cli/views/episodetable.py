@@ -22,7 +22,7 @@ def table(found: Sequence[Episode], now: datetime, *, with_namespace: bool = Fal
 
 def brief(one: Episode, now: datetime, lws: str) -> list[str]:
     """Return what happened, the last lines of the rank that failed first, and the command that shows the rest."""
-    logs = (run for rank in one.ranks if rank.rank == one.first_rank for own in rank.containers for run in own.logs)
+    logs = (run for rank in one.ranks if rank.pod == one.failed_pod for own in rank.containers for run in own.logs)
     said = next((run for run in logs if run), ())
     return [
         f"Last recorded failure: {sentence(one, now)}",

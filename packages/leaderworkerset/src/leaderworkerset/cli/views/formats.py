@@ -47,10 +47,10 @@ def is_template(form: str | None) -> bool:
     return form is not None and form.partition("=")[0] in TEMPLATES
 
 
-def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool) -> str:
+def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool, managed_fields: bool = False) -> str:
     """Return objects of the API in a format: one by itself, several as a List."""
     word, _, template = form.partition("=")
-    objects = list(map(without_managed_fields, objects))
+    objects = objects if managed_fields else list(map(without_managed_fields, objects))
     try:
         if word == "custom-columns":
             shown = columns(template)

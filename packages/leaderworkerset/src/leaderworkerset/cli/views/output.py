@@ -26,7 +26,8 @@ def table(
 ) -> list[str]:
     """Align columns with three spaces between, as kubectl does; control characters are escaped.
 
-    Namespaces, if there are some, are the first column, and reasons the last one, if any row has one.
+    Namespaces, if there are some, are the first column, and reasons the last one, if any row has one. A reason that is
+    that of the row above is folded.
 
     >>> table(("NAME", "AGE"), [("a", "5s"), ("longer", "1m")])
     ['NAME     AGE', 'a        5s', 'longer   1m']
@@ -36,13 +37,22 @@ def table(
     if namespaces:
         header, rows = ("NAMESPACE", *header), [(place, *row) for place, row in zip(namespaces, rows, strict=True)]
     if any(whys):
-        header, rows = (*header, "WHY"), [(*row, why) for row, why in zip(rows, whys, strict=True)]
+        header, rows = (*header, "WHY"), [(*row, why) for row, why in zip(rows, folded(whys), strict=True)]
     lines = [tuple(header), *(tuple(map(escaped, row)) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return [
         (indent + "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))).rstrip()
         for line in lines
     ]
+
+
+def folded(whys: Sequence[str]) -> list[str]:
+    """Return reasons with a mark in place of each that repeats the one above.
+
+    >>> folded(["no node", "no node", "", "no node"])
+    ['no node', '"', '', 'no node']
+    """
+    return ['"' if at and why and why == whys[at - 1] else why for at, why in enumerate(whys)]
 
 
 def sets(
@@ -103,7 +113,7 @@ def unlisted(view: View) -> list[str]:
 
 def rollout(view: View) -> str:
     """Return how far a rollout is."""
-    return f"{view.name}: updated {view.up_to_date} of {wording.counted(view.desired, 'group')}"
+    return f"{view.name}: updated {view.updated} of {wording.counted(view.desired, 'group')}"
 
 
 def recreated(group: Group, now: datetime) -> str:
@@ -126,9 +136,7 @@ def as_json_line(value: Any) -> str:
 
 
 def as_yaml(value: Any) -> str:
-    """Render a value as YAML in block style, keys in their order."""
-    import yaml
+    """Render a value as YAML in block style, keys in their order; texts of several lines are blocks, too."""
+    from leaderworkerset.cli.views import blockyaml
 
-    from kuberuntime.manifests.yamltext import SafeDumper
-
-    return str(yaml.dump(value, Dumper=SafeDumper, sort_keys=False, allow_unicode=True)).rstrip("\n")
+    return blockyaml.dump(value)

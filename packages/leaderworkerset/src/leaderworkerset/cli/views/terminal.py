@@ -5,6 +5,8 @@ escaped, too, and characters that change the direction of text or are invisible.
 """
 
 import os
+import re
+import sys
 import unicodedata
 from typing import Final, TextIO
 
@@ -36,6 +38,13 @@ def say(*texts: str, err: bool = False) -> None:
         click.echo(lines(text), err=err)
 
 
+def say_states(*texts: str) -> None:
+    """Print texts like `say`; on a terminal the states in them are colored."""
+    is_painted = is_colored(sys.stdout)
+    for text in texts:
+        click.echo(painted(lines(text)) if is_painted else lines(text))
+
+
 def _shown(character: str) -> str:
     if unicodedata.category(character) not in HARMFUL:
         return character
@@ -49,6 +58,29 @@ COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 def is_colored(stream: TextIO) -> bool:
     """Return whether output to this stream is colored."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+RED, YELLOW, GREEN = 31, 33, 32
+STATES: Final = (
+    (RED, re.compile(
+        r"(?<![-\w])(?:Error|Failed|Evicted|Unknown|OOMKilled|NodeLost|Unschedulable|CrashLoopBackOff|ImagePullBackOff|"
+        r"(?:Err|Run|Create|Invalid|Post|Pre)\w*(?:Error|Pull|ImageName)|\w+(?:NotMapped|NotFound|Missing)|LWS-E\d{3})(?![-\w])"
+    )),
+    (YELLOW, re.compile(r"(?<![-\w])(?:Pending|ContainerCreating|PodInitializing|Terminating|not created|Init:\d+/\d+)(?![-\w])")),
+    (GREEN, re.compile(r"(?<![-\w])(?:Running|Ready|[Cc]ompleted)(?![-\w])")),
+)  # fmt: skip
+"""Colors of states, as words of a table or a sentence."""
+
+
+def painted(text: str) -> str:
+    r"""Return an escaped text with its states colored.
+
+    >>> painted("web-0   Pending   no")
+    'web-0   \x1b[33mPending\x1b[0m   no'
+    """
+    for color, pattern in STATES:
+        text = pattern.sub(rf"\x1b[{color}m\g<0>\x1b[0m", text)
+    return text
 
 
 class Painter:

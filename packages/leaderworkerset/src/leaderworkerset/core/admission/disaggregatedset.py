@@ -14,9 +14,10 @@ from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
-from leaderworkerset.api.leaderworkerset import RolloutStrategyType
-from leaderworkerset.core.admission import schedulingfield
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RolloutStrategyType
+from leaderworkerset.core.admission import namebudgets, schedulingfield, templatewarnings
 from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
+from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.disaggregatedset import rolehash
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace
@@ -33,7 +34,16 @@ EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 def validate_disaggregatedset(
     obj: JSONObject, old: JSONObject | None = None, support: Support = NO_GANG.support
 ) -> list[FieldError]:
-    """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
+    """Return all errors of an object that is created or, with `old`, those that its update adds."""
+    return new_errors(lambda one, stored: _all_errors(one, stored, support), obj, old)
+
+
+def stored_errors(obj: JSONObject) -> list[FieldError]:
+    """Return the errors that no update reports: creation would be rejected for them."""
+    return _all_errors(obj, obj, NO_GANG.support)
+
+
+def _all_errors(obj: JSONObject, old: JSONObject | None, support: Support) -> list[FieldError]:
     whole = decode(obj)
     by_role = [error for index, role in enumerate(whole.roles) for error in _role(whole, role, f"spec.roles[{index}]")]
     return [
@@ -57,6 +67,7 @@ def warnings(obj: JSONObject) -> list[str]:
     wrong = names.dns_1035_label(whole.name) if whole.name else []
     return [
         *ignored,
+        *_member_warnings(obj, whole),
         *(f"metadata.name: no LeaderWorkerSet can be called after {whole.name}: {text}" for text in wrong),
     ]
 
@@ -117,14 +128,27 @@ def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support:
     """
     known = {role.get("name"): _scheduling(role) for role in meta.spec(old).get("roles") or []}
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
-        place = RolePlace(whole.name, max(0, whole.slices - 1), "0" * rolehash.LENGTH, role.get("name") or "")
-        annotations = (role.get("metadata") or {}).get("annotations") or {}
-        metadata = {"name": place.name, "annotations": annotations, "ownerReferences": [{"controller": True}]}
-        lws = leaderworkerset.decode(default_leaderworkerset({"metadata": metadata, "spec": role.get("spec") or {}}))
+        lws = _member(whole, role)
         is_known = known.get(role.get("name")) == _scheduling(role)
-        for error in (*identity_errors(lws), *schedulingfield.errors(lws, None, support, is_known=is_known)):
+        own = (*identity_errors(lws), *namebudgets.errors(lws))
+        for error in (*own, *schedulingfield.errors(lws, None, support, is_known=is_known)):
             path = "name" if error.path == "metadata.name" else error.path
             yield replace(error, path=f"spec.roles[{index}].{path}")
+
+
+def _member(whole: DisaggregatedSet, role: JSONObject) -> LeaderWorkerSet:
+    """Return a role's LeaderWorkerSet with the longest name."""
+    place = RolePlace(whole.name, max(0, whole.slices - 1), "0" * rolehash.LENGTH, role.get("name") or "")
+    annotations = (role.get("metadata") or {}).get("annotations") or {}
+    metadata = {"name": place.name, "annotations": annotations, "ownerReferences": [{"controller": True}]}
+    return leaderworkerset.decode(default_leaderworkerset({"metadata": metadata, "spec": role.get("spec") or {}}))
+
+
+def _member_warnings(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[str]:
+    for index, role in enumerate(meta.spec(obj).get("roles") or []):
+        lws = _member(whole, role)
+        yield from (f"spec.roles[{index}].spec: {text}" for text in templatewarnings.ignored_keys(lws))
+        yield from (f"spec.roles[{index}]: of {lws.name}: {text}" for text in namebudgets.warnings(lws))
 
 
 def _scheduling(role: JSONObject) -> JSON:

@@ -6,7 +6,7 @@ is returned (R-VAL-20); templates without containers are refused (Q-34); and so 
 take (Q-7).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
@@ -19,12 +19,14 @@ from leaderworkerset.api.leaderworkerset import (
     GroupIdentity,
     GroupReplacementPolicy,
     LeaderWorkerSet,
+    LeaderWorkerTemplate,
     RestartPolicy,
     RolloutStrategyType,
     SubdomainPolicy,
     SubGroupPolicy,
 )
-from leaderworkerset.core.admission import schedulingfield
+from leaderworkerset.core.admission import namebudgets, schedulingfield
+from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.statefulsets import claim_fields
@@ -59,14 +61,21 @@ CLAIMS_TEXT = (
 )
 
 
+NEWER_DEFAULTS: Final = {
+    "groupIdentity": GroupIdentity.ORDINAL.value,
+    "groupReplacementPolicy": GroupReplacementPolicy.POST_TERMINATION.value,
+}
+"""Defaults of fields that a definition of v0.10 lacks. Where they are absent the schema sets them: an API server that does
+not know a field drops it after the webhook, and would count each update as a change of the spec."""
+
+
 def default_leaderworkerset(obj: JSONObject) -> JSONObject:
     """Return the object with the defaults that the schema does not set; an equal object if nothing is missing."""
     spec = meta.spec(obj)
     network: JSONObject = spec.get("networkConfig") or {}
     defaults = {
         "replicas": 1 if spec.get("replicas") is None else spec["replicas"],
-        "groupIdentity": spec.get("groupIdentity") or GroupIdentity.ORDINAL.value,
-        "groupReplacementPolicy": spec.get("groupReplacementPolicy") or GroupReplacementPolicy.POST_TERMINATION.value,
+        **{field: default for field, default in NEWER_DEFAULTS.items() if field in spec and not spec[field]},
         "leaderWorkerTemplate": _default_restart_policy(spec.get("leaderWorkerTemplate") or {}),
         "rolloutStrategy": _default_rollout_strategy(spec.get("rolloutStrategy") or {}),
         "networkConfig": _without_null(network, "subdomainPolicy", SubdomainPolicy.SHARED.value),
@@ -93,34 +102,47 @@ def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
 def validate_leaderworkerset(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
 ) -> list[FieldError]:
-    """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
-    stored: Mapping[str, str] = {} if old is None else old.annotations
+    """Return all errors of an object that is created or, with `old`, those that its update adds.
+
+    A name is rejected for its length at creation only: an autoscaler or the manager may add groups later.
+    """
+    if old is None:
+        return [*_all_errors(lws, None, gang), *namebudgets.errors(lws)]
+    return new_errors(lambda one, stored: _all_errors(one, stored, gang), lws, old)
+
+
+def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:
+    """Return the errors that no update reports: creation would be rejected for them."""
+    return [*_all_errors(lws, lws, NO_GANG), *namebudgets.errors(lws)]
+
+
+def _all_errors(lws: LeaderWorkerSet, old: LeaderWorkerSet | None, gang: Gang) -> list[FieldError]:
     errors = [
         *objectmeta.validate(lws.metadata, names.dns_1035_label),
         *_counts(lws),
         *_budgets(lws),
         *_subgroups(lws),
         *_annotations(lws),
-        *_templates(lws, old),
+        *_templates(lws),
         *identity_errors(lws),
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
-        *settings.errors(lws.annotations, stored),
-        *_in_place(lws, stored),
-        *_in_place_restarts(lws, old),
-        *termination.errors(lws.annotations, stored),
-        *formernodes.errors(lws.annotations, stored),
-        *disruption.errors(lws.annotations, stored),
-        *runsettings.errors(lws, stored),
-        *maintenancesettings.errors(lws.annotations, stored),
+        *settings.errors(lws.annotations),
+        *_in_place(lws),
+        *_in_place_restarts(lws),
+        *termination.errors(lws.annotations),
+        *formernodes.errors(lws.annotations),
+        *disruption.errors(lws.annotations),
+        *runsettings.errors(lws),
+        *maintenancesettings.errors(lws.annotations),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
 
 
-def _in_place(lws: LeaderWorkerSet, stored: Mapping[str, str]) -> Iterator[FieldError]:
+def _in_place(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Refuse an unknown way of updates, and any where a ReplicaSet keeps the leaders: it replaces what differs from it."""
     text, path = lws.annotations.get(labels.IN_PLACE), f"metadata.annotations.{labels.IN_PLACE}"
-    if text is None or text == stored.get(labels.IN_PLACE):
+    if text is None:
         return
     if text not in IN_PLACE:
         yield not_supported(path, text, IN_PLACE)
@@ -128,16 +150,11 @@ def _in_place(lws: LeaderWorkerSet, stored: Mapping[str, str]) -> Iterator[Field
         yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
 
 
-def _in_place_restarts(lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Iterator[FieldError]:
-    """Refuse to tolerate restarts in place where no restart counts as a failure; what is stored so stays."""
-    if _tolerates_in_vain(lws) and not (old is not None and _tolerates_in_vain(old)):
+def _in_place_restarts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Refuse to tolerate restarts in place where no restart counts as a failure."""
+    if labels.IN_PLACE_RESTARTS in lws.annotations and not lws.spec.leader_worker_template.restart_policy.recreates:
         where, text = f"metadata.annotations.{labels.IN_PLACE_RESTARTS}", lws.annotations[labels.IN_PLACE_RESTARTS]
         yield invalid(where, text, "needs a restartPolicy that recreates groups: remove this annotation")
-
-
-def _tolerates_in_vain(lws: LeaderWorkerSet) -> bool:
-    recreates = lws.spec.leader_worker_template.restart_policy.recreates
-    return labels.IN_PLACE_RESTARTS in lws.annotations and not recreates
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
@@ -245,11 +262,10 @@ def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(f"metadata.annotations.{key}", lws.annotations[key], text)
 
 
-def _templates(lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Iterator[FieldError]:
-    """Require containers in each template that is new or changed (Q-34); a stored one does not block other edits."""
-    stored = {} if old is None else _pod_templates(old)
+def _templates(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Require containers in each template (Q-34)."""
     for field, template in _pod_templates(lws).items():
-        if template is not None and template != stored.get(field) and not meta.spec(template).get("containers"):
+        if template is not None and not meta.spec(template).get("containers"):
             yield required(f"{TEMPLATE}.{field}.spec.containers", "a pod needs at least one container")
 
 
@@ -264,11 +280,20 @@ def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(GROUP_IDENTITY, new.spec.group_identity.value, "groupIdentity is immutable")
     new_template, old_template = new.spec.leader_worker_template, old.spec.leader_worker_template
     yield from _subgroup_update(new_template.sub_group_policy, old_template.sub_group_policy)
-    claims = [
-        claim_fields(template, new.namespace).get("volumeClaimTemplates") for template in (new_template, old_template)
-    ]
-    if claims[0] != claims[1]:
+    if _are_different(new_template.volume_claim_templates, old_template.volume_claim_templates):
         yield FieldError(Kind.FORBIDDEN, f"{TEMPLATE}.volumeClaimTemplates", detail=CLAIMS_TEXT)
+
+
+def _are_different(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool:
+    """Return whether a StatefulSet would get other claims; only those that are written differently are read."""
+    if len(new) != len(old):
+        return True
+    pairs = ((one, other) for one, other in zip(new, old, strict=True) if one != other)
+    return any(_claim(one) != _claim(other) for one, other in pairs)
+
+
+def _claim(claim: JSONObject) -> JSONObject:
+    return claim_fields(LeaderWorkerTemplate(volume_claim_templates=(claim,)), "")
 
 
 def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> Iterator[FieldError]:

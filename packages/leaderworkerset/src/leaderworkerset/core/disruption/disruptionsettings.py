@@ -68,11 +68,11 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
         yield f"{name}: with {text} no pod can be evicted: whoever drains a node of it waits until this is changed"
 
 
-def errors(new: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[FieldError]:
-    """Return the errors of annotations that are new or changed; stored ones do not block other edits."""
+def errors(new: Mapping[str, str]) -> Iterator[FieldError]:
+    """Return the errors of the annotations."""
     text = new.get(labels.DISRUPTION_BUDGET)
-    if text is not None and text != stored.get(labels.DISRUPTION_BUDGET) and not is_valid(text):
+    if text is not None and not is_valid(text):
         yield invalid(f"metadata.annotations.{labels.DISRUPTION_BUDGET}", text, f"must be {ALLOWED}")
     when = new.get(labels.DO_NOT_DISRUPT, STARTING)
-    if when not in {STARTING, stored.get(labels.DO_NOT_DISRUPT)}:
+    if when != STARTING:
         yield invalid(f"metadata.annotations.{labels.DO_NOT_DISRUPT}", when, f"must be {STARTING}")

@@ -46,7 +46,8 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are
     what earlier decisions led to, if known; `whole` is what keeps the leaders with all its fields, if it was read. `leader_deployment` and `gated` are of groups with random keys, which have no
     leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
-    LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's. `leaving`
+    LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's; an
+    `orphaned_service` is ours, and has no controller. `leaving`
     are the leaders of groups with pods on nodes that are closed for maintenance, and these nodes' names.
     """
 
@@ -55,6 +56,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     revisions: Sequence[JSONObject] = ()
     has_shared_service: bool = False
     service_conflict: str = ""
+    orphaned_service: JSONObject | None = None
     groups: Collection[GroupFacts] = ()
     folded: Folded | None = None
     leaders: Mapping[str, GroupFacts] | None = None

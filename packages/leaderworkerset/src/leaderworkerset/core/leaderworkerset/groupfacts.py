@@ -64,9 +64,11 @@ class GroupFacts(Struct, frozen=True):
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
     """Extract the facts from a leader pod and the StatefulSet with the same name.
 
-    Workers of an earlier leader of this name do not count: they end soon; they may be ready, but their group is not.
+    Workers of an earlier leader of this name do not count: they end soon; they may be ready, but their group is not. Nor
+    does a StatefulSet of another owner.
     """
-    if worker_statefulset is not None and meta.is_of_predecessor(worker_statefulset, leader):
+    owner = None if worker_statefulset is None else meta.controller_of(worker_statefulset)
+    if owner is not None and owner["uid"] != meta.uid(leader):
         worker_statefulset = None
     group_index, is_exhausted = groupname.label(leader), groupname.is_over(leader)
     updating = updating_to(leader, worker_statefulset)

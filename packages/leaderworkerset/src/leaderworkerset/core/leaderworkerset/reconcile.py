@@ -32,10 +32,12 @@ from kuberuntime.plan import (
     Emit,
     Event,
     Finally,
+    Patch,
     Plan,
     PutStatus,
     guarded_delete,
     guarded_patch,
+    identified_patch,
 )
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.conditions import COMPLETE, FAILED, MOVE_IN_PROGRESS
@@ -46,6 +48,7 @@ from leaderworkerset.core.leaderworkerset import (
     hashleaders,
     leftovers,
     ordinalleaders,
+    reading,
     revisionhistory,
     revisions,
     schedulingcondition,
@@ -90,8 +93,8 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
         lws = leaderworkerset.decode(obj)
         is_hash = lws.spec.group_identity.is_hash
         living = observed.leader_deployment if is_hash else observed.leader_statefulset
-        if living is not None and _is_going(living, obj):
-            return Decision(Plan(retention.release(observed.evidence), RECHECK_DELETION))
+        if (instead := _set_aside(observed, obj, lws, living, now)) is not None:
+            return Decision(instead)
         revision = revisions.resolve(obj, living, observed.revisions, observed.edition)
         facts = SetFacts(observed, obj, lws, revision, gang, living)
         prepared = _prepare(facts, now)
@@ -108,10 +111,11 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
         if leaders.assessment is not None and (leaders.waiting or _has_moved(lws)):
             found = status.with_moves(leaders.assessment, lws, leaders.waiting, now)
             leaders = replace(leaders, assessment=found)
-        decision = _compose(facts, prepared, leaders)
+        decision = _compose(facts, prepared, leaders, now)
         return decision if left is None else replace(decision, plan=decision.plan.within(left.total_seconds()))
     except ValueError as error:
-        return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
+        event = decisionevents.unreadable(obj, f"Cannot reconcile: {reading.unreadable(obj) or error}")
+        return Decision(Plan((Emit(events=(event,)),), error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
 
 
 def _has_moved(lws: LeaderWorkerSet) -> bool:
@@ -149,11 +153,15 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
     return facts.gang.prepare(whole)
 
 
-def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) -> Decision:
+def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, now: datetime) -> Decision:
     left = leftovers.sort_out(facts) if facts.observed.evidence else Leftovers()
     needs = {OnDemand.NAMESPACE} if facts.observed.evidence else set()
     if counted := _count_restarts(facts, leaders, left):
         return Decision(Plan(counted), frozenset(needs))  # the rest is decided again: it is at another resourceVersion
+    found, conflict = leaders.assessment, _service_conflict(facts)
+    if conflict and found is not None:
+        found = status.hold(facts.lws, found, now)
+    needs |= {OnDemand.LEADERS} if leaders.moves or (leaders.begins and (leaders.applied or leaders.actions)) else set()
     actions = [
         *_record_revision(facts),
         *prepared.actions,
@@ -161,9 +169,11 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) ->
         *_apply(facts, leaders),
     ]
     needs |= {OnDemand.KEEPER} if leaders.applied and _is_unknown(facts) else set()
-    needs |= {OnDemand.LEADERS} if leaders.moves or (leaders.begins and (leaders.applied or leaders.actions)) else set()
-    found = leaders.assessment
-    report = (*_make_service(facts), *(_write_status(facts, found) if found is not None else ()))
+    service = _make_service(facts)
+    creates = facts.revision.created is not None or leaders.applied is not None
+    creates |= bool(service) and facts.observed.orphaned_service is None
+    held = _hold(facts.obj, facts.lws, found, now) if creates else ()
+    report = (*service, *(_write_status(facts, found) if found is not None else ()))
     is_both = report and leaders.actions
     actions += [Finally(actions=report, after=leaders.actions)] if is_both else [*report, *leaders.actions]
     if found is not None and found.is_update_done:
@@ -171,13 +181,14 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) ->
         needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
         actions += _clean_up(facts, leaders, outdated)
     again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
-    conflict = _service_conflict(facts)
     if conflict:
         actions.append(
             Emit(events=(decisionevents.failed_create(facts.obj, services.NOT_CREATED.format(error=conflict)),))
         )
+    if leaders.error is not None:
+        actions.append(Emit(events=(decisionevents.unreadable(facts.obj, f"Cannot count groups: {leaders.error}"),)))
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
-    plan = Plan(tuple(actions), again, error)
+    plan = Plan(tuple(actions), again, error, held)
     return Decision(
         plan,
         frozenset(needs),
@@ -199,6 +210,31 @@ def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
 def _is_unknown(facts: SetFacts) -> bool:
     """Return whether nobody knows if what keeps the leaders is as it was applied: the manager has just begun to lead."""
     return facts.living is not None and facts.observed.applied is None and facts.observed.whole is None
+
+
+def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[Patch, ...]:
+    """Return the write of the status for when an object is refused: the plan ends there, and would not write it."""
+    new = status.hold(lws, found, now).status
+    if new == lws.status:
+        return ()
+    change = {"status": leaderworkerset.encode_status(new)}
+    return (identified_patch(LEADERWORKERSETS, obj, change, subresource="status", if_present=True),)
+
+
+def _set_aside(
+    observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, living: JSONObject | None, now: datetime
+) -> Plan | None:
+    """Return the plan if what would keep the leaders is about to end, or belongs to another owner; nothing of it is changed."""
+    if living is not None and _is_going(living, obj):
+        return Plan(retention.release(observed.evidence), RECHECK_DELETION)
+    owner = None if living is None else meta.foreign_controller(living, obj)
+    if living is None or owner is None:
+        return None
+    what = f"{living['kind']} {meta.name(living)}"
+    why = f"{what} is controlled by {owner['kind']} {owner['name']}: delete one of both, or use another name"
+    note = f"Failed to create leader {living['kind'].lower()} {lws.name}: {why}"
+    event = decisionevents.failed_create(obj, note)
+    return Plan((Emit(events=(event,)), *_hold(obj, lws, None, now)), error=f"LeaderWorkerSet {meta.key(obj)}: {why}")
 
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -> tuple[Action, ...]:
@@ -233,6 +269,9 @@ def _record_revision(facts: SetFacts) -> list[Action]:
             object=revision,
             body=facts.revision.body,
             on_success=(decisionevents.creating_revision(facts.obj, note, revision),),
+            on_failure=(
+                decisionevents.failed_create(facts.obj, f"Failed to create revision {meta.name(revision)}: {{error}}"),
+            ),
         )
     ]
 
@@ -281,18 +320,15 @@ def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
 
 
 def _make_service(facts: SetFacts) -> list[Action]:
-    """Create the shared service if it is configured and missing (R-SVC-1)."""
+    """Create the shared service if it is configured and missing (R-SVC-1); adopt one that outlived its LeaderWorkerSet."""
+    orphan = facts.observed.orphaned_service
+    if orphan is not None:
+        return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     if facts.observed.has_shared_service or not is_shared:
         return []
-    return [
-        Create(
-            resource=SERVICES,
-            object=services.build_shared(facts.obj),
-            if_absent=True,
-            on_failure=(decisionevents.failed_create(facts.obj, services.NOT_CREATED),),
-        )
-    ]
+    failed = decisionevents.failed_create(facts.obj, services.NOT_CREATED)
+    return [services.create(services.build_shared(facts.obj), failed)]
 
 
 def _service_conflict(facts: SetFacts) -> str:

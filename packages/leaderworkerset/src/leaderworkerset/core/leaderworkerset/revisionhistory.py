@@ -12,6 +12,8 @@ is none.
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
@@ -24,6 +26,10 @@ DEFAULT_LIMIT: Final = 10
 
 HIGHEST_LIMIT: Final = 100
 """The maximum that can be kept: each is an object of the size of the template."""
+
+
+MOST_BYTES: Final = 4 * 2**20
+"""The maximum bytes of all templates that are kept, but for the newest: a template may have more than a MiB."""
 
 
 def limit(obj: JSONObject) -> int:
@@ -41,26 +47,30 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
     """Return the actions for outdated revisions and the history so far, when all groups are of the revision `key`.
 
     The newest revision of each content is kept, as many as the limit allows; the current content is not history. Revisions
-    without owner are deleted, since they would not be garbage collected with the LeaderWorkerSet.
+    without a controller are adopted: the LeaderWorkerSet was deleted without them, and created again.
     """
     leaving = list(outdated)
-    past = [one for one in known if meta.is_controlled(one, obj)]
-    kept = {
-        meta.uid(one)
-        for one in newest([*filter(lambda one: meta.is_controlled(one, obj), leaving), *past], key, limit(obj))
-    }
+    past = [one for one in known if meta.is_controlled(one, obj) or meta.controller_of(one) is None]
+    kept = {meta.uid(one) for one in newest([*leaving, *past], key, limit(obj))}
     moves: list[Action] = [
         _keep(obj, one) if meta.uid(one) in kept else guarded_delete(CONTROLLER_REVISIONS, one) for one in leaving
     ]
-    return moves + [guarded_delete(CONTROLLER_REVISIONS, one) for one in past if meta.uid(one) not in kept]
+    moves += [guarded_delete(CONTROLLER_REVISIONS, one) for one in past if meta.uid(one) not in kept]
+    orphans = [one for one in past if meta.uid(one) in kept and meta.controller_of(one) is None]
+    return moves + [guarded_patch(CONTROLLER_REVISIONS, one, revisions.adoption(one, obj)) for one in orphans]
 
 
 def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
-    """Return the newest `count` revisions, one for each content, without that of `key`."""
+    """Return the newest `count` revisions, one for each content, without that of `key`; fewer of large templates."""
     by_key: dict[str, JSONObject] = {}
     for one in sorted(found, key=revisions.number_of, reverse=True):
         by_key.setdefault(key_of(one), one)
-    return [one for one in by_key.values() if key_of(one) != key][:count]
+    kept, size = [one for one in by_key.values() if key_of(one) != key][:count], 0
+    for position, one in enumerate(kept):
+        size += len(msgspec.json.encode(one.get("data")))
+        if size > MOST_BYTES and position:
+            return kept[:position]
+    return kept
 
 
 def key_of(revision: JSONObject) -> str:
@@ -69,7 +79,7 @@ def key_of(revision: JSONObject) -> str:
 
 
 def _keep(obj: JSONObject, revision: JSONObject) -> Patch:
-    change = {
+    change = revisions.adoption(revision, obj).get("metadata", {}) | {
         "labels": {labels.NAME: None, labels.TEMPLATE_REVISION_HASH: None, labels.HISTORY_OF: meta.name(obj)},
         "annotations": {labels.TEMPLATE_REVISION_HASH: groupname.revision(revision)},
     }

@@ -151,15 +151,24 @@ def change_cause(obj: JSONObject) -> str:
 
 
 def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:
-    """Return the merge patch that gives a revision this number and the LeaderWorkerSet's change cause.
+    """Return the merge patch that gives a revision this number, the LeaderWorkerSet's change cause, and its controller.
 
     A cause that was removed stays with the revision. Return None if nothing is to be changed.
     """
     cause = change_cause(obj)
     changes: JSONObject = {} if number_of(revision) == number else {"revision": number}
+    changes |= adoption(revision, obj)
     if cause and cause != change_cause(revision):
-        changes |= {"metadata": {"annotations": {labels.CHANGE_CAUSE: cause}}}
+        changes["metadata"] = meta.metadata(changes) | {"annotations": {labels.CHANGE_CAUSE: cause}}
     return changes or None
+
+
+def adoption(orphan: JSONObject, obj: JSONObject) -> JSONObject:
+    """Return the merge patch that makes the LeaderWorkerSet the controller of an object; empty if it has a controller."""
+    if meta.controller_of(orphan) is not None:
+        return {}
+    others = meta.metadata(orphan).get("ownerReferences") or []
+    return {"metadata": {"ownerReferences": [*others, meta.controller_reference(obj)]}}
 
 
 def encode(revision: JSONObject, data: bytes) -> bytes:

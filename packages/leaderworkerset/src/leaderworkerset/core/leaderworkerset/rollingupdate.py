@@ -16,27 +16,19 @@ replicas edited ─► SCALING_UP, REPLICAS_EDITED ─► ROLLING
 
 Letters as in the contract: R replicas wanted, U groups that may be unavailable, G surge groups, B = R + G the burst,
 P the user's partition; S replicas and p partition of the StatefulSet, u wanted groups that are not ready and updated.
+States are sets of indexes, a bit for each existing group (`fold`). R and S may be as large as the API allows (2³¹ - 1).
 
-States are sets of indexes, a bit for each existing group (`fold`). So a step visits no single group that it does not
-replace and costs at most what the highest existing index costs; R and S may be as large as the API allows (2³¹ - 1).
+A group is *released* when the partition falls to its index or below: it gets the new template. Eight intended differences
+from the Go controller (a ninth is in `budget`; reasons: docs/adr/0010, docs/adr/0030):
 
-A group is *released* when the partition falls to its index or below, so that it gets the new template. There are seven
-intended differences from the Go controller (an eighth is in `budget`):
-
-- Groups whose leader has scheduling gates are released first, with the new template itself, as far as no other group lies
-  above them. They are unavailable anyway, and Kueue starts older pods without quota while a StatefulSet rolls (R-KQ-61).
-- The Go controller counts surge groups by number: it deletes ready ones, keeps others, and fewer than R - U groups stay
-  available. Here a ready surge group stays while it is needed for that bound.
-- The Go controller treats a leader as ready that is being deleted and has not ended yet. If an update is reverted at that
-  moment, it releases a second group. Here such a group is unavailable, as it is for its users.
-- The Go controller gives surge groups a new template at once, even if they replace groups that are not ready yet. Here
-  they keep theirs, like all others, until the budget releases them.
-- The Go controller counts only the groups below its base as missing. If an update is reverted, groups that are not ready
-  yet may lie above it, and one too many is replaced. Here what stays ready is counted, at any index.
-- The Go controller releases groups while the StatefulSet controller may still act on an earlier step, so that both replace
-  one after a revert. Here the next group waits until the StatefulSet controller has observed the last step (`wait`).
-- The Go controller decides with the size of the spec whether groups are ready: after an edit from or to a size of 1 it
-  releases all at once, or waits for ever. Here the size counts that a group was created with.
+- Groups whose leader has scheduling gates are released first, if no other group has a higher index (R-KQ-61).
+- Broken groups of an older revision never use up the budget: one group at a time is still released (docs/adr/0030).
+- A ready surge group stays while it is needed for `R - U` available groups. The Go controller counts all surge groups.
+- A leader that is being deleted is unavailable. To the Go controller it is ready until its pod has ended.
+- A new template holds back surge groups too. The Go controller updates all of them at once.
+- Missing groups count at any index, not below the base only.
+- The next group waits until the StatefulSet controller has observed the last step (`wait`).
+- The size counts that a group was created with, not that of the spec.
 """
 
 from collections.abc import Callable, Sequence
@@ -235,9 +227,9 @@ def is_behind(statefulset: JSONObject) -> bool:
 
 
 def may_create_older(statefulset: JSONObject, key: str) -> bool:
-    """Return whether the StatefulSet controller may still create pods of a revision other than `key`.
+    """Return whether the StatefulSet controller may create pods of another revision than `key`.
 
-    It does so below the partition, until it has seen all replicas ready and of the newest revision, or gone where none are wanted.
+    It does so below the partition until all replicas are ready and of the newest revision, or none are wanted.
     """
     is_rolled = not is_behind(statefulset) and is_of_one_revision(statefulset)
     return groupname.revision(statefulset) != key or not is_rolled
@@ -259,8 +251,7 @@ def next_step(limits: Budget, current: Current | None, states: States, *, is_new
 def wait(step: RolloutStep, current: Current) -> RolloutStep:
     """Return the step that releases no group: the StatefulSet controller has not observed the previous one.
 
-    Groups that were released then may be deleted at any moment, which is not visible yet. Values written by hand or edited
-    by the user are still followed.
+    Groups that it released may be deleted at any moment. Values that the user edited are still followed.
     """
     if step.case != Case.ROLLING:
         return step
@@ -270,8 +261,7 @@ def wait(step: RolloutStep, current: Current) -> RolloutStep:
 def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     """Return how many groups to keep so that deleting surge groups leaves `replicas - unavailable` available.
 
-    Available are groups that are ready and stay so with the step's partition: updated already, or below the partition. If
-    an edit removed the surge, groups above the burst stay as long as the groups that they replace are not ready.
+    Available are ready groups that are updated, or below the step's partition; also those above the burst after an edit.
     """
     limits, states = now.limits, now.states
     ready = below(states.ready, now.current.replicas)
@@ -290,29 +280,34 @@ def count_unready(states: States, wanted: int) -> int:
 def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7).
 
-    Exhausted groups of an older revision are passed over: only a new template helps them (N-RB-8, N-AT-21).
+    Exhausted groups of an older revision are passed over (N-RB-8, N-AT-21). Broken ones never use up the budget (ADR 30).
     """
     total = current.replicas
     ready = below(states.ready, total)
     step = limits.unavailable + limits.surge - (limits.burst - total)
     base = max(total - _tail(ready & states.updated, total) - step, 0)
-    partition = base + min(base, total) - below(ready | states.exhausted, base).bit_count()
+    returning = base - below(ready | states.broken | states.exhausted, base).bit_count()
+    broken = below(states.broken & ~states.exhausted, base).bit_count()
+    partition = base + returning + min(broken, max(step - 1, 0))
     return min(down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
 
 
 def _affordable(now: CaseFacts, partition: int) -> int:
     """Raise a partition until `replicas - unavailable` groups stay ready, as far as that depends on this step.
 
-    The contract's formula does not count missing groups between its base and its partition that are about to come back:
-    after an update is reverted midway. Broken groups may stay broken, and are not waited for. Groups above the burst do
-    not count: an edit left no surge for them, so they end as soon as others are available.
+    The contract's formula does not count missing groups between its base and its partition: after an update is reverted.
+    If broken groups use up the budget and no group is missing, one may go. Groups above the burst do not count: they end
+    as soon as others are available.
     """
     limits, current, states = now.limits, now.current, now.states
-    ready = below(states.ready, min(current.replicas, limits.burst))
+    total = min(current.replicas, limits.burst)
+    ready, broken = below(states.ready, total), below(states.broken, total)
     staying = below(ready, current.partition).bit_count() + ((ready & states.updated) >> current.partition).bit_count()
-    spare = staying - (limits.replicas - limits.unavailable - below(states.broken, current.replicas).bit_count())
+    exhausted = below(states.exhausted, current.replicas).bit_count()
+    is_blocked = bool(broken) and (ready | broken).bit_count() == total
+    spare = max(staying - (limits.replicas - limits.unavailable - exhausted), is_blocked)
     going = below(ready & ~states.updated, current.partition) >> partition
-    kept = going.bit_count() - max(spare, 0)
+    kept = going.bit_count() - spare
     return partition if kept <= 0 else partition + shortest_with(going, kept)
 
 
@@ -326,36 +321,42 @@ def _tail(done: int, total: int) -> int:
 def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> list[int]:
     """Return the groups whose outdated leaders to delete, the worst first (docs/adr/0004-max-unavailable.md).
 
-    Either the StatefulSet controller would never replace them (`_abandoned`), or it would replace one after the other
-    (`needs_help`). An available group is only replaced while more than `replicas - unavailable` are available; groups that
-    are deleted, not ready or between two revisions are not available, surge groups are if they are ready. Nothing is
-    deleted before the StatefulSet controller has observed the StatefulSet as it is: one that is down recreates nothing.
+    The StatefulSet controller would never replace them (`_abandoned`), or one after the other (`needs_help`). An available
+    group is only replaced while more than `replicas - unavailable` are available, or if broken ones block the rollout.
     """
-    if not has_looked(statefulset):
+    if not has_looked(statefulset):  # a controller that is down recreates nothing
         return []
-    left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key)
-    left_behind |= _refused(statefulset, folded, limits)
-    exhausted = below(folded.exhausted & ~folded.leaders.get(key, 0), position(statefulset).replicas)
-    if not needs_help(statefulset) and not exhausted:  # to the StatefulSet controller exhausted ones are unavailable
-        return [*highest(left_behind)]
+    left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key) | _refused(
+        statefulset, folded, limits
+    )
     partition = position(statefulset).partition
     available = living(statefulset, folded) & folded.available(size)
     outdated = _outdated(statefulset, folded, key)
+    exhausted = below(folded.exhausted & ~folded.leaders.get(key, 0), position(statefulset).replicas)
+    is_blocked = bool(below(outdated & ~available & ~left_behind, partition))
+    is_blocked &= (available >> partition).bit_count() == position(statefulset).replicas - partition
     rolled = outdated & ~below(outdated, partition)
-    spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), 0)
+    if not needs_help(statefulset) and not exhausted and not is_blocked:
+        # A StatefulSet controller that knows maxUnavailable counts broken leaders, and replaces none at that number.
+        return [*highest(left_behind | rolled & ~folded.leader_ready)]
+    spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), is_blocked)
     return [*highest(rolled & ~available | left_behind), *islice(highest(rolled & available), spare)]
 
 
 def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> int:
     """Return the groups that no revision of the StatefulSet would repair, and that its partition keeps.
 
-    They are of no revision that it has, as an update was reverted or replaced before they were ready, and may never become
-    so. Groups that the user's partition keeps are left as they are.
+    Groups that the user's partition keeps stay as they are. So do the highest ones, if an older revision would come back:
+    the rollout reaches them first, and would replace them again.
     """
     if not has_looked(statefulset):
         return 0
-    held = below(_outdated(statefulset, folded, key), position(statefulset).partition)
-    lost = held & ~folded.available(size) & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
+    available, outdated = folded.available(size), _outdated(statefulset, folded, key)
+    held = below(outdated, position(statefulset).partition)
+    status = meta.status(statefulset)
+    if status.get("currentRevision") != status.get("updateRevision"):
+        held = below(held, (outdated & available).bit_length())
+    lost = held & ~available & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
     lost = lost & ~folded.updating | held & folded.stranded
     return lost & ~below(lost, limits.partition)
 
@@ -368,8 +369,8 @@ def _refused(statefulset: JSONObject, folded: Folded, limits: Budget) -> int:
 
 def needs_help(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet controller does not know `maxUnavailable`: the default of Kubernetes before 1.37."""
-    rolling = (meta.spec(statefulset).get("updateStrategy") or {}).get("rollingUpdate") or {}
-    return has_looked(statefulset) and "maxUnavailable" not in rolling
+    strategy = meta.spec(statefulset).get("updateStrategy") or {}
+    return has_looked(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
 
 
 def is_rolling(statefulset: JSONObject, folded: Folded) -> bool:

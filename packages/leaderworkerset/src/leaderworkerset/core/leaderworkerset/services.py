@@ -9,10 +9,14 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
+from kuberuntime.plan import Create, Event
 from leaderworkerset.api import groupname, labels
 
 NOT_CREATED: Final = "Failed to create headless service for error: {error}"
 """The text of the event about a service that is refused, or whose name is another object's."""
+
+ADDRESS: Final = "clusterIP"
+HEADLESS: Final = "None"
 
 
 def build_shared(obj: JSONObject) -> JSONObject:
@@ -25,21 +29,42 @@ def build_for_group(leader: JSONObject, name: str) -> JSONObject:
     return _build(leader, name, groupname.host(leader), {labels.GROUP_INDEX: groupname.label(leader)})
 
 
-def conflict(service: JSONObject | None, kind: str, owner: JSONObject) -> str:
-    """Return whose a service is that has the name of one of ours, if another object controls it; else empty (N-HASH-24).
+def conflict(service: JSONObject | None, owner: JSONObject) -> str:
+    """Return why a service with the name of ours cannot be used; empty if it can (N-HASH-24).
 
-    One without a controller is somebody's own, and used. That of a predecessor of the owner goes soon. `kind` is the
-    owner's.
+    A service without a controller is a user's own, and used if it is headless. That of a predecessor is deleted soon.
     """
-    found = meta.controller_of(service) if service is not None else None
-    if service is None or found is None or (found["kind"], found["name"]) == (kind, meta.name(owner)):
+    if service is None:
         return ""
-    return (
-        f"headless service {meta.name(service)} has controller owner {found['kind']} {found['name']};"
-        f" expected {kind} {meta.name(owner)}: remove the service, or use another name"
+    remedy = "remove the service, or use another name"
+    found = meta.foreign_controller(service, owner)
+    if found is not None:
+        return (
+            f"headless service {meta.name(service)} has controller owner {found['kind']} {found['name']};"
+            f" expected {owner['kind']} {meta.name(owner)}: {remedy}"
+        )
+    address = meta.spec(service).get(ADDRESS, HEADLESS)
+    if meta.controller_of(service) is None and address != HEADLESS:
+        return f"service {meta.name(service)} has spec.{ADDRESS} {address}, not {HEADLESS}: {remedy}"
+    return ""
+
+
+def is_orphan(service: JSONObject | None, obj: JSONObject) -> bool:
+    """Return whether a service is as we create the shared one, by label, selector and address, and has no controller."""
+    if service is None or meta.controller_of(service) is not None:
+        return False
+    own, spec = build_shared(obj), meta.spec(service)
+    is_same = all(spec.get(name) == own["spec"][name] for name in (ADDRESS, "selector"))
+    return is_same and meta.labels(service).get(labels.NAME) == meta.name(obj)
+
+
+def create(service: JSONObject, failed: Event) -> Create:
+    """Return the creation of a service; a headless one of the user with its name is used instead."""
+    return Create(
+        resource=SERVICES, object=service, unless_own=True, accepted=(f"spec.{ADDRESS}", HEADLESS), on_failure=(failed,)
     )
 
 
 def _build(owner: JSONObject, name: str, own_name: str, selector: dict[str, str]) -> JSONObject:
-    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {labels.NAME: name} | selector}
+    spec = {ADDRESS: HEADLESS, "publishNotReadyAddresses": True, "selector": {labels.NAME: name} | selector}
     return SERVICES.controlled(owner, own_name, {labels.NAME: name}, spec=spec)

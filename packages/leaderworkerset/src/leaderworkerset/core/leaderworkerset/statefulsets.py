@@ -7,7 +7,7 @@ Labels and annotations that the controllers add to a template override the user'
 Go's typed structs (R-LSTS-2, R-LSTS-5, R-WSTS-3).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from kuberuntime.objects import meta
@@ -123,16 +123,23 @@ def build_template(lws: LeaderWorkerSet, key: str, marks: Mapping[str, str] = NO
 def build_pod_template(
     template: JSONObject, *, path: str, own_labels: Mapping[str, str], own_annotations: Mapping[str, str]
 ) -> JSONObject:
-    """Build `spec.template` of a StatefulSet; `path` names the template in errors."""
+    """Build `spec.template` of a StatefulSet; `path` names the template in errors.
+
+    A template that was copied from a running pod has labels and annotations of that pod's group: they are left out.
+    """
     typed = round_trip("PodTemplateSpec", template, path)
     metadata = typed["metadata"]
     return typed | {
         "metadata": metadata
         | {
-            "labels": (metadata.get("labels") or {}) | dict(own_labels),
-            "annotations": (metadata.get("annotations") or {}) | dict(own_annotations),
+            "labels": _without(metadata.get("labels"), labels.POD_LABELS) | dict(own_labels),
+            "annotations": _without(metadata.get("annotations"), labels.POD_ANNOTATIONS) | dict(own_annotations),
         }
     }
+
+
+def _without(texts: Mapping[str, str] | None, keys: Collection[str]) -> dict[str, str]:
+    return {key: text for key, text in (texts or {}).items() if key not in keys}
 
 
 def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -> dict[str, str]:

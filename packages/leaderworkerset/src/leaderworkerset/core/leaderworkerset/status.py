@@ -234,6 +234,18 @@ def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...
     return tuple(new if one is known else one for one in conditions)
 
 
+def hold(lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> Assessment:
+    """Return the assessment while an object that the groups need is refused: of the newest generation, not Available."""
+    if found is None:
+        new = compose(lws, Sums(0, 0, 0), (PROGRESSING,), now)
+    elif any(one.type == AVAILABLE.type and one.status == "True" for one in found.status.conditions):
+        conditions = set_true(found.status.conditions, PROGRESSING, lws.generation, now)
+        new = structs.replace(found.status, conditions=conditions)
+    else:
+        return found
+    return Assessment(new, PROGRESSING, event_note(lws, new, PROGRESSING), is_update_done=False)
+
+
 def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: ConditionOutcome) -> str:
     """Return the text of the event that reports changed conditions (R-STAT-10)."""
     return f"{outcome.message}, with {status.ready_replicas} groups ready of total {lws.spec.replicas} groups"

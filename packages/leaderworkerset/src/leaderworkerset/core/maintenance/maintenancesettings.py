@@ -28,9 +28,9 @@ class MaintenanceSettings(Struct, frozen=True):
         return chosen == ON if chosen in (ON, OFF) else self.by_default
 
 
-def errors(annotations: Mapping[str, str], old: Mapping[str, str]) -> list[FieldError]:
-    """Return the error of an annotation that cannot be read; one that was stored like this is not reported again."""
+def errors(annotations: Mapping[str, str]) -> list[FieldError]:
+    """Return the error of an annotation that cannot be read."""
     chosen = annotations.get(labels.MOVE_OFF_CLOSED_NODES)
-    if chosen in (None, ON, OFF, old.get(labels.MOVE_OFF_CLOSED_NODES)):
+    if chosen in (None, ON, OFF):
         return []
     return [invalid(f"metadata.annotations[{labels.MOVE_OFF_CLOSED_NODES}]", chosen, f"must be {ON} or {OFF}")]

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Create, Emit, Patch, Plan, identified_patch
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
@@ -46,7 +46,15 @@ def reconcile(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
     try:
         return _decide(group, gang)
     except ValueError as error:
-        return Plan(error=f"pod {meta.key(group.leader)}: {error}")
+        return Plan(_report_unreadable(group, error), error=f"pod {meta.key(group.leader)}: {error}")
+
+
+def _report_unreadable(group: LiveGroup, error: ValueError) -> tuple[Emit, ...]:
+    """Report a revision that cannot be read. A fault of the LeaderWorkerSet is reported with that; others may pass."""
+    if not isinstance(error, revisions.UnreadableRevisionError):
+        return ()
+    note = f"Cannot reconcile leader pod {meta.name(group.leader)}: {error}"
+    return (Emit(events=(decisionevents.unreadable(group.obj, note, group.leader),)),)
 
 
 def lacking_label(pod: JSONObject) -> str:
@@ -142,7 +150,8 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
     scheduled = _decide_gang(group, revision, gang)
     opened = () if scheduled.holds else gate_patches(group)
     actions = (*_make_service(group), *scheduled.actions, *opened, *inplacesteps.decide(group), *_report_ready(group))
-    is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader)
+    is_unreachable = bool(group.service_conflict) and not _shares_service(group)
+    is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader) or is_unreachable
     size = groupfacts.own_size(group.leader) or group.lws.size
     actions = (*actions, *formernodes.remember(group, size))
     if size == 1 or _workers(group) or is_held:
@@ -193,7 +202,8 @@ def _make_service(group: LiveGroup) -> tuple[Action, ...]:
     if group.has_service:
         return ()
     service = services.build_for_group(group.leader, group.lws.name)
-    return (Create(resource=SERVICES, object=service, if_absent=True),)
+    failed = decisionevents.failed_create(group.obj, services.NOT_CREATED, group.leader)
+    return (services.create(service, failed),)
 
 
 def _shares_service(group: LiveGroup) -> bool:
@@ -214,7 +224,7 @@ def _make_workers(group: LiveGroup, revision: JSONObject, placed: PolicyDecision
     return Create(
         resource=STATEFULSETS,
         object=statefulset.build(group.lws, revised, group.leader, placed.node_selector, found),
-        if_absent=True,
+        unless_own=True,
         on_success=(decisionevents.created_workers(group.obj, group.leader),),
         on_failure=(decisionevents.failed_create(group.obj, failed, group.leader),),
     )

@@ -59,11 +59,11 @@ class Places(Struct, frozen=True):
 NOWHERE: Final = Places()
 
 
-def errors(new: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[FieldError]:
-    """Return the error of the annotation if it is new or changed; a stored one counts as absent if it is invalid."""
+def errors(new: Mapping[str, str]) -> Iterator[FieldError]:
+    """Return the error of the annotation; an invalid one that is stored counts as absent."""
     key = labels.STAY_ON_NODES
     text = new.get(key)
-    if text is not None and text != stored.get(key) and text != PREFERRED:
+    if text is not None and text != PREFERRED:
         yield invalid(f"metadata.annotations.{key}", text, f"must be {PREFERRED}")
 
 

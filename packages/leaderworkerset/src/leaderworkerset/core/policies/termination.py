@@ -30,11 +30,11 @@ class PodTermination(StrEnum):
     PARALLEL = "Parallel"
 
 
-def errors(new: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[FieldError]:
-    """Return the error of the annotation if it is new or changed; a stored one counts as absent if it is invalid."""
+def errors(new: Mapping[str, str]) -> Iterator[FieldError]:
+    """Return the error of the annotation; an invalid one that is stored counts as absent."""
     key = labels.POD_TERMINATION_POLICY
     text = new.get(key)
-    if text is not None and text != stored.get(key) and text not in tuple(PodTermination):
+    if text is not None and text not in tuple(PodTermination):
         yield invalid(f"metadata.annotations.{key}", text, f"must be {' or '.join(PodTermination)}")
 
 

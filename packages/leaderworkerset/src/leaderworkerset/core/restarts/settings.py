@@ -111,15 +111,15 @@ _Reader = Callable[[RestartSettings, str], "RestartSettings | None"]
 """Returns the settings with one annotation, None if its text is invalid."""
 
 
-def errors(new: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[FieldError]:
-    """Return the errors of annotations that are new or changed; stored ones do not block other edits."""
+def errors(new: Mapping[str, str]) -> Iterator[FieldError]:
+    """Return the errors of the annotations."""
     for key, (reader, allowed) in _ANNOTATIONS.items():
         text = new.get(key)
-        if text is not None and text != stored.get(key) and reader(DEFAULTS, text) is None:
+        if text is not None and reader(DEFAULTS, text) is None:
             yield invalid(f"metadata.annotations.{key}", text, f"must be {allowed}")
     first, longest = labels.RESTART_FIRST_DELAY, labels.RESTART_LONGEST_DELAY
     delays = (FIRST_DELAYS.read(new.get(first, "")), LONGEST_DELAYS.read(new.get(longest, "")))
-    if None not in delays and new != stored and max(delays, key=_seconds) == delays[0] != delays[1]:
+    if None not in delays and max(delays, key=_seconds) == delays[0] != delays[1]:
         yield invalid(f"metadata.annotations.{longest}", new[longest], f"must not be less than {first}: {new[first]}")
 
 

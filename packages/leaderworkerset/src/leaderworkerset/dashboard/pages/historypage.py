@@ -87,6 +87,11 @@ def _find(address: Address, facts: PageFacts) -> Episode | None:
     return next((one for one in facts.episodes or () if f"{one.group}/{one.number}" == address.episode), None)
 
 
+def _shown(episode: str) -> str:
+    """Return `GROUP#N` of the `GROUP/N` in an address: `GROUP/N` would look like a rank."""
+    return episode.replace("/", "#")
+
+
 def _none(facts: PageFacts) -> str:
     return NOBODY_RECORDS if facts.episodes is None else "No failures are recorded."
 
@@ -94,7 +99,7 @@ def _none(facts: PageFacts) -> str:
 def _absent(address: Address, facts: PageFacts) -> str:
     if facts.episodes is None:
         return NOBODY_RECORDS
-    return f"{address.key.name}/{address.episode} is not kept: it was removed for newer ones, or never existed."
+    return f"{address.key.name}/{_shown(address.episode)} is not kept: it was removed for newer ones, or never existed."
 
 
 def _title(address: Address, *below: Safe | None) -> Piece:
@@ -102,7 +107,13 @@ def _title(address: Address, *below: Safe | None) -> Piece:
     of_set = cells.link(PageKind.SET, address.key, address.key.name)
     title: list[str | Safe] = ["History of ", of_set]
     if address.episode:
-        title = ["Failure ", f"{address.episode} of ", of_set, ", ", cells.link(PageKind.HISTORY, address.key, "all")]
+        title = [
+            "Failure ",
+            f"{_shown(address.episode)} of ",
+            of_set,
+            ", ",
+            cells.link(PageKind.HISTORY, address.key, "all"),
+        ]
     heading = tag("h1", title, " ", tag("small", address.key.namespace))
     return Piece("title", tag("div", heading, list(below), id="title"))
 
@@ -111,7 +122,7 @@ def _row(address: Address, one: Episode) -> Piece:
     place = f"{one.group}/{one.number}"
     href = Address(kind=PageKind.HISTORY, key=address.key, episode=place).path()
     first = "" if one.first_rank is None else one.first_rank
-    link = tag("a", place, href=href)
+    link = tag("a", _shown(place), href=href)
     return cells.row(f"e/{place}", link, one.time, wording.WORDS[one.outcome], first, one.failure, find=one.failure)
 
 

@@ -3,7 +3,6 @@ import { download } from "./saving.js";
 import { onChange } from "./stream.js";
 
 const MOST = 10_000; // lines that are kept; the oldest go first
-const ERROR = /\b(error|exception|traceback|fatal|panic|failed)\b/i;
 const root = document.getElementById("logs");
 const box = document.getElementById("lines");
 const output = document.getElementById("log-state");
@@ -101,7 +100,7 @@ function paragraph(line) {
     one.textContent = line.note;
     return one;
   }
-  if (ERROR.test(line.text)) one.className = "error";
+  if (line.error) one.className = "error";
   const place = document.createElement("b");
   place.textContent = isBeside ? `${line.time.slice(11, 19)} ` : `${line.time.slice(11, 23)} ${line.rank} `;
   one.append(place, line.text);

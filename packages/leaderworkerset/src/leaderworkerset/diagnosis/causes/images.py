@@ -143,17 +143,31 @@ NEVER_PULLED: Final = Cause(
         ("load the image onto node {node}, or change imagePullPolicy in the template of {name}",),
     ),
 )
+UNMAPPED: Final = Waits(
+    frozenset({"ImageNotMapped", "ProgramNotFound", "InvalidImageMapping"}),
+    r"(?P<said>.+)",
+    "pod {pod} has no program to run here{others}: {said}",
+    ("map image {image} to a directory of programs: --image {image}=DIR",),
+)
+MISTYPED: Final = Waits(
+    frozenset({"ProgramNotFound"}),
+    r"(?P<said>.*\b(?:lacks program|or correct the command)\b.*)",
+    "pod {pod} has no program to run here{others}: {said}",
+    ("correct command of container {container} in the template of {name}, or add the program where it is looked for",),
+)
+
+
+def _find_no_program(observed: Observed) -> Finding | None:
+    """Find a container whose image is mapped to nothing, or whose command does not exist where the image is mapped."""
+    return MISTYPED(observed) or UNMAPPED(observed)
+
+
 NO_PROGRAM: Final = Cause(
     code="LWS-E057",
     title="this machine has no program for the image",
     meaning="On the embedded cluster images are not pulled. Programs of this machine run, and this one does not exist.",
     remedy="Install the program, map the image to a directory with `--image NAME=DIR`, or rehearse with `--stub`.",
-    find=Waits(
-        frozenset({"ImageNotMapped", "ProgramNotFound", "InvalidImageMapping"}),
-        r"(?P<said>.+)",
-        "pod {pod} has no program to run here{others}: {said}",
-        ("map image {image} to a directory of programs: --image {image}=DIR",),
-    ),
+    find=_find_no_program,
 )
 NO_COMMAND: Final = Cause(
     code="LWS-E065",

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from kuberuntime.objects import intstr, meta
+from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NODES
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.diagnosis import departures
-from leaderworkerset.diagnosis.causes.rollouts import configuration
+from leaderworkerset.diagnosis.causes.rollouts import allowed_unavailable
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -53,7 +53,7 @@ def waits_for_move(observed: Observed) -> Finding | None:
         return None
     away = [group for group in view.groups if not group.is_ready and group.index < view.desired]
     steps = [observed.lws(f"events {view.name}")]
-    allowed = max(intstr.scale_down(configuration(view).get("maxUnavailable", 1), view.desired), 0)
+    allowed = allowed_unavailable(view)
     if view.is_updating:
         waits = "waiting for the end of the rollout"
     elif (missing := max(len(away), view.desired - view.ready)) and missing >= allowed:

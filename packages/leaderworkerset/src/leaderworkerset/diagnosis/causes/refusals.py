@@ -9,6 +9,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from kuberuntime.objects import meta
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.diagnosis.finding import Cause, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
@@ -87,17 +89,29 @@ DENIED_BY_POLICY: Final = Cause(
     ),
 )
 
-NAME_TOO_LONG: Final = Cause(
+TOO_LONG: Final = Refused(
+    r"must be no more than (?P<most>\d+) (?:characters|bytes)",
+    "the name {name} is too long: names derived from it exceed {most} characters",
+    ("delete {name} and create it again under a shorter name",),
+)
+
+
+@cause(
     code="LWS-E011",
     title="the name is too long",
     meaning="Names of pods and values of their labels are made from the name of the LeaderWorkerSet, and have 63 characters at most.",
-    remedy="Give the LeaderWorkerSet a shorter name: it has to be created again.",
-    find=Refused(
-        r"must be no more than (?P<most>\d+) (?:characters|bytes)",
-        "the name {name} is too long: names derived from it exceed {most} characters",
-        ("delete {name} and create it again under a shorter name",),
-    ),
+    remedy="Give the LeaderWorkerSet a shorter name: it has to be created again. If another object created it, shorten the name of that object.",
 )
+def name_is_too_long(observed: Observed) -> Finding | None:
+    """Find pods whose names or labels are too long; a generated set has its name from its owner."""
+    finding, owner = TOO_LONG(observed), meta.controller_of(observed.view.object)
+    if finding is None or owner is None:
+        return finding
+    kind, name = owner["kind"], owner["name"]
+    part = ", or the names of its roles," if kind == DISAGGREGATED_SETS.kind else ""
+    step = f"shorten the name of {kind} {name}{part} and create it again: the name {observed.view.name} is made from it"
+    return replace(finding, steps=(step,))
+
 
 NO_QUOTA_LEFT: Final = Refused(
     r"exceeded quota: (?P<quota>[^,]+), requested: (?P<requested>.+?), used: (?P<used>.+?), limited: (?P<limited>.+?)(?:$|[;:\s]*$)",

@@ -27,6 +27,12 @@ def configuration(view: View) -> JSONObject:
     return strategy.get("rollingUpdateConfiguration") or {}
 
 
+def allowed_unavailable(view: View) -> int:
+    """Return how many groups a rollout may make unavailable; 0 if the stored value cannot be read."""
+    value = configuration(view).get("maxUnavailable", 1)
+    return max(intstr.scale_down(value, view.desired), 0) if intstr.is_scalable(value) else 0
+
+
 @cause(
     code="LWS-E085",
     title="the partition holds the rollout",
@@ -38,11 +44,11 @@ def held_by_partition(observed: Observed) -> Finding | None:
     """Find a rollout that the partition holds back."""
     view = observed.view
     partition = int(configuration(view).get("partition") or 0)
-    if not partition or view.up_to_date >= view.desired or view.desired - view.up_to_date > partition:
+    if not partition or view.updated >= view.desired or view.desired - view.updated > partition:
         return None
     return Finding(
         subject=own(observed),
-        sentence=f"partition {partition} holds the rollout: {view.up_to_date} of {counted(view.desired, 'group')} updated",
+        sentence=f"partition {partition} holds the rollout: {view.updated} of {counted(view.desired, 'group')} updated",
         evidence=(
             f"spec.rolloutStrategy.rollingUpdateConfiguration.partition: {partition}",
             f"status.updatedReplicas: {view.up_to_date}",
@@ -57,23 +63,27 @@ def held_by_partition(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E086",
     title="the rollout waits for groups that are not ready",
-    meaning="The maximum of groups is unavailable, so no further group is replaced.",
+    meaning="The maximum of groups is unavailable, so no further group is replaced. Groups of an older revision that are not ready do not block a rollout.",
     remedy="Find out why these groups are not ready, or raise maxUnavailable or maxSurge.",
     verdict=Verdict.PROGRESSING,
 )
 def blocked_by_group(observed: Observed) -> Finding | None:
-    """Find a rollout that waits for groups that are not ready, since no more groups may be unavailable."""
-    view = observed.view
-    waiting = [group for group in view.groups if not group.is_ready and group.index < view.desired]
-    allowed = intstr.scale_down(configuration(view).get("maxUnavailable", 1), view.desired)
-    if not view.is_updating or not waiting or len(waiting) < max(allowed, 1):
+    """Find a rollout that waits for groups that are not ready, since no more groups may be unavailable.
+
+    It never waits for broken groups of an older revision (docs/adr/0030).
+    """
+    view, key = observed.view, groupname.revision(observed.leader_statefulset or {})
+    unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
+    waiting = [group for group in unready if not key or group.revision in {"", key}]
+    allowed = max(allowed_unavailable(view), 1)
+    if not view.is_updating or not waiting or len(waiting) < allowed:
         return None
     named = ", ".join(str(group.name) for group in waiting[:5])
     word = "group" if len(waiting) == 1 else "groups"
     return Finding(
         subject=own(observed),
-        sentence=f"the rollout waits for {word} {named} to be ready: no more than {max(allowed, 1)} may be unavailable",
-        evidence=(f"{view.up_to_date} of {counted(view.desired, 'group')} updated",),
+        sentence=f"the rollout waits for {word} {named} to be ready: no more than {allowed} may be unavailable",
+        evidence=(f"{view.updated} of {counted(view.desired, 'group')} updated",),
         steps=(observed.lws(f"explain {view.name}/{waiting[0].name}"),),
     )
 
@@ -142,7 +152,7 @@ def goes_on(observed: Observed) -> Finding | None:
     if view.is_ready or meta.is_deleting(view.object):
         return None
     if view.is_updating:
-        text = f"a rollout is under way: {view.up_to_date} of {counted(view.desired, 'group')} updated"
+        text = f"a rollout is under way: {view.updated} of {counted(view.desired, 'group')} updated"
     elif not observed.unready and not departures.is_moving(view):
         text = f"{view.ready} of {counted(view.desired, 'group')} ready by the status, and all pods are"
     else:

@@ -9,7 +9,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
-from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis import exits, ranks
 from leaderworkerset.diagnosis.causes.unattended import last_change
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -32,9 +32,16 @@ INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
 
 
 def warming(observed: Observed, rank: Rank) -> Verdict:
-    """Return the verdict about a rank that runs and is not ready: it may be loading, or is stuck."""
+    """Return the verdict about a rank that runs and is not ready: it may be loading, or is stuck.
+
+    A rank that is to end need not become ready.
+    """
+    return Verdict.PROGRESSING if observed.ends or _is_warm(observed, rank) else Verdict.STUCK
+
+
+def _is_warm(observed: Observed, rank: Rank) -> bool:
     age = observed.since(rank.created)
-    return Verdict.PROGRESSING if age is not None and age < WARM_UP else Verdict.STUCK
+    return age is not None and age < WARM_UP
 
 
 @cause(
@@ -124,7 +131,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
             return Finding(
                 subject=ranks.subject(leader),
                 sentence=f"{wait} until leader {leader.pod} is ready (startupPolicy LeaderReady)",
-                verdict=warming(observed, leader),
+                verdict=Verdict.PROGRESSING if _is_warm(observed, leader) else Verdict.STUCK,
                 evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
                 steps=(
                     observed.lws(f"logs {observed.view.name}/{leader.place}"),
@@ -140,6 +147,18 @@ def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject
         told = group.recreations
         if told is not None:
             yield group, told, Subject(kind="Pod", name=told.failed_pod, group=group.name)
+
+
+def _advice(observed: Observed, group: Group, told: Recreations) -> tuple[str, ...]:
+    """Return what the exit code of the recorded run means, and the command for its log; without such a run that for events."""
+    run, rank = recreations.recorded_run(observed.view, told), _failed_rank(group, told)
+    if run is None or rank is None:
+        return (observed.lws(f"events {observed.view.name}/{group.name}"),)
+    return (*exits.advice(observed, rank, run), exits.log_command(observed, rank, run))
+
+
+def _failed_rank(group: Group, told: Recreations) -> Rank | None:
+    return next((rank for rank in group.ranks if rank.pod == told.failed_pod), None)
 
 
 def _eviction(told: Recreations) -> tuple[str, ...]:
@@ -167,7 +186,7 @@ def backs_off(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} {recreations.sentence(told, observed.now)}",
             evidence=(f"recreation {told.count} in a row, due {timestamps.render(told.due)}", *_eviction(told)),
             steps=(
-                observed.lws(f"logs {observed.view.name}/{group.name} --previous"),
+                *_advice(observed, group, told),
                 f"wait {duration(left)}, or correct what fails: a new template is rolled out at once",
             ),
         )
@@ -195,7 +214,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} {why}",
             evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
             steps=(
-                observed.kept_log(group.name),
+                observed.kept_log(str(group.name)),
                 "correct what fails: a new template is rolled out past such groups",
                 f"or let it try again: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
             ),
@@ -218,7 +237,7 @@ def was_recreated(observed: Observed) -> Finding | None:
                 subject=subject,
                 sentence=f"group {group.name} starts again: {recreations.sentence(told, observed.now)}",
                 evidence=(f"recreation {told.count} in a row", *_eviction(told)),
-                steps=(observed.lws(f"events {observed.view.name}/{group.name}"),),
+                steps=_advice(observed, group, told),
             )
     return None
 

@@ -10,9 +10,12 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset import reading, revisions
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.ranks import quote
+from leaderworkerset.views.events.warningevents import LONGEST_SILENCE
 from leaderworkerset.views.groups import NOT_CREATED
 from leaderworkerset.views.wording import duration
 
@@ -53,6 +56,33 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
         sentence=f"{observed.view.name} has been terminating for {duration(since)}, blocked by finalizer {names}",
         evidence=(f"metadata.finalizers: {names}",),
         steps=(f"find out which component removes {names}, and why it does not",),
+    )
+
+
+@cause(
+    code="LWS-E056",
+    title="a field cannot be read",
+    meaning="The manager cannot read a field or an annotation of the LeaderWorkerSet, or a label of a leader pod. It changes nothing until it can, and tries again.",
+    remedy="Correct the field. An annotation or label that the manager writes can be removed: counts of restarts then begin at 0.",
+)
+def field_is_unreadable(observed: Observed) -> Finding | None:
+    """Find a field that stops the manager, by the object itself or by the manager's event."""
+    view = observed.view
+    if observed.of_set is not None or meta.is_deleting(view.object):
+        return None
+    why, evidence = reading.unreadable(view.object), "the object as stored"
+    if not why:
+        told = observed.warnings.about(view.namespace, "LeaderWorkerSet", view.name)
+        events = [one for one in told if one.reason == decisionevents.unreadable.reason]
+        newest = max(events, key=lambda one: one.last, default=None)
+        if newest is None or newest.uid != meta.uid(view.object) or observed.now - newest.last > LONGEST_SILENCE:
+            return None
+        why, evidence = newest.message, f"event {newest.reason} of LeaderWorkerSet {view.name}"
+    return Finding(
+        subject=own(observed),
+        sentence=f"the manager does not act on {view.name}: {quote(why)}",
+        evidence=(evidence,),
+        steps=("correct the field, or remove the annotation",),
     )
 
 

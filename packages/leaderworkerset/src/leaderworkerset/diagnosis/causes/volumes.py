@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podclaims
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict, cause
@@ -54,8 +54,7 @@ def claim_is_pending(observed: Observed) -> Finding | None:
 
 def claims(rank: Rank) -> list[str]:
     """Return the claims of a rank's pod."""
-    volumes = meta.spec(rank.object or {}).get("volumes") or []
-    return [str(one["persistentVolumeClaim"].get("claimName")) for one in volumes if one.get("persistentVolumeClaim")]
+    return list(podclaims.by_volume(rank.object or {}).values())
 
 
 def _is_pending(observed: Observed, name: str) -> bool:

@@ -21,6 +21,7 @@ from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
 from leaderworkerset.api.leaderworkerset import KIND
 from leaderworkerset.views.events.warningevents import last_seen
 from leaderworkerset.views.groups import GroupName, name_of, place_of
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.selection import Selection
 
 Place: TypeAlias = tuple[GroupName | None, int | None]
@@ -110,7 +111,7 @@ def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
         is_warning=event.get("type") == "Warning",
         reason=str(event.get("reason") or ""),
         object=f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
-        message=" ".join(str(event.get("message") or "").split()),
+        message=" ".join(masked(str(event.get("message") or "")).split()),
         place=place,
         reporter=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
         stored=event,

@@ -40,9 +40,9 @@ def test_settings_are_read(annotations: Mapping[str, str], settings: RunSettings
     assert runsettings.read(annotations) == settings
 
 
-def errors(annotations: Mapping[str, str], stored: Mapping[str, str] | None = None, **spec: object) -> list[str]:
+def errors(annotations: Mapping[str, str], **spec: object) -> list[str]:
     obj: JSONObject = builders.leaderworkerset_object(metadata={"annotations": dict(annotations)}, **spec)  # type: ignore[arg-type]
-    return [one.path.rpartition("/")[2] for one in runsettings.errors(leaderworkerset.decode(obj), stored or {})]
+    return [one.path.rpartition("/")[2] for one in runsettings.errors(leaderworkerset.decode(obj))]
 
 
 COMPLETES = {labels.RUN_TO_COMPLETION: "true"}
@@ -76,11 +76,8 @@ def test_valid_annotations_have_no_error(annotations: Mapping[str, str]) -> None
         (COMPLETES | {labels.TTL_AFTER_FINISHED: "9000h"}, "ttl-after-finished"),
     ],
 )
-def test_invalid_annotations_are_refused_and_stored_ones_do_not_block(
-    annotations: Mapping[str, str], wrong: str
-) -> None:
+def test_invalid_annotations_are_rejected(annotations: Mapping[str, str], wrong: str) -> None:
     assert errors(annotations) == [wrong]
-    assert errors(annotations, annotations) == []
 
 
 def test_what_recreates_or_completes_needs_a_set_that_can() -> None:

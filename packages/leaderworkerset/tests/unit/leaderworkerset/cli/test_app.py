@@ -39,7 +39,7 @@ from leaderworkerset.views.selection import Selection
         (["get", "--local=never-started"], 1, "does not run"),
         (["get", "--local", "--context", "x"], 2, "leave out"),
         (["delete"], 2, "give either names or manifests"),
-        (["get", "-nprod", "--local=one", "-o=json", "--not-ready"], 1, "the embedded cluster one does not run"),
+        (["get", "-nprod", "--local=one", "-o=view", "--not-ready"], 1, "the embedded cluster one does not run"),
         (["get", "web", "-o", "json", "-n=prod", "--local=one"], 1, "the embedded cluster one does not run"),
         (["logs", "web", "--grep", "--local", "--kubeconfig=/no/such/config"], 1, "/no/such/config"),
         (["rollout", "status", "web", "-o", "--local", "--local=one"], 2, "'--local' is not 'json'"),

@@ -13,7 +13,7 @@ from kuberuntime.cache.projection import Path, Projection, parse
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Apply, Delete
+from kuberuntime.plan import Apply, Delete, Emit, Patch
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept as declared
@@ -213,13 +213,15 @@ def test_a_read_that_is_not_declared_is_noticed(
         assert_declared(reads)
 
 
-def test_a_worker_statefulset_with_the_name_of_another_leaderworkerset_decides_the_same() -> None:
-    """Names may collide: what is kept of workers' sets holds what is read of leaders' sets beside their templates."""
+def test_a_worker_statefulset_with_the_name_of_a_leaderworkerset_is_named() -> None:
+    """Names may meet: the StatefulSet of another owner is left as it is, and reported (docs/adr/0030)."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
     observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_statefulset=workers)
     assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
-    assert checked(of_lws.reconcile)(observed, builders.NOW).error is None
+    plan = checked(of_lws.reconcile)(observed, builders.NOW)
+    assert "StatefulSet web-0 is controlled by Pod web-0" in str(plan.error)
+    assert [type(action) for action in plan.actions] == [Emit, Patch]
 
 
 def test_the_set_of_leaders_keeps_its_template_whatever_its_labels_are() -> None:

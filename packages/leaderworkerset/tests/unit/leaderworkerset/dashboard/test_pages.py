@@ -249,7 +249,7 @@ def test_recorded_failures_are_listed_the_newest_first_and_each_is_a_page() -> N
         (PageFacts(), "", "not recorded"),
         (PageFacts(), "0/3", "not recorded"),
         (PageFacts(episodes=[]), "", "No failures are recorded."),
-        (PageFacts(episodes=[BARE]), "0/3", "web/0/3 is not kept"),
+        (PageFacts(episodes=[BARE]), "0/3", "web/0#3 is not kept"),
     ],
 )
 def test_a_history_without_the_failure_says_why(facts: PageFacts, episode: str, said: str) -> None:

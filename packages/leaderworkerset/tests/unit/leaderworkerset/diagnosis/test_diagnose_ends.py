@@ -52,8 +52,88 @@ def completed(rank: int) -> JSONObject:
 def test_a_worker_that_ends_first_is_no_problem_of_a_set_that_runs_to_completion() -> None:
     completes = lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true"}})
     found = told(observed([placed(), completed(1)], of=completes))
-    assert (found.code, found.verdict) == ("LWS-E075", Verdict.PROGRESSING)
-    assert found.steps == ("lws -n prod wait web --for done",)
+    assert (found.code, found.verdict) == ("LWS-E078", Verdict.PROGRESSING)
+    assert found.sentence == "1 of 2 ranks ended with exit code 0; not ended: 0/0 (Running)"
+    assert found.steps == ("lws -n prod logs web/0/0 --follow",)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence", "advice"),
+    [
+        (134, "exit code 134 (Error, killed by SIGABRT)", "SIGABRT: the program or a library of it aborted"),
+        (135, "exit code 135 (Error, killed by SIGBUS)", "SIGBUS: the program accessed memory that has no storage"),
+        (136, "exit code 136 (Error, killed by SIGFPE)", "SIGFPE: the program divided by zero"),
+        (139, "exit code 139 (Error, killed by SIGSEGV)", "SIGSEGV: the program or a native library"),
+    ],
+)
+def test_a_signal_of_the_program_itself_is_named(code: int, sentence: str, advice: str) -> None:
+    found = told(running(container(restarts=1, terminated=ended(code))))
+    assert found.sentence.endswith(sentence)
+    assert found.steps[0].startswith(advice)
+
+
+HERE = Commands(kubectl="", lws="lws --local", images=())
+UNMAPPED_LWS = lws(
+    template={
+        "workerTemplate": {
+            "spec": {
+                "initContainers": [{"name": "fetch", "image": "app:1"}],
+                "containers": [{"name": "main", "image": "app:1", "command": ["python3", "serve.py"]}],
+            }
+        }
+    }
+)
+FAILED_AT_START = "main: exit code 2, Error: python3: can't open file 'serve.py'"
+
+
+NEW_POD = placed(0, 1, spec=UNMAPPED_LWS["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"])
+
+
+@pytest.mark.parametrize("pods", [[], [NEW_POD]], ids=["no pod", "a new pod"])
+def test_the_advice_is_of_the_run_that_failed_while_its_group_starts_again(pods: list[JSONObject]) -> None:
+    situation = recreated([ready(0, 0), *pods], of=UNMAPPED_LWS, failure=FAILED_AT_START)
+    found = told(replace(situation, commands=HERE))
+    assert found.code == "LWS-E071"
+    assert "image app:1 is mapped to nothing" in found.steps[0]
+    assert found.steps[1] == "lws --local -n prod logs web/0/1 -c main --previous"
+
+
+def test_an_image_that_is_mapped_is_not_to_be_mapped() -> None:
+    situation = recreated([ready(0, 0)], of=UNMAPPED_LWS, failure=FAILED_AT_START)
+    found = told(replace(situation, commands=replace(HERE, images=("app",))))
+    assert found.steps == ("lws --local -n prod logs web/0/1 -c main --previous",)
+
+
+UNTIL_DONE = Commands(until_done=True)
+
+
+def test_a_rank_that_ended_is_no_fault_while_the_command_waits_for_the_end() -> None:
+    """As of a batch job: the ranks of group 0 ended minutes ago, those of group 1 still run."""
+    stays = container(terminated=ended(0, 100, "Completed"))
+    pods = [*(placed(0, rank, status={"containerStatuses": [stays]}) for rank in (0, 1)), ready(1, 0), ready(1, 1)]
+    situation = observed(pods, of=lws(2))
+    assert told(situation).code == "LWS-E075"
+    found = told(replace(situation, commands=UNTIL_DONE))
+    assert (found.code, found.verdict) == ("LWS-E078", Verdict.PROGRESSING)
+    assert found.sentence == "2 of 4 ranks ended with exit code 0; not ended: 1/0, 1/1 (Running)"
+    whole = told(replace(observed([*pods[:2]]), commands=UNTIL_DONE))
+    assert (whole.verdict, whole.sentence) == (Verdict.HEALTHY, "2 of 2 ranks ended with exit code 0")
+
+
+def test_a_crash_is_the_cause_while_the_command_waits_for_the_end() -> None:
+    stays = container(terminated=ended(0, 100, "Completed"))
+    pods = [placed(0, 0, status={"containerStatuses": [stays]}), placed(0, 1, status=CRASHED)]
+    found = told(replace(observed(pods), commands=UNTIL_DONE))
+    assert (found.code, found.verdict) == ("LWS-E071", Verdict.STUCK)
+
+
+def test_a_rank_that_is_to_end_need_not_become_ready() -> None:
+    """Its readiness probe has failed for an hour, as the work has no server."""
+    event_of = event("Pod", "web-0-1", "Unhealthy", "Readiness probe failed: connection refused")
+    status: JSONObject = {"containerStatuses": [container(running={"startedAt": ago(3500)})]}
+    situation = observed([ready(), placed(0, 1, made=3600, status=status)], {CORE_EVENTS: [event_of]})
+    assert told(situation).verdict is Verdict.STUCK
+    assert told(replace(situation, commands=UNTIL_DONE)).verdict is Verdict.PROGRESSING
 
 
 def test_a_program_that_ends_is_the_cause_while_its_group_waits_to_be_recreated_for_it() -> None:

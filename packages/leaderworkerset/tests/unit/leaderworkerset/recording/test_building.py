@@ -12,6 +12,7 @@ from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.recording import episode
 from leaderworkerset.recording.building import Traces, build
 from leaderworkerset.recording.episode import Outcome
+from leaderworkerset.recording.wording import sentence
 from leaderworkerset.views.masking import Mask
 
 NOW = datetime(2026, 11, 25, 9, 0, tzinfo=UTC)
@@ -65,16 +66,38 @@ def test_the_rank_whose_run_ended_first_with_an_error_is_the_first() -> None:
     ]
 
 
-def test_of_ranks_that_ended_in_one_second_the_failed_pod_is_the_first() -> None:
+def test_of_ranks_that_ended_in_one_second_none_is_the_first() -> None:
     pods = [pod(0, state=ended(1)), pod(1, state=ended(1))]
-    assert build(traces(*pods, record=record()), Mask()).first_rank == 1
-    assert build(traces(*pods), Mask()).first_rank == 0
+    found = build(traces(*pods, record=record()), Mask())
+    assert (found.first_rank, found.failed_pod, found.failure) == (None, "web-0-1", "app: exit code 3")
+    assert "which rank failed first is not known (pod web-0-1: app: exit code 3)" in sentence(found, NOW)
+
+
+def test_the_rank_that_failed_first_and_its_pod_are_of_one_source() -> None:
+    """The group was recreated because of rank 1, whose failure was seen first."""
+    pods = [pod(0, restartCount=1, lastState=ended(9, 1)), pod(1, restartCount=1, lastState=ended(3, 2))]
+    found = build(traces(*pods, record=record()), Mask())
+    assert (found.first_rank, found.failed_pod, found.failure) == (0, "web-0", "app: exit code 9, Error")
+
+
+def test_after_many_restarts_the_first_rank_is_not_known() -> None:
+    pods = [pod(0, restartCount=3, lastState=ended(9, 1)), pod(1, restartCount=1, lastState=ended(3, 2))]
+    assert build(traces(*pods, record=record()), Mask()).first_rank is None
+
+
+def test_a_rank_that_ended_with_its_group_did_not_fail() -> None:
+    """It was deleted at second 4, and ended by SIGTERM in the same second."""
+    asked = pod(1, state=ended(143, 4))
+    asked["metadata"] |= {"deletionTimestamp": "2026-11-25T08:59:34Z", "deletionGracePeriodSeconds": 30}
+    found = build(traces(pod(0, restartCount=1, lastState=ended(9, 4)), asked), Mask())
+    assert (found.first_rank, found.failed_pod) == (0, "web-0")
+    assert [one.reason for one in found.ranks[1].containers[0].ends] == ["ended on request"]
 
 
 def test_a_failed_pod_without_a_known_end_is_the_first_and_without_any_none_is() -> None:
     pods = [pod(0), pod(1, state=ended(1, None))]
     assert build(traces(*pods, record=record()), Mask()).first_rank == 1
-    found = build(traces(*pods), Mask())
+    found = build(traces(pod(0)), Mask())
     assert (found.first_rank, found.failed_pod, found.failure) == (None, "", "")
 
 

@@ -11,7 +11,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
-from leaderworkerset.steering import foresight, snapshots
+from leaderworkerset.steering import fieldchanges, foresight, snapshots
 from leaderworkerset.steering.foresight import Situation
 
 OLD = builders.leaderworkerset_object(image="app:1", replicas=3, size=1)
@@ -175,10 +175,36 @@ def test_a_group_without_a_restart_left_stays_where_nothing_rolls() -> None:
     assert not any("no restart left" in line for line in foresight.lines(foresight.foresee(exhausted_at(1), fewer)))
 
 
+def test_a_name_that_fits_by_luck_is_a_line_of_the_plan() -> None:
+    lws = builders.leaderworkerset_object("a" * 51)
+    plan = foresight.foresee(None, lws)
+    assert foresight.lines(plan)[-1].startswith("warning: metadata.name: with 51 characters")
+    assert foresight.document(plan)["warnings"] == list(plan.warnings)
+
+
 def test_long_values_are_cut() -> None:
     after = builders.leaderworkerset_object(image="x" * 100, replicas=3, size=1)
-    (change,) = foresight.field_changes(OLD, after)
+    (change,) = fieldchanges.field_changes(OLD, after)
     assert str(change).endswith("-> " + "x" * 60 + "…")
+
+
+def test_long_values_show_where_they_differ() -> None:
+    old, new = (
+        {"spec": {"args": ["serve " + "--flag x " * 20 + f"--max-len {length} --y"]}} for length in (8192, 16384)
+    )
+    (change,) = fieldchanges.field_changes(old, new)
+    assert str(change) == "spec.args[0]: …x --max-len 8192 --y -> …x --max-len 16384 --y"
+
+
+def test_texts_of_several_lines_show_the_lines_that_change() -> None:
+    script = "set -u\nexec server \\\n  --port 80 \\\n  --max-len {} \\\n  --ranks 2\n"
+    old, new = ({"spec": {"args": [script.format(length)]}} for length in (8192, 16384))
+    (change,) = fieldchanges.field_changes(old, new)
+    assert list(fieldchanges.change_lines([change])) == [
+        "  spec.args[0]:",
+        "    -   --max-len 8192 \\",
+        "    +   --max-len 16384 \\",
+    ]
 
 
 def test_a_group_that_restarted_tells_nothing_of_how_long_a_start_takes() -> None:
@@ -214,7 +240,7 @@ def test_a_manifest_is_laid_over_what_was_saved() -> None:
         },
     }
     laid = snapshots.overlay(OLD, manifest)
-    assert [str(change) for change in foresight.field_changes(OLD, laid)] == [
+    assert [str(change) for change in fieldchanges.field_changes(OLD, laid)] == [
         "spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:1 -> app:2"
     ]
     assert meta.spec(snapshots.overlay(None, OLD)) == meta.spec(OLD)

@@ -98,7 +98,7 @@ def test_what_is_missing_until_a_set_is_done_is_said() -> None:
     assert check(shown(asks=asks, PROGRESS=progressnotes.render(SAID))) == (
         "0 of 1 group complete; group 0 at step 120 of 480"
     )
-    assert check(shown(asks=asks)) == "0 of 1 group complete"
+    assert check(shown(asks=asks)) == "0 of 1 group complete; not ended: 0/0, 0/1 (Init:0/0)"
     late = check(shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded"))
     assert late == "0 of 1 group complete; ended at the deadline: 0"
     lost = shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded")

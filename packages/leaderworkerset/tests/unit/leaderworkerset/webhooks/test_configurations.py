@@ -5,7 +5,8 @@ import base64
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks.configurations import at_service, at_url, build_configurations
-from leaderworkerset.webhooks.spec import ClientConfig
+from leaderworkerset.webhooks.spec import NOT_DELETING, ClientConfig
+from localkube.apiserver.admission import match_conditions
 
 MEMBERS = {"matchExpressions": [{"key": "leaderworkerset.sigs.k8s.io/name", "operator": "Exists"}]}
 
@@ -32,6 +33,7 @@ def test_the_mutating_configuration() -> None:
                 "name": "mleaderworkerset.kb.io",
                 "clientConfig": {"service": service | {"path": "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"}},
                 "rules": rule("leaderworkerset.x-k8s.io", "leaderworkersets", "CREATE", "UPDATE"),
+                "matchConditions": [NOT_DELETING],
             },
             common
             | {
@@ -42,6 +44,14 @@ def test_the_mutating_configuration() -> None:
             },
         ],
     }
+
+
+def test_objects_that_are_being_deleted_need_no_manager() -> None:
+    """ADR 29: else a foreground deletion waits for a manager that is unavailable."""
+    webhooks = [one for obj in built(at_url("https://a", b"PEM")).values() for one in obj["webhooks"]]
+    exempting = {one["name"] for one in webhooks if one.get("matchConditions") == [NOT_DELETING]}
+    assert exempting == {one["name"] for one in webhooks if "UPDATE" in one["rules"][0]["operations"]}
+    assert NOT_DELETING["expression"] in match_conditions.SUPPORTED
 
 
 def test_the_validating_configuration() -> None:

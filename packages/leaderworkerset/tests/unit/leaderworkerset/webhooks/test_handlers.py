@@ -49,13 +49,11 @@ def test_the_paths() -> None:
 
 
 def test_defaults_arrive_as_a_minimal_patch() -> None:
-    """R-DEF-1 to R-DEF-4, R-DEF-6, N-DEF-1."""
+    """R-DEF-1 to R-DEF-4, R-DEF-6."""
     response = ask(handlers.MUTATE_LEADERWORKERSET, LWS)
     spec = patched(LWS, response)["spec"]
     assert spec == {
         "replicas": 1,
-        "groupIdentity": "Ordinal",
-        "groupReplacementPolicy": "PostTermination",
         "leaderWorkerTemplate": {
             "size": 2,
             "workerTemplate": POD_TEMPLATE,
@@ -107,6 +105,60 @@ def test_the_refusal_of_recorded_facts() -> None:
         "message": "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable: Invalid value:"
         ' "50%": must not be 0 when `maxSurge` is 0',
     }
+
+
+DELETING = {"deletionTimestamp": "2026-11-27T10:00:00Z", "finalizers": []}
+
+
+@pytest.mark.parametrize("path", sorted(MANAGED.decisions))
+def test_an_object_that_is_being_deleted_can_always_be_updated(path: str) -> None:
+    """Its finalizers must be removable, whatever is wrong with it."""
+    bad = LWS | {"metadata": LWS["metadata"] | DELETING, "spec": {"replicas": "many", "roles": "none"}}
+    assert ask(path, bad, bad, "UPDATE") == {"uid": "u", "allowed": True}
+
+
+DISAGGREGATED = {
+    "apiVersion": "disaggregatedset.x-k8s.io/v1",
+    "kind": "DisaggregatedSet",
+    "metadata": {"name": "split", "namespace": "default"},
+    "spec": {"roles": [{"name": name, "spec": LWS["spec"]} for name in ("prefill", "decode")]},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "stored", "field"),
+    [
+        (handlers.MUTATE_LEADERWORKERSET, LWS, "replicas"),
+        (handlers.VALIDATE_LEADERWORKERSET, LWS, "replicas"),
+        (handlers.VALIDATE_DISAGGREGATED_SET, DISAGGREGATED, "slices"),
+    ],
+)
+def test_a_stored_wrong_type_blocks_no_update(path: str, stored: dict[str, Any], field: str) -> None:
+    """ADR 29: a definition without the schema of a field accepts anything while no webhook is there."""
+    wrong = stored | {"spec": stored["spec"] | {field: "many"}}
+    worse = stored | {"spec": stored["spec"] | {field: "more"}}
+    labeled = wrong | {"metadata": wrong["metadata"] | {"labels": {"team": "a"}}}
+
+    assert ask(path, wrong)["status"]["code"] == 400
+    assert ask(path, labeled, wrong, "UPDATE") == {"uid": "u", "allowed": True}
+    assert ask(path, worse, wrong, "UPDATE")["status"]["code"] == 400
+    assert ask(path, stored, wrong, "UPDATE")["allowed"]
+
+
+def test_ignored_labels_of_a_template_are_warned_about() -> None:
+    """ADR 29: as in a template that was copied from a running pod."""
+    metadata = {
+        "labels": {P + "group-index": "0", P + "worker-index": "0", "team": "a"},
+        "annotations": {P + "size": "9"},
+    }
+    template = {"size": 2, "workerTemplate": POD_TEMPLATE | {"metadata": metadata}}
+    response = ask(handlers.VALIDATE_LEADERWORKERSET, LWS | {"spec": {"leaderWorkerTemplate": template}})
+    path = "spec.leaderWorkerTemplate.workerTemplate.metadata"
+    assert response["allowed"]
+    assert response["warnings"] == [
+        f"{path}.labels: ignored, since only the controllers set them: {P}group-index, {P}worker-index",
+        f"{path}.annotations: ignored, since only the controllers set them: {P}size",
+    ]
 
 
 def test_deletions_pass() -> None:
@@ -182,7 +234,7 @@ def test_the_review_of_an_update_decodes_each_object_once() -> None:
         sys.setprofile(None)
 
     assert answer["allowed"]
-    assert calls == {"decode": 2, "round_trip": 1}
+    assert calls == {"decode": 2, "round_trip": 2}
 
 
 def test_the_limit_of_restarts_as_an_annotation_is_warned_of() -> None:

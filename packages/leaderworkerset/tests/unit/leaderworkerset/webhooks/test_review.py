@@ -23,6 +23,10 @@ def body(**request: Any) -> bytes:
     )
 
 
+def nested(levels: int) -> msgspec.Raw:
+    return msgspec.Raw(b'{"f:a":' * levels + b"1" + b"}" * levels)
+
+
 def response(answer: bytes) -> JSONObject:
     document = msgspec.json.decode(answer, type=dict[str, Any])
     assert (document["apiVersion"], document["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
@@ -67,7 +71,7 @@ def test_a_refusal_has_its_code(error: Exception, status: dict[str, Any]) -> Non
 def test_other_faults_are_the_servers_to_handle() -> None:
     with pytest.raises(ZeroDivisionError):
         review.answer(body(), refuse(ZeroDivisionError()))
-    assert response(review.failed(body(), "sorry")) == {
+    assert response(review.failed("u-1", "sorry")) == {
         "uid": "u-1",
         "allowed": False,
         "status": {"code": 500, "message": "sorry"},
@@ -84,6 +88,9 @@ def test_the_old_object_is_there_on_update_and_none_on_delete() -> None:
     ("sent", "message"),
     [
         (b"", "the body is not JSON"),
+        (b"[" * 5000 + b"]" * 5000, "exceeded max depth"),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000, "exceeded max depth"),
+        (body(object={"metadata": {"managedFields": nested(3000)}}), "exceeded max depth"),
         (b"[]", "the body is not an AdmissionReview of admission.k8s.io/v1"),
         (b'{"apiVersion":"admission.k8s.io/v1beta1","request":{}}', "not an AdmissionReview of"),
         (b'{"apiVersion":"admission.k8s.io/v1"}', "not an AdmissionReview of"),
@@ -102,10 +109,6 @@ def test_a_body_that_is_not_utf8_is_refused() -> None:
         review.answer(b'{"apiVersion":"admission.k8s.io/v1","request":{"uid":"\xff"}}', lambda one: one.object)
     )
     assert (answer["allowed"], answer["status"]["code"]) == (False, 400)
-
-
-def test_what_cannot_be_read_is_answered_even_where_we_failed() -> None:
-    assert response(review.failed(b"\xff", "internal error"))["status"]["code"] == 500
 
 
 def test_warnings_reach_the_user_of_an_admitted_object() -> None:

@@ -1,16 +1,20 @@
 """The HTTPS server, asked by a real client."""
 
 import asyncio
+import gzip
 import io
+import json
 import resource
 import socket
 import ssl
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import aiohttp
@@ -24,7 +28,7 @@ from kuberuntime.serving.listening import LINGER_SECONDS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import Certificate
-from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_POD
+from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_LEADERWORKERSET, VALIDATE_POD
 from leaderworkerset.webhooks.review import Review
 from leaderworkerset.webhooks.server import LARGE, LARGE_AT_ONCE, LARGEST_BODY, SECONDS, WebhookOptions, WebhookServer
 
@@ -120,6 +124,56 @@ async def test_a_body_beyond_reason_is_refused() -> None:
         client.post(running.url + MUTATE_POD, data=body, ssl=trust()) as answer,
     ):
         assert answer.status == 413
+
+
+@pytest.mark.parametrize(
+    ("sent", "headers", "words"),
+    [
+        (b"[" * 5000, {}, "the body is not JSON"),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000, {}, "exceeded max depth"),
+        (b"not gzip", {"content-encoding": "gzip"}, "must not be compressed (content-encoding: gzip)"),
+        (gzip.compress(b"{}"), {"content-encoding": "gzip"}, "must not be compressed (content-encoding: gzip)"),
+        (b"x" * (LARGE + 1), {"content-encoding": "deflate"}, "must not be compressed (content-encoding: deflate)"),
+    ],
+)
+async def test_a_body_that_cannot_be_read_is_answered_in_one_line(
+    sent: bytes, headers: dict[str, str], words: str
+) -> None:
+    async with (
+        server() as running,
+        aiohttp.ClientSession() as client,
+        client.post(running.url + VALIDATE_LEADERWORKERSET, data=sent, headers=headers, ssl=trust()) as answer,
+    ):
+        assert answer.status == 400
+        text = await answer.text()
+        assert words in text
+        assert "\n" not in text
+
+
+async def test_large_reviews_beyond_two_are_answered_with_503() -> None:
+    """What anyone can send keeps no other review waiting: neither a usual one, nor the memory."""
+    held = threading.Event()
+
+    def decide(asked: Review) -> JSONObject:
+        if meta.name(asked.object) == "large":
+            assert held.wait(LIMIT)
+        return asked.object
+
+    async def ask(client: aiohttp.ClientSession, url: str, name: str, size: int) -> int:
+        asked = review(object={"metadata": {"name": name, "annotations": {"a": "x" * size}}})
+        async with client.post(url, data=io.BytesIO(json.dumps(asked).encode()), ssl=trust()) as answer:
+            return answer.status
+
+    running = WebhookServer(Address("127.0.0.1", 0), SERVING.chain, {"/decide": decide})
+    async with asyncio.timeout(LIMIT), running, aiohttp.ClientSession() as client, asyncio.TaskGroup() as group:
+        url, largest = f"{running.url}/decide", LARGEST_BODY - 1024
+        large = [group.create_task(ask(client, url, "large", largest)) for _ in range(8)]
+        refused = [await one for one in islice(asyncio.as_completed(large), 6)]
+        assert await ask(client, url, "usual", LARGE) == 200
+        held.set()
+        statuses = Counter([await one for one in large])
+    assert refused == [503] * 6
+    assert statuses == {200: 2, 503: 6}
 
 
 async def test_a_fault_of_ours_is_a_denial_that_says_so() -> None:

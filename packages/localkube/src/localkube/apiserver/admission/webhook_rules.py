@@ -14,6 +14,8 @@ from kuberuntime.objects import meta, resources, selectors
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.objects.selectors import LabelSelector
+from localkube.apiserver.admission import match_conditions
+from localkube.apiserver.admission.match_conditions import Condition
 from localkube.apiserver.model.kind import Kind
 
 AdmissionOperation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -40,11 +42,12 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 class Hook(Struct, frozen=True):
-    """One webhook: its declaration, and its selectors compiled."""
+    """One webhook: its declaration, and its selectors and match conditions compiled."""
 
     declaration: JSONObject
     namespaces: LabelSelector
     objects: LabelSelector
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def name(self) -> str:
@@ -57,7 +60,9 @@ class Hook(Struct, frozen=True):
         return bool(self.declaration["failurePolicy"] == "Ignore")
 
     def selects(self, attempt: Attempt, namespace_labels: NamespaceLabels) -> bool:
-        """Return whether the selectors match the object, old or new, and its namespace."""
+        """Return whether the selectors match the object, old or new, and its namespace, and all conditions hold."""
+        if not all(condition(attempt.object) for condition in self.conditions):
+            return False
         objects = [obj for obj in (attempt.object, attempt.old) if obj is not None]
         if self.objects.requirements and not any(self.objects.matches(meta.labels(obj)) for obj in objects):
             return False
@@ -79,6 +84,7 @@ def _hook(declaration: JSONObject) -> Hook:
         declaration,
         namespaces=selectors.from_object(declaration["namespaceSelector"]),
         objects=selectors.from_object(declaration["objectSelector"]),
+        conditions=match_conditions.compile_conditions(declaration),
     )
 
 

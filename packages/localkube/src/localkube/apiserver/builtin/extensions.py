@@ -7,9 +7,10 @@ from urllib.parse import urlsplit
 from kuberuntime.objects import names, resources
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.admission import match_conditions
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.custom import customresource, schema_types
-from localkube.apiserver.validation.values import duplicate, forbidden, must_be, validate_selector
+from localkube.apiserver.validation.values import duplicate, must_be, validate_selector
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
@@ -101,8 +102,7 @@ def _validate_webhook(webhook: JSONObject, path: str) -> Iterator[FieldError]:
     if not 1 <= webhook["timeoutSeconds"] <= MAX_TIMEOUT:
         text = f"the timeout value must be between 1 and {MAX_TIMEOUT} seconds"
         yield invalid(f"{path}.timeoutSeconds", webhook["timeoutSeconds"], text)
-    if webhook.get("matchConditions"):
-        yield forbidden(f"{path}.matchConditions", "this API server does not evaluate CEL expressions")
+    yield from match_conditions.validate(webhook, path)
     for field in ("namespaceSelector", "objectSelector"):
         yield from validate_selector(webhook[field], f"{path}.{field}")
     for index, rule in enumerate(webhook.get("rules") or ()):

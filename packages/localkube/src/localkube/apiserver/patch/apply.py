@@ -31,7 +31,12 @@ def apply(
         wanted = ownership.tracked(kind, fieldsof.of_applied(kind.schema, applied), writer.subresource)
         merged = _merge(kind.schema, _without_entries(before), applied)
     except granularity.DuplicateKeysError as error:
-        raise refusal.bad_request(f"failed to create typed patch object: {error}") from error
+        place = granularity.place_of_duplicate(kind.schema, applied)
+        raise refusal.bad_request(
+            f"failed to create typed patch object: {place}: {error}"
+            if place
+            else f"failed to create typed patch object: {error}"
+        ) from error
 
     mine = next((entry for entry in entries if entry.same_owner(writer)), None)
     others = [entry for entry in entries if entry is not mine]

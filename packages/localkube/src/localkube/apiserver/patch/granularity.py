@@ -5,6 +5,8 @@ Scalars and atomic values are not split: they are leaves of field sets, and repl
 
 from typing import Final
 
+import msgspec
+
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON
 from localkube.apiserver.model.kind import Schema
@@ -50,13 +52,40 @@ def part_schema(schema: Schema, element: str) -> Schema:
 
 def keyed(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
     """Return the items of a list with keys, or of a set, by their path elements."""
-    if schema.list_type == "set":
-        result = {f"v:{render(item)}": item for item in items}
-    else:
-        result = {_element(schema, item): item for item in items}
-    if len(result) != len(items):
-        raise DuplicateKeysError("two items have the same key")
+    result: dict[str, JSON] = {}
+    for item in items:
+        element = f"v:{render(item)}" if schema.list_type == "set" else _element(schema, item)
+        if element in result:
+            raise DuplicateKeysError(f"duplicate entries for key {label(element)}")
+        result[element] = item
     return result
+
+
+def label(element: str) -> str:
+    """Return a list item's path element as messages of the API server have it.
+
+    >>> label('k:{"name":"main"}'), label('v:"a"')
+    ('[name="main"]', '[="a"]')
+    """
+    mark, _, text = element.partition(":")
+    if mark != "k":
+        return f"[={text}]"
+    return f"[{','.join(f'{key}={render(value)}' for key, value in msgspec.json.decode(text).items())}]"
+
+
+def place_of_duplicate(schema: Schema, value: JSON, path: str = "") -> str:
+    """Return the path of the first list whose items cannot be identified; empty if there is none."""
+    if not is_granular(schema, value):
+        return ""
+    try:
+        found = parts(schema, value)
+    except DuplicateKeysError:
+        return path
+    for element, child in found.items():
+        name = f".{element[2:]}" if isinstance(value, dict) else label(element)
+        if place := place_of_duplicate(part_schema(schema, element), child, f"{path}{name}"):
+            return place
+    return ""
 
 
 def _element(schema: Schema, item: JSON) -> str:

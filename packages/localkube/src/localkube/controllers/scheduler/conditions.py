@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import meta, podclaims, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Create, Event, Patch, guarded_patch
@@ -73,8 +73,12 @@ def objection(pod: PodInfo, find_claim: Callable[[ObjectKey], JSONObject | None]
     """Return why the pod's claims prevent scheduling, None if they do not."""
     for name in pod.claims:
         claim = find_claim(ObjectKey(pod.key.namespace, name))
+        if claim is None and name in pod.own_claims:
+            return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
         if claim is None:
             return f'persistentvolumeclaim "{name}" not found'
+        if name in pod.own_claims and not podclaims.is_of(claim, pod.uid):
+            return f"PVC {meta.key(claim)} was not created for pod {pod.key} (pod is not owner)"
         if meta.is_deleting(claim):
             return f'persistentvolumeclaim "{name}" is being deleted'
         if meta.status(claim).get("phase") != "Bound":

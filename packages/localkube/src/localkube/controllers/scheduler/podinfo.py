@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta, placement, selectors
+from kuberuntime.objects import meta, placement, podclaims, selectors
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.placement import NodeTerm, Toleration
 from kuberuntime.objects.selectors import LabelSelector, Operator, Requirement
@@ -116,6 +116,7 @@ class PodInfo(Struct, frozen=True, kw_only=True):
     preferred: tuple[Term, ...]
     constraints: tuple[Constraint, ...]
     claims: tuple[str, ...]
+    own_claims: frozenset[str]
     deleting: bool
 
 
@@ -144,7 +145,8 @@ def read_pod(pod: JSONObject) -> PodInfo:
         anti_affinity=read_terms(pod, "podAntiAffinity"),
         preferred=read_preferred_terms(pod, "podAffinity") + against,
         constraints=tuple(_constraint(pod, entry) for entry in spec.get("topologySpreadConstraints") or []),
-        claims=tuple(_claims(pod)),
+        claims=tuple(podclaims.by_volume(pod).values()),
+        own_claims=frozenset(f"{meta.name(pod)}-{volume}" for volume in podclaims.ephemeral(pod)),
         deleting=meta.is_deleting(pod),
     )
 
@@ -170,11 +172,3 @@ def _constraint(pod: JSONObject, entry: JSONObject) -> Constraint:
         honor_affinity=(entry.get("nodeAffinityPolicy") or "Honor") == "Honor",
         honor_taints=(entry.get("nodeTaintsPolicy") or "Ignore") == "Honor",
     )
-
-
-def _claims(pod: JSONObject) -> Iterator[str]:
-    for volume in meta.spec(pod).get("volumes") or []:
-        if volume.get("persistentVolumeClaim"):
-            yield volume["persistentVolumeClaim"]["claimName"]
-        elif volume.get("ephemeral"):
-            yield f"{meta.name(pod)}-{volume['name']}"

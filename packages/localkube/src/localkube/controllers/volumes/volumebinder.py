@@ -14,7 +14,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.controller.controller import Watch
 from kuberuntime.errors import AlreadyExistsError, NotFoundError
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import meta, podclaims, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from kuberuntime.plan import Actions, Delete, Patch, Plan
@@ -29,9 +29,8 @@ def pod_claim_index(pod: JSONObject) -> Iterable[str]:
     """Index a pod that has not ended by the claims it mounts."""
     if podstate.has_ended(pod):
         return
-    for volume in meta.spec(pod).get("volumes") or []:
-        if volume.get("persistentVolumeClaim"):
-            yield f"{meta.namespace(pod)}/{volume['persistentVolumeClaim']['claimName']}"
+    for name in podclaims.by_volume(pod).values():
+        yield f"{meta.namespace(pod)}/{name}"
 
 
 class VolumeBinder(Struct, frozen=True, kw_only=True):

@@ -40,22 +40,26 @@ class ProbeTarget(Struct, frozen=True, kw_only=True):
 
 async def watch(target: ProbeTarget) -> None:
     """Probe until cancelled, or until no probe is left."""
-    if target.container.get("startupProbe") and not await _repeat(target, "startup"):
+    began = asyncio.get_running_loop().time()
+    if target.container.get("startupProbe") and not await _repeat(target, "startup", began):
         return
     async with asyncio.TaskGroup() as tasks:
         for kind, _ in podspec.probes(target.container):
             if kind == "liveness":
-                tasks.create_task(_repeat(target, "liveness"))
+                tasks.create_task(_repeat(target, "liveness", began))
             elif kind == "readiness":
-                tasks.create_task(_repeat(target, "readiness"))
+                tasks.create_task(_repeat(target, "readiness", began))
 
 
-async def _repeat(target: ProbeTarget, kind: Kind) -> bool:
-    """Probe periodically and report each change of the verdict; return after a verdict that ends this probe."""
+async def _repeat(target: ProbeTarget, kind: Kind, began: float) -> bool:
+    """Probe periodically and report each change of the verdict; return after a verdict that ends this probe.
+
+    The initial delay counts from the start of the container.
+    """
     probe = target.container[f"{kind}Probe"]
     rules = probes.settings(probe)
     tally = Tally()
-    await asyncio.sleep(rules.initial_delay)
+    await asyncio.sleep(began + rules.initial_delay - asyncio.get_running_loop().time())
     while True:
         problem = await _once(target, kind, probe, rules.timeout)
         before, tally = tally, probes.observe(tally, rules, good=not problem)

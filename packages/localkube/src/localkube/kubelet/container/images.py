@@ -14,12 +14,15 @@ it.
 A mapping names an image with or without tag: `--image vllm/vllm-openai=/opt/vllm`.
 """
 
+import difflib
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +35,15 @@ PATIENCE: Final = 5.0
 """Seconds for Python to report whether it has a package; usually it takes a twentieth of one."""
 
 NO_PACKAGE: Final = 7
+
+MOST_NAMES: Final = 20_000
+"""The maximum of files of a directory among which a similar name is searched."""
+
+CLOSE: Final = 0.75
+"""How similar a name has to be to a mistyped one."""
+
+THIS_MACHINE: Final = "host"
+"""The image that means the programs of this machine on purpose."""
 
 TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
 
@@ -114,12 +126,33 @@ def check_program(image: str, program: str, path: str, place: ProgramSource, mou
     """Refuse a container whose program does not exist; programs under a mount path (`mounted`) are not checked."""
     if _exists(program, path, place.root or Path("/"), mounted):
         return
-    where = f"in {place.root}" if place.root else "on this machine"
+    if program.startswith("/") and os.path.isfile(_in(place.root, program)):
+        raise UnrunnableError(
+            "StartError", f"program {program} may not be executed: its file lacks the permission (chmod +x)"
+        )
+    meant = _meant(program, path, place.root or Path("/"))
+    if place.directory:
+        beside = "" if place.root else ", as this machine does"
+        text = f'image {image} is mapped to {place.directory}, which lacks program "{program}"{beside}{meant}'
+        raise UnrunnableError("ProgramNotFound", text)
+    if image == THIS_MACHINE:
+        text = f'program "{program}" is not installed on this machine{meant}: install it, or correct the command'
+        raise UnrunnableError("ProgramNotFound", text)
     raise UnrunnableError(
         "ProgramNotFound",
-        f'program "{program}" is not installed {where}: install it, map the image with --image {untagged(image)}=DIR '
-        "to a root file system or virtual environment that has it, or rehearse with --stub",
+        f'program "{program}" is not installed on this machine{meant}: install it, map the image with --image '
+        f"{untagged(image)}=DIR to a root file system or virtual environment that has it, or rehearse with --stub",
     )
+
+
+def _meant(program: str, path: str, root: Path) -> str:
+    """Return the program with the most similar name as a question; empty if none is similar."""
+    names: set[str] = set()
+    for directory in filter(None, path.split(":")):
+        with suppress(OSError):
+            names.update(islice(os.listdir(_in(root, directory)), MOST_NAMES))
+    similar = difflib.get_close_matches(os.path.basename(program), sorted(names), 1, CLOSE)
+    return f" (did you mean {similar[0]}?)" if similar else ""
 
 
 def check_script(image: str, argv: Sequence[str], path: str, place: ProgramSource, mounted: Sequence[str]) -> None:

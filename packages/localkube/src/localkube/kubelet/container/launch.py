@@ -64,6 +64,11 @@ class _Command(Struct, frozen=True):
 def plan(container: JSONObject, context: Context, around: Surroundings) -> Launch:
     """Return the process to start for a container."""
     podspec.require_no_nul(container, f"containers[{container['name']}]")
+    if meta.spec(context.pod).get("resourceClaims"):
+        raise SpecError(
+            "spec.resourceClaims: devices of claims are not served on one machine; request an extended resource in their "
+            "place, or leave resourceClaims out"
+        )
     why = stubbed(container, context, around.settings)
     if why:
         return _stub(container, context, around.settings, why)
@@ -129,8 +134,9 @@ def _stub(container: JSONObject, context: Context, settings: KubeletSettings, wh
     env = environment.build(container, replace(context, lenient=True), base)
     kept = {key: value for key, value in container.items() if key != "lifecycle"}
     unmade = [f"{kind}Probe" for kind, probe in podspec.probes(container) if probe.get("exec") or probe.get("grpc")]
+    probed = {f"{kind}Probe": {**probe, "initialDelaySeconds": 0} for kind, probe in podspec.probes(container)}
     return Launch(
-        container={key: value for key, value in kept.items() if key not in unmade},
+        container={key: value for key, value in (kept | probed).items() if key not in unmade},
         image_id=f"{STUB_IMAGE}{container.get('image') or ''}",
         argv=argv,
         env=env | {"PATH": base["PATH"]},

@@ -17,6 +17,13 @@ LONGEST_PIECE: Final = 16 * 1024
 TIMESTAMP_LENGTH: Final = len("2026-11-20T10:15:02.123456000Z")
 
 
+CONTENT: Final = TIMESTAMP_LENGTH + len(" stdout F ")
+"""Where the content of an entry begins; the names of both streams are equally long."""
+
+WHOLE: Final = slice(CONTENT - len(" F "), CONTENT)
+"""Where an entry says that it is a whole line."""
+
+
 class LogEntry(Struct, frozen=True):
     """One line of a log file."""
 

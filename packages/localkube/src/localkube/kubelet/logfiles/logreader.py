@@ -1,17 +1,34 @@
-"""Reads the logs of containers for `/log` and `/attach`: the last lines, since a time, up to a size, and following."""
+"""Reads the logs of containers for `/log` and `/attach`: the last lines, since a time, up to a size, and following.
 
+Writers and followers share one thread. Followers rest as long as they work, all together, so that a rank whose log is
+followed writes at least half as fast. One that falls far behind does not rest, as old segments are removed.
+"""
+
+import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
+from weakref import WeakKeyDictionary
 
 from kuberuntime.objects import duration
 from localkube.kubelet.logfiles import logformat
+from localkube.kubelet.logfiles.logformat import CONTENT, TIMESTAMP_LENGTH, WHOLE
 from localkube.kubelet.logfiles.logwriter import LogWriter, Segment, segments
 from localkube.podaccess import LogOptions, Stream
 
 BLOCK: Final = 64 * 1024
+
+LONGEST_REST: Final = 0.05
+"""The maximum seconds of a rest for one block: a slow reader's block takes the time of others, too."""
+
+BEHIND: Final = 3
+"""Segments behind the writer from which on a follower does not rest."""
+
+_free: "WeakKeyDictionary[asyncio.AbstractEventLoop, float]" = WeakKeyDictionary()
+"""When the followers of an event loop have rested for all blocks so far."""
 
 
 async def read(
@@ -73,8 +90,10 @@ def _since(options: LogOptions, now: datetime) -> bytes:
 
 def _shown(lines: list[bytes], options: LogOptions, since: bytes) -> Iterator[bytes]:
     for line in lines:
-        entry = logformat.parse(line)
-        if entry is not None and entry.timestamp >= since:
+        if line[WHOLE] == b" F ":  # nearly every line: the columns before the content are fixed
+            if line[:TIMESTAMP_LENGTH] >= since:
+                yield line[: TIMESTAMP_LENGTH + 1] + line[CONTENT:] if options.timestamps else line[CONTENT:]
+        elif (entry := logformat.parse(line)) is not None and entry.timestamp >= since:
             yield entry.shown(timestamps=options.timestamps)
 
 
@@ -92,16 +111,29 @@ async def _blocks(
         if path.exists():
             with path.open("rb") as file:
                 file.seek(offset)
+                began = time.thread_time()
                 for lines in _whole_lines(file):
                     yield lines
+                    if not is_last and writer is not None and writer.segment - number < BEHIND:
+                        await _rest(time.thread_time() - began)
+                    began = time.thread_time()
                 offset = file.tell()
-        following = [later.number for later in segments(directory) if later.run == run and later.number > number]
+        following = []
+        if is_last or (writer is not None and writer.segment > number):
+            following = [later.number for later in segments(directory) if later.run == run and later.number > number]
         if following:
             number, offset = following[0], 0
         elif is_last:
             return
         elif writer is not None and not writer.is_closed and (path.stat().st_size if path.exists() else 0) <= offset:
             await writer.changes.wait()
+
+
+async def _rest(worked: float) -> None:
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    free = _free[loop] = max(_free.get(loop, now), now) + min(worked, LONGEST_REST)
+    await asyncio.sleep(free - now)
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[list[bytes]]:

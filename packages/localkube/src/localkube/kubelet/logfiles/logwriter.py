@@ -74,6 +74,11 @@ class LogWriter:
             self.close()
             raise
 
+    @property
+    def segment(self) -> int:
+        """Return the number of the segment that is written."""
+        return self._segment
+
     def close_process_ends(self) -> None:
         """Close this program's copies of the process's ends of the pipes."""
         for descriptor in (self.stdout, self.stderr):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podclaims
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS
 from localkube.kubelet.spec import environment, podspec
@@ -48,7 +48,7 @@ class Objects:
 
     async def claims_of(self, pod: JSONObject) -> Claims:
         """Return the claims the pod refers to and the persistent volumes they are bound to, as far as they exist."""
-        claims = {name: await self._find(self.claims, pod, name) for name in claim_names(pod)}
+        claims = {name: await self._find(self.claims, pod, name) for name in podclaims.by_volume(pod).values()}
         found = {name: claim for name, claim in claims.items() if claim}
         bound = {str(meta.spec(claim).get("volumeName") or "") for claim in found.values()} - {""}
         volumes = {name: await self._client.find(PERSISTENT_VOLUMES, ObjectKey("", name)) for name in sorted(bound)}
@@ -65,12 +65,6 @@ def references(pod: JSONObject) -> tuple[set[str], set[str]]:
     found += [payload.references(volume) for volume in meta.spec(pod).get("volumes") or []]
     config_maps = {name for names, _ in found for name in names} - {""}
     return config_maps, {name for _, names in found for name in names} - {""}
-
-
-def claim_names(pod: JSONObject) -> list[str]:
-    """Return the names of the claims the pod refers to."""
-    volumes = meta.spec(pod).get("volumes") or []
-    return [volume["persistentVolumeClaim"]["claimName"] for volume in volumes if volume.get("persistentVolumeClaim")]
 
 
 def config_map_data(config_map: JSONObject) -> dict[str, bytes]:

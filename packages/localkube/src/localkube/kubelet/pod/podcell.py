@@ -119,4 +119,11 @@ class PodCell:
     async def context(self, *, lenient: bool = False) -> Context:
         """Return the inputs of variables and files; raise `SpecError` if a source cannot be read."""
         sources = await self.node.objects.sources(self.pod)
-        return Context(pod=self.pod, ip=self.state.ip, node=self.node.facts(self.pod), sources=sources, lenient=lenient)
+        return Context(
+            pod=self.pod,
+            ip=self.state.ip,
+            node=self.node.facts(self.pod),
+            sources=sources,
+            lenient=lenient,
+            rehearsal=self.node.settings.stub,
+        )

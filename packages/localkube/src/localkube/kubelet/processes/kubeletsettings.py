@@ -38,6 +38,11 @@ class KubeletSettings:
     allocatable: Mapping[str, Mapping[str, JSON]] = field(default_factory=dict)
     grace_at_end: timedelta = timedelta(0)
 
+    @property
+    def stand_ins(self) -> Path | None:
+        """Return where persistent volumes without a path here have their directories; None unless `stub`."""
+        return self.state_directory / "stand-ins" if self.stub else None
+
     def pod_directory(self, uid: str) -> Path:
         """Return the directory of one pod."""
         return self.state_directory / "pods" / uid

@@ -28,7 +28,8 @@ class SandboxSpec:
     """The sandbox of one pod, which its containers share. `id` is the pod's UID; `directory` is its scratch space on the host.
 
     `hosts_directory` holds a file `hosts` that the kubelet replaces by rename whenever pods change; containers
-    must see the newest one as /etc/hosts.
+    must see the newest one as /etc/hosts. `memory` has directories that are in memory, with their largest size in bytes
+    (0: half of the machine's memory); without namespaces they stay on the disk.
     """
 
     id: str
@@ -37,6 +38,7 @@ class SandboxSpec:
     hosts_directory: Path
     host_network: bool = False
     share_process_namespace: bool = False
+    memory: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

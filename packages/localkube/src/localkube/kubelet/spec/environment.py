@@ -45,13 +45,17 @@ class ReferencedObjects(msgspec.Struct, frozen=True):
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """The inputs for the variables of a container. With `lenient`, missing sources are skipped."""
+    """The inputs for the variables and files of a container.
+
+    With `lenient`, missing sources are skipped. In a `rehearsal`, volumes and tokens that are not served are empty.
+    """
 
     pod: JSONObject
     ip: str
     node: NodeFacts
     sources: ReferencedObjects
     lenient: bool = False
+    rehearsal: bool = False
 
 
 def host_variables(host: Mapping[str, str], *, own_root: bool) -> dict[str, str]:

@@ -56,6 +56,9 @@ def grace_period(pod: JSONObject) -> float:
     return DEFAULT_GRACE_PERIOD
 
 
+FQDN_LENGTH: Final = 64
+"""Characters of a host name that Linux accepts."""
+
 SHOWN: Final = 200
 """Characters of a text that are quoted in an error."""
 
@@ -70,6 +73,20 @@ def hostname(pod: JSONObject) -> str:
     """
     name = meta.spec(pod).get("hostname") or meta.name(pod)
     return str(name)[:HOSTNAME_LENGTH].rstrip("-.")
+
+
+def kernel_hostname(pod: JSONObject, domain: str) -> str:
+    """Return the name that `hostname` prints in the pod: with `setHostnameAsFQDN` the full one, which may be too long."""
+    spec, name = meta.spec(pod), hostname(pod)
+    if not (spec.get("setHostnameAsFQDN") and spec.get("subdomain")):
+        return name
+    full = f"{name}.{spec['subdomain']}.{meta.namespace(pod)}.svc.{domain}"
+    if len(full) > FQDN_LENGTH:
+        raise SpecError(
+            f"spec.setHostnameAsFQDN: the name {full} has {len(full)} characters, and a host name at most {FQDN_LENGTH}: "
+            "shorten the names, or leave setHostnameAsFQDN out"
+        )
+    return full
 
 
 def uses_host_network(pod: JSONObject) -> bool:

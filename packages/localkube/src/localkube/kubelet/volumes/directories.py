@@ -2,12 +2,13 @@
 
 | volume | is |
 |---|---|
-| emptyDir, ephemeral | a directory of the pod, open to all users; `medium: Memory` and size limits are ignored |
+| emptyDir | a directory of the pod, open to all users; with `medium: Memory` in memory, where the sandbox has namespaces |
 | configMap, secret, downwardAPI, projected | files of the pod, replaced all at once when their source changes |
 | hostPath | the path itself |
-| persistentVolumeClaim | the hostPath or local path of the volume it is bound to |
+| persistentVolumeClaim, ephemeral | the hostPath or local path of the volume that the claim is bound to |
 
-Any other kind is refused by name. Under `lenient` it is an empty directory, and so is a hostPath that this machine lacks.
+Any other kind is refused by name. In a rehearsal it is an empty directory; a persistent volume of another kind is one
+that all its pods share. Under `lenient` a hostPath that this machine lacks is an empty directory, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,21 +18,25 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podclaims, quantity
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.environment import Context
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import atomic, payload
 
-SCRATCH: Final = ("emptyDir", "ephemeral")
+SCRATCH: Final = ("emptyDir",)
 
 
 class Claims(Struct, frozen=True):
-    """The claims a pod refers to, and the persistent volumes those are bound to, by name."""
+    """The claims a pod refers to, and the persistent volumes those are bound to, by name.
+
+    `stand_ins` has a directory for each persistent volume without a path here; None outside a rehearsal.
+    """
 
     claims: Mapping[str, JSONObject]
     volumes: Mapping[str, JSONObject]
+    stand_ins: Path | None = None
 
 
 def by_name(pod: JSONObject) -> dict[str, JSONObject]:
@@ -44,6 +49,16 @@ def prepare(context: Context, bound: Claims, directory: Path, stamp: str) -> dic
     return {
         name: _prepare(volume, context, bound, directory / name, stamp) for name, volume in by_name(context.pod).items()
     }
+
+
+def in_memory(pod: JSONObject, directory: Path) -> tuple[tuple[str, int], ...]:
+    """Return the directories of volumes with `medium: Memory`, and their size limits in bytes (0: none)."""
+    found = {name: volume["emptyDir"] for name, volume in by_name(pod).items() if volume.get("emptyDir")}
+    return tuple(
+        (str(directory / name), quantity.parse(source.get("sizeLimit") or "0").ceil())
+        for name, source in found.items()
+        if source.get("medium") == "Memory"
+    )
 
 
 def has_written(pod: JSONObject) -> bool:
@@ -71,15 +86,25 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
     host = volume.get("hostPath")
     if host is not None and not (context.lenient and not Path(host["path"]).exists()):
         return prepare_host_path(Path(host["path"]), host.get("type") or "")
-    if volume.get("persistentVolumeClaim") is not None:
-        name = volume["persistentVolumeClaim"]["claimName"]
+    name = podclaims.by_volume(context.pod).get(volume["name"])
+    if name is not None:
+        if (
+            volume.get("ephemeral") is not None
+            and name in bound.claims
+            and not podclaims.is_of(bound.claims[name], meta.uid(context.pod))
+        ):
+            raise SpecError(f'persistentvolumeclaim "{name}" was not created for this pod; delete it, or rename it')
         return _prepare_claim(name, bound)
     kinds = [kind for kind in volume if kind not in {"name", "hostPath"}]
-    if not set(kinds) <= set(SCRATCH) and not context.lenient:
+    if not set(kinds) <= set(SCRATCH) and not (context.lenient or context.rehearsal):
         raise SpecError(
             f'volume "{volume["name"]}": {", ".join(kinds)} volumes are not served on one machine; '
             "use hostPath, emptyDir or a persistentVolumeClaim, or rehearse with --stub"
         )
+    return _open_to_all(path)
+
+
+def _open_to_all(path: Path) -> Path:
     path.mkdir(parents=True, exist_ok=True)
     path.chmod(0o777)
     return path
@@ -97,8 +122,13 @@ def _prepare_claim(name: str, bound: Claims) -> Path:
         raise SpecError(f'persistentvolumeclaim "{name}" is not bound to a volume yet')
     source = meta.spec(volume)
     path = (source.get("hostPath") or source.get("local") or {}).get("path")
+    if not path and bound.stand_ins is not None:
+        return _open_to_all(bound.stand_ins / meta.name(volume))
     if not path:
-        raise SpecError(f'persistentvolume "{meta.name(volume)}" has no path here; only hostPath and local volumes do')
+        raise SpecError(
+            f'persistentvolume "{meta.name(volume)}" has no path here; only hostPath and local volumes do; '
+            "rehearse with --stub to have a directory in its place"
+        )
     directory = Path(path)
     directory.mkdir(parents=True, exist_ok=True)
     return directory

@@ -27,7 +27,8 @@ class File(Struct, frozen=True):
 
 Payload: TypeAlias = dict[str, File]
 
-FAMILIES: Final = ("configMap", "secret", "downwardAPI", "projected")
+SERVED: Final = ("configMap", "secret", "downwardAPI")
+FAMILIES: Final = (*SERVED, "projected")
 
 
 def build(volume: JSONObject, context: Context) -> Payload:
@@ -53,7 +54,8 @@ def _family(family: str, source: JSONObject, context: Context) -> Payload:
     files: Payload = {}
     for projection in source.get("sources") or []:
         for kind, body in projection.items():
-            files |= _source(kind, body or {}, context, default)
+            if kind in SERVED or not context.rehearsal:
+                files |= _source(kind, body or {}, context, default)
     return files
 
 
@@ -65,7 +67,10 @@ def _source(kind: str, source: JSONObject, context: Context, mode: int) -> Paylo
             return _keys("secret", _secret_name(source), source, context, mode)
         case "downwardAPI":
             return {_checked(item["path"]): _field(item, context, mode) for item in source.get("items") or []}
-    raise SpecError(f"a projected volume of this cluster shows configMap, secret and downwardAPI, not {kind}")
+    raise SpecError(
+        f"a projected volume of this cluster shows configMap, secret and downwardAPI, not {kind}; leave it out, or "
+        "rehearse with --stub"
+    )
 
 
 def _secret_name(source: JSONObject) -> str:

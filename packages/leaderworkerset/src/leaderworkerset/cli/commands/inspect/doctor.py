@@ -26,13 +26,17 @@ from leaderworkerset.cli.views.terminal import say
 def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, form: str | None, **options: Any) -> int:
     """Check the installation of a cluster and this machine; problems first, each with its fix. Exit 1 if one is an error.
 
-    Nothing is written: webhooks are checked with a LeaderWorkerSet in a dry run. With manifests, only those are checked: for
-    loops in which ranks wait for each other, and restart rules that the restart policy contradicts.
+    Nothing is written: webhooks are checked with a LeaderWorkerSet in a dry run. With manifests, only those are checked, without
+    a cluster: schema and admission of our kinds, loops in which ranks wait for each other, and restart rules that the restart
+    policy contradicts.
     """
     given = manifestoptions.collect(options)
     if given:
         objects = [document.object for document in given.load()]
-        return _print([*manifestchecks.guards(objects), *manifestchecks.contradictions(objects)], form)
+        from leaderworkerset.cli.doctor.validity import validity
+
+        found = [*validity(objects), *manifestchecks.guards(objects), *manifestchecks.contradictions(objects)]
+        return _print(found, form)
     from leaderworkerset.cli.doctor.observing import observe_machine
 
     found = asyncio.run(check_cluster(target)) if checks_cluster else []

@@ -23,12 +23,12 @@ UNLESS: Final = " On this cluster they are only if the manager's configuration h
 
 
 @click.command("history")
-@click.argument("name", metavar="[LWS[/GROUP[/N]]]", required=False, shell_complete=completing.names)
+@click.argument("name", metavar="[LWS[/GROUP[#N]]]", required=False, shell_complete=completing.names)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, form: str | None) -> None:
-    """List the recorded failures of groups, the newest last, or show one in full: web/0/3 is the third one of group 0.
+    """List the recorded failures of groups, the newest last, or show one in full: web/0#3 is the third one of group 0.
 
     For each: which rank failed first, exit codes, the last lines of every rank, events, and what was changed before. Values
     that look like secrets are masked. Failures are recorded on clusters of this machine, and can be read after they ended;
@@ -65,17 +65,17 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
 
 
 def parse(words: str) -> tuple[Selection, int | None]:
-    """Read `LWS[/GROUP[/N]]`.
+    """Read `LWS[/GROUP[#N]]`; `LWS/GROUP/N`, as it was written before, is the same.
 
-    >>> parse("web/0/3"), parse("web")
+    >>> parse("web/0#3"), parse("web")
     ((Selection(name='web', group=0, rank=None), 3), (Selection(name='web', group=None, rank=None), None))
     """
-    head, slash, last = words.rpartition("/")
-    if head.count("/") == (1 if head.split("/")[0] in targets.KIND_WORDS else 0):
+    head, slash, last = words.rpartition("#" if "#" in words else "/")
+    if slash != "#" and head.count("/") == (1 if head.split("/")[0] in targets.KIND_WORDS else 0):
         return targets.parse(words), None
     number = decimals.natural(last)
     if not slash or number is None:
-        raise UsageError(f"{words!r} names no episode: write LWS, LWS/GROUP or LWS/GROUP/N, as in web/0/3")
+        raise UsageError(f"{words!r} names no episode: write LWS, LWS/GROUP or LWS/GROUP#N, as in web/0#3")
     return targets.parse(head), number
 
 

@@ -16,7 +16,7 @@ from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets.shown import GetRequest, observe, say_if_empty
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
-from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.views.terminal import say_states
 from leaderworkerset.views import wording
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
@@ -56,7 +56,7 @@ async def show(target: Target, wanted: GetRequest) -> None:
             every_rank=wanted.shows_ranks,
             is_chosen=bool(wanted.chosen),
         )
-        say(*lines)
+        say_states(*lines)
         await say_if_empty(session, seen, wanted)
 
 
@@ -128,7 +128,7 @@ def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Bra
         below = tuple(_of_group(group, now) for group in view.groups)
     else:
         below = tuple(Branch(_fold_cells(fold, now), fold.why) for fold in folds(view.groups, now))
-    updated = [f"updated {view.up_to_date} of {view.desired}"] if view.is_updating else []
+    updated = [f"updated {view.updated} of {view.desired}"] if view.is_updating else []
     state = ", ".join([*updated, *output.unlisted(view)])
     cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
     return Branch(cells, below=below)

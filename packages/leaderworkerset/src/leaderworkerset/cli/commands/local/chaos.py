@@ -10,6 +10,7 @@ from leaderworkerset.cli.shell.lazygroup import LazyGroup
 def command() -> None:
     """Rehearse failure on a cluster of this machine: faults that end by themselves, with a report.
 
-    Every fault ends after its time, by Ctrl-C, and when this command is killed. At the end stands what failed first, what was
-    recreated, and when all was ready again. Exit 1 if a fault could not begin, or if not all ranks became ready.
+    The cluster ends every fault after its time, also if this command is killed (`kill -9`). Ctrl-C and `lws chaos undo` end it
+    at once. The report names what failed first, what was recreated, and when all was ready again. Exit 1 if a fault could not
+    begin, or if a rank that was ready before did not become ready.
     """

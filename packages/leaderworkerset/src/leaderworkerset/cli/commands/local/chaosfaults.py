@@ -11,7 +11,7 @@ from kuberuntime.manifests import yamltext
 from leaderworkerset.cli import logging, sharedoptions
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import FAILED, CommandError, UsageError
-from leaderworkerset.cli.faultnames import FAULTS
+from leaderworkerset.cli.faultnames import FAULTS, Of
 from leaderworkerset.cli.storms import report as reports
 from leaderworkerset.cli.storms import storm, stormpage
 from leaderworkerset.cli.storms.playing import Play, faults
@@ -54,7 +54,8 @@ def one_fault(name: str) -> click.Command:
                                metavar=fault.usual, help="Which disk." if fault.has_path else "How much.")(command)  # fmt: skip
     if fault.of.argument:
         command = click.argument("words", nargs=-1, metavar=fault.of.argument)(command)
-    return click.command(name, help=f"{fault.summary}\n\nA rank is LWS/GROUP/RANK, as in web/0/1.")(command)
+    ranks = "\n\nA rank is LWS/GROUP/RANK, as in web/0/1." if fault.of in {Of.RANK, Of.RANKS} else ""
+    return click.command(name, help=f"{fault.summary}{ranks}")(command)
 
 
 kill, stop, starve = one_fault("kill"), one_fault("stop"), one_fault("starve")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,20 +11,24 @@ from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kuberuntime import timeouts
 from kuberuntime.client.client import Client
+from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions
 from leaderworkerset.cli.applying.applier import Applier, create_namespaces
+from leaderworkerset.cli.applying.idlekinds import without_unserved
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.local import keptoptions
 from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
 from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
-from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
 from leaderworkerset.cli.reading.manifests import Document, ordered
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.sets.causes import Causes, stuck_options
@@ -36,8 +41,9 @@ from leaderworkerset.observation.logfollowing import LogFollower
 from leaderworkerset.observation.podlogs import PodLogOptions
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.folding import FEW_SETS
+from leaderworkerset.views.groups import View
 from leaderworkerset.views.missing import ready_groups
-from leaderworkerset.views.outcome import Failures, all_done
+from leaderworkerset.views.outcome import Failures, all_done, count_of_ended
 from leaderworkerset.views.selection import Selection
 
 if TYPE_CHECKING:
@@ -45,6 +51,9 @@ if TYPE_CHECKING:
 
 FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
 """The kinds that a run follows."""
+
+LAST_WORDS: Final = 4.0
+"""Seconds that ranks have to end after Ctrl-C while their logs are followed."""
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of ended ranks may take to arrive before everything is stopped."""
@@ -57,11 +66,11 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     timeout: float | None
     max_failures: int
     stuck_after: float | None
+    skip_unserved: bool
 
 
 @click.command("run")
-@click.argument("paths", nargs=-1, metavar="[FILE]...")
-@manifest_options
+@manifest_arguments
 @click.option(
     "--until",
     type=click.Choice(["ready", "done"]),
@@ -71,9 +80,10 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
 @stuck_options
+@manifestoptions.skip_unserved(default=True)
 @cluster_options
 @click.pass_obj
-def command(target: Target, /, paths: tuple[str, ...], **options: Any) -> int:
+def command(target: Target, /, **options: Any) -> int:
     """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C.
 
     The cause that a set is stuck for is printed as by `lws explain`: once while it runs, and in the error that ends it.
@@ -85,7 +95,6 @@ def command(target: Target, /, paths: tuple[str, ...], **options: Any) -> int:
             f"lws run starts a cluster of its own; to use a running one: lws apply{to}, lws wait{to}, lws logs{to}"
         )
     require_localkube("run")
-    options["files"] += paths
     given = manifestoptions.collect(options)
     cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))
     chosen = RunOptions(**options | {"stuck_after": 0.0 if options.pop("fail_fast") else options["stuck_after"]})
@@ -121,8 +130,12 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
     try:
         with place.held():
             return asyncio.run(run(plan, place, assumed))
+    except Exception:
+        if place.has_record:
+            say(f"recorded: `lws {place.words} history` lists the failures, with the last lines of each rank", err=True)
+        raise
     finally:
-        place.remove()
+        place.keep_record()
 
 
 class Run(Struct, frozen=True):
@@ -148,9 +161,24 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
     ):
         progress.clear()
         say(*cluster.notes, err=True)
-        session = Session(cluster.client, plan.namespace, cluster.channels, lws=f"lws {place.words}", kubectl="")
-        say(*await create_namespaces(session, documents), err=True)
-        applier = Applier(session)
+        if plan.options.skip_unserved:
+            documents, skipped = await without_unserved(cluster.client, documents)
+            say(*(f"assumed: {line}" for line in skipped), err=True)
+        session = Session(
+            cluster.client,
+            plan.namespace,
+            cluster.channels,
+            lws=f"lws {place.words}",
+            kubectl="",
+            until_done=hold,
+            images=tuple(name for name, _ in plan.cluster.images),
+        )
+        keptoptions.save(place, plan.cluster)
+        if hold:
+            place.until_done.touch()
+        created = await create_namespaces(session, documents)
+        say(*created, err=True)
+        applier = Applier(session, done=[line.partition(" (")[0] for line in created])
         await applier.check(documents)
         say(*await applier.apply(documents), err=True)
         return await follow(session, documents, plan.options, stopped)
@@ -158,7 +186,8 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
 
 async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
     """Show groups and logs until the run ends; return the exit code."""
-    sets = [informers_of(session.client, *one) for one in keys_of(documents, session.namespace)]
+    keys = keys_of(documents, session.namespace)
+    sets = [informers_of(session.client, *one) for one in keys]
     screen = display()
     causes = {
         one.key: Causes(
@@ -172,22 +201,31 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
         )
     try:
         async with following(*(informer for one in sets for informer in one.all), *causes.values()) as objects:
-            end = await first_end(objects, Parts(session.client, sets, screen), options, stopped)
+            end = await first_end(objects, Parts(session.client, keys, sets, screen), options, stopped)
     finally:
         screen.close()
     if end is Ending.FINISHED:
         say(conclusion(views_of(sets), options), err=True)
         return 0
     if end is Ending.STOPPED:
-        click.echo("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once", err=True)
         return INTERRUPTED if options.until else 0
     if isinstance(end, str):
         raise CommandError(end)
-    missing = "; ".join(f"{view.name}: {ready_groups(view)}" for view in views_of(sets))
-    unready = (causes.get(one.key) for one in sets if (view := one.view()) is not None and not view.is_ready)
-    first = next(filter(None, unready), None)
+    views = views_of(sets)
+    missing = "; ".join(f"{view.name}: {_lack(view, session)}" for view in views)
+    late = (causes.get(view.key) for view in views if not _is_at_end(view, session))
+    first = next(filter(None, late), None)
     why = await first.last() if first else ""
     raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}" + (why and f"\n{why}"))
+
+
+def _is_at_end(view: Shown, session: Session) -> bool:
+    return all_done([view]) if session.until_done and isinstance(view, View) else view.is_ready
+
+
+def _lack(view: Shown, session: Session) -> str:
+    """Return what a set lacks of the end condition."""
+    return count_of_ended(view) if session.until_done and isinstance(view, View) else ready_groups(view)
 
 
 class Ending(Enum):
@@ -202,6 +240,7 @@ class Parts(Struct, frozen=True):
     """What a run follows, and where that is shown."""
 
     client: Client
+    keys: Sequence[tuple[Resource, ObjectKey]]
     sets: Sequence[OneSet]
     screen: Display
 
@@ -225,11 +264,29 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
         if watching.done():
             await asyncio.gather(*(follower.drained(LAST_LINES) for follower in followers))
             return watching.result()
-        return Ending.STOPPED if stopped.is_set() else Ending.TIMED_OUT
+        if not stopped.is_set():
+            return Ending.TIMED_OUT
+        await last_words(objects, parts)
+        return Ending.STOPPED
     finally:
         for task in (*tasks, watching, stop, failing):
             task.cancel()
         await asyncio.gather(*tasks, watching, stop, failing, return_exceptions=True)
+
+
+async def last_words(objects: Following, parts: Parts) -> None:
+    """Delete the sets and follow the logs until their pods are gone, so that what ranks print at their end is shown."""
+    parts.screen.note("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once")
+    for resource, key in parts.keys:
+        with suppress(KubeError):
+            await parts.client.delete(resource, key)
+
+    def are_gone() -> bool | None:
+        return None if any(one.pods.store.list() for one in parts.sets) else True
+
+    with suppress(TimeoutError):
+        async with timeouts.within(LAST_WORDS):
+            await objects.until(are_gone, every=REFRESH)
 
 
 async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:

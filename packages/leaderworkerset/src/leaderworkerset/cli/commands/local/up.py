@@ -11,12 +11,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.errors import CommandError, UsageError, describe, leaves
-from leaderworkerset.cli.local import clusterlog, keptoptions
+from leaderworkerset.cli.local import clusterlog, keptoptions, mappedimages
 from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
 from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.views.progress import ProgressLine
@@ -59,7 +59,8 @@ def command(
 ) -> None:
     """Start the embedded cluster NAME (default: default).
 
-    After a restart its objects still exist, and options that are not given are those of the last `lws up`.
+    After a restart its objects still exist, and options that are not given are those of the last `lws up`. A cluster
+    that runs takes further mappings of images: `lws up --image NAME=DIR`.
     """
     require_localkube("up")
     place = places.place(ctx.obj.cluster_name(name))
@@ -72,8 +73,10 @@ def command(
     again = keptoptions.difference(chosen, typed)
     begins_anew = f"Options of the last `lws up` (--defaults leaves them out): {shlex.join(again)}"
     start = Start(place, chosen, typed, (begins_anew,) if again else (), restore)
-    if detach:
-        start_detached(start, given(ctx))
+    if (detach or typed.images) and place.pid() is not None:
+        change_running(start, given(ctx))
+    elif detach:
+        start_detached(start)
     else:
         asyncio.run(serve(start))
 
@@ -145,22 +148,40 @@ def invitation(place: ClusterDirectory) -> list[str]:
     """Return how to address the cluster."""
     return [
         f"Cluster {place.name} is up. Speak to it with `lws … {place.words}`, or point any Kubernetes client to it:",
-        f"export KUBECONFIG={place.kubeconfig}",
+        f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}",
     ]
 
 
-def start_detached(start: Start, typed: Collection[str]) -> None:
+def change_running(start: Start, typed: Collection[str]) -> None:
+    """Map further images of a cluster that runs; refuse every other option that it does not have."""
+    place = start.place
+    pid = f"process {place.pid()}"
+    if start.restore:
+        raise CommandError(f"cluster {place.name} runs ({pid}): stop it with `lws down {place.name}` first")
+    running = keptoptions.load(place) or ClusterOptions()
+    if words := refused(start, typed, running):
+        raise CommandError(
+            f"cluster {place.name} runs ({pid}) without {shlex.join(words)}; to use that, stop it and start it again: "
+            f"`lws down {place.name}`, then this command"
+        )
+    click.echo(f"Cluster {place.name} runs already ({pid}).")
+    images = mappedimages.added(running, start.typed)
+    if images != running.images:
+        keptoptions.save(place, replace(running, images=images))
+        for name, directory in start.typed.images:
+            click.echo(f"Image {name} is mapped to {directory} now: containers that start later use it.")
+    click.echo("\n".join(invitation(place)[1:]))
+
+
+def refused(start: Start, typed: Collection[str], running: ClusterOptions) -> list[str]:
+    """Return the words of options that a running cluster does not get."""
+    wanted = keptoptions.combined(start.typed, typed, running)
+    return keptoptions.difference(replace(wanted, images=running.images), running)
+
+
+def start_detached(start: Start) -> None:
     """Start a detached process, show its progress, and return when the cluster runs; report why if it does not."""
     place = start.place
-    if (pid := place.pid()) is not None:
-        if start.restore:
-            raise CommandError(f"cluster {place.name} runs (process {pid}): stop it with `lws down {place.name}` first")
-        click.echo(f"Cluster {place.name} runs already (process {pid}).")
-        for line in ignored(start, typed):
-            click.echo(line, err=True)
-        click.echo("\n".join(invitation(place)[1:]))
-        return
-
     place.make()
     try:
         log = clusterlog.opened(place)
@@ -171,6 +192,7 @@ def start_detached(start: Start, typed: Collection[str]) -> None:
         process = subprocess.Popen(
             [
                 sys.executable,
+                "-P",  # no module of the working directory
                 "-m",
                 "leaderworkerset.cli",
                 "up",
@@ -193,19 +215,6 @@ def start_detached(start: Start, typed: Collection[str]) -> None:
         why = "\n".join(reported) or tail(place)
         raise CommandError(f"the cluster did not start (exit code {code}):\n{why}\n(its log: {place.log})")
     click.echo("\n".join([*start.notes, *reported]))
-
-
-def ignored(start: Start, typed: Collection[str]) -> list[str]:
-    """Return a note about options that a running cluster does not get."""
-    running = keptoptions.load(start.place) or ClusterOptions()
-    without = keptoptions.combined(start.typed, typed, running)
-    words = keptoptions.difference(without, running)
-    if not words:
-        return []
-    has = keptoptions.difference(running, without)
-    instead = f" (it has {shlex.join(has)})" if has else ""
-    advice = f"To use them: `lws down {start.place.name}`, then this command again"
-    return [f"Ignored, because it runs{instead}: {shlex.join(words)}. {advice}"]
 
 
 def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:

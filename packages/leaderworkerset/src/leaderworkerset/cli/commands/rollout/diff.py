@@ -12,7 +12,7 @@ from leaderworkerset.cli.applying.applier import Tried
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.reading import manifestoptions
-from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
 from leaderworkerset.cli.reading.manifests import ordered
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.cli.views.terminal import say
@@ -27,7 +27,7 @@ class DiffError(CommandError):
 
 
 @click.command("diff")
-@manifest_options
+@manifest_arguments
 @click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
 @click.pass_obj
 def command(target: Target, /, *, force_conflicts: bool, **options: Any) -> int:

@@ -14,19 +14,20 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli.applying import applier
 from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Tried, check_here, place_in
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading import manifestoptions, manifests
-from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
 from leaderworkerset.cli.reading.manifests import Document, ordered
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.views import diffs, output
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.steering import foresight, snapshots
+from leaderworkerset.steering import foresight, roleoutlook, snapshots
 from leaderworkerset.steering.foresight import Foreseen, Situation
+from leaderworkerset.steering.roleoutlook import RolesForeseen
 
 
 class Outlook(Struct, frozen=True):
@@ -37,7 +38,7 @@ class Outlook(Struct, frozen=True):
 
 
 @click.command("plan")
-@manifest_options
+@manifest_arguments
 @click.option("--snapshot", metavar="FILE", help="Plan without a cluster, from objects saved before.")
 @click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan was made from.")
 @click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
@@ -58,54 +59,71 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     if snapshot and save_snapshot:
         raise UsageError("--snapshot and --save-snapshot cannot be combined")
     others: list[str] = []
+    roles: list[RolesForeseen] = []
     if snapshot:
         outlooks = offline(documents, snapshot, target.namespace or "")
     else:
-        outlooks, others = asyncio.run(online(target, documents, force=force))
+        outlooks, roles, others = asyncio.run(online(target, documents, force=force))
     if save_snapshot:
         saved = snapshots.build(one.situation for one in outlooks if one.situation is not None)
         Path(save_snapshot).write_text(output.as_yaml(saved) + "\n", encoding="utf-8")
-    show(outlooks, others, form)
+    show(outlooks, roles, others, form)
 
 
-def show(outlooks: Sequence[Outlook], others: Sequence[str], form: str | None) -> None:
+def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Sequence[str], form: str | None) -> None:
     """Print the plans, and a line for each object of another kind."""
     if form:
-        plans = [foresight.document(one.foreseen) for one in outlooks]
+        plans = [foresight.document(one.foreseen) for one in outlooks] + list(map(roleoutlook.document, roles))
         click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
         return
     for one in outlooks:
         say(*foresight.lines(one.foreseen))
+    for foreseen in roles:
+        say(*roleoutlook.lines(foreseen))
     say(*others)
 
 
-async def online(target: Target, documents: Sequence[Document], *, force: bool) -> tuple[list[Outlook], list[str]]:
+async def online(
+    target: Target, documents: Sequence[Document], *, force: bool
+) -> tuple[list[Outlook], list[RolesForeseen], list[str]]:
     """Plan with the objects of the cluster and a dry run of the documents."""
     async with target.session() as session:
         outlooks: list[Outlook] = []
+        roles: list[RolesForeseen] = []
         others: list[str] = []
         for one in await applier.try_out(session, documents, force=force):
             if one.after.get("kind") == LEADERWORKERSETS.kind:
                 before = None if one.before is None else await subjects.situation_of(session, one.before)
                 outlooks.append(Outlook(before, foresee(one.document, before, one.after)))
+            elif one.after.get("kind") == DISAGGREGATED_SETS.kind:
+                roles.append(roleoutlook.foresee(one.before, one.after))
             else:
                 others.append(other(one))
-        return outlooks, others
+        return outlooks, roles, others
 
 
 def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:
     """Plan with a snapshot: objects that are not in it count as absent."""
     objects = [one.object for one in manifests.load([path])]
     mine = [one for one in documents if one.object["kind"] == LEADERWORKERSETS.kind]
-    check_here(mine, namespace or DEFAULT_NAMESPACE)
+
+    def stored(obj: JSONObject) -> JSONObject | None:
+        before = _find(objects, obj, namespace)
+        return None if before is None else before.view.object
+
+    check_here(mine, namespace or DEFAULT_NAMESPACE, stored)
     return [_offline(one, objects, namespace) for one in mine]
 
 
 def _offline(document: Document, objects: Sequence[JSONObject], namespace: str) -> Outlook:
-    before = snapshots.find(objects, meta.name(document.object), meta.namespace(document.object) or namespace)
+    before = _find(objects, document.object, namespace)
     place = meta.namespace(before.view.object) if before else namespace or DEFAULT_NAMESPACE
     after = snapshots.overlay(before.view.object if before else None, place_in(document.object, place))
     return Outlook(before, foresee(document, before, after))
+
+
+def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Situation | None:
+    return snapshots.find(objects, meta.name(obj), meta.namespace(obj) or namespace)
 
 
 def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:

@@ -212,7 +212,7 @@ class RolloutFollower(RolloutWait):
             return End(f"{pace.line(found)}; continue with `{resume}`", is_done=False)
         if self._deadline.is_over(found.standing):
             return self._stuck()
-        self._progress.show(f"{pace.bar(found)} {self.line}" if self._progress.rewrites else self.line)
+        self._progress.show(f"{pace.bar(found)} {pace.brief_line(found)}" if self._progress.rewrites else self.line)
         return None
 
 
@@ -229,7 +229,7 @@ class SetFollower(RolloutWait):
     async def document(self) -> JSONObject:
         """Refuse: programs read a DisaggregatedSet from `lws get`."""
         raise UsageError(
-            f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o json` shows its rollout"
+            f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o view` shows its rollout"
         )
 
     def summary(self) -> str:

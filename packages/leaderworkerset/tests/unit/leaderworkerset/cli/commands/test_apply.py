@@ -71,3 +71,24 @@ def test_an_error_lists_all_that_was_applied_beside_the_refused_object() -> None
     assert told == "a.yaml, document 1 (line 1): leaderworkerset/web-1: exceeded quota"
     others = [f"leaderworkerset/web-{at} created" for at in range(10) if at != 1]
     assert done == f"applied before: {', '.join(others)}"
+
+
+def test_an_error_lists_the_namespace_that_stays() -> None:
+    applier = Applier(Session(Client(SlowServer("web-0")), "prod", channels), done=["namespace/prod created"])
+    with pytest.raises(CommandError, match=r"applied before: namespace/prod created$"):
+        run(applier.apply(sets(1)))
+
+
+class NoNamespace(SlowServer):
+    """An API server without the namespace."""
+
+    async def request(self, request: Request) -> Response:
+        if request.method == "PATCH":
+            return failure(404, "NotFound", 'namespaces "prod" not found', kind="namespaces", name="prod")
+        return await super().request(request)
+
+
+def test_a_plan_names_the_command_that_creates_the_namespace() -> None:
+    applier = Applier(Session(Client(NoNamespace()), "prod", channels))
+    with pytest.raises(CommandError, match="or use `lws apply --create-namespace`"):
+        run(applier.tried(sets(1)[0]))

@@ -1,14 +1,16 @@
 """A watch on a pipe has at most one line a second for each group, and the last state is never lost."""
 
+import json
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from testkit.fakes import ScriptedTransport, answer
 from testkit.setclock import SetClock
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
-from leaderworkerset.cli.commands.get import LineWatcher, quotations
+from leaderworkerset.cli.commands.get import LineWatcher, ObjectWatcher, quotations
 from leaderworkerset.cli.sets.shown import QUOTED, GetRequest
 from leaderworkerset.views.groups import Group, Rank, View
 
@@ -122,3 +124,13 @@ def test_the_last_lines_of_failed_ranks_are_read_from_few_kubelets() -> None:
     lines = run(quotations(Client(transport), shown))
     assert lines[:3] == ["", "the last lines of web0-0, container main:", "  boom 0"]
     assert len(transport.requests) == QUOTED
+
+
+def test_a_watch_prints_each_object_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    watcher = ObjectWatcher("json")
+    for version in ("1", "1", "2"):
+        obj = {"kind": "LeaderWorkerSet", "metadata": {"uid": "a", "resourceVersion": version, "managedFields": []}}
+        watcher.update([replace(views(0)[0], object=obj)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["metadata"]["resourceVersion"] for line in lines] == ["1", "2"]
+    assert "managedFields" not in lines[0]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderworkerset.cli.cluster.places import ClusterDirectory
+from leaderworkerset.cli.cluster.places import OPTIONS, ClusterDirectory
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.local import keptoptions
 from leaderworkerset.cli.local.clusteroptions import ClusterOptions
@@ -46,7 +46,7 @@ def test_a_cluster_that_was_never_started_has_none(place: ClusterDirectory) -> N
 
 
 def test_options_of_another_version_are_left_out(place: ClusterDirectory) -> None:
-    (place.directory / keptoptions.FILE).write_text('{"nodes": 3, "of_the_future": [1]}')
+    (place.directory / OPTIONS).write_text('{"nodes": 3, "of_the_future": [1]}')
     assert keptoptions.load(place) == ClusterOptions(nodes=3)
 
 
@@ -54,13 +54,13 @@ def test_options_of_another_version_are_left_out(place: ClusterDirectory) -> Non
 def test_a_switch_of_an_earlier_version_is_understood(
     place: ClusterDirectory, kept: str, stub: tuple[str, ...]
 ) -> None:
-    (place.directory / keptoptions.FILE).write_text(f'{{"nodes": 3, "stub": {kept}}}')
+    (place.directory / OPTIONS).write_text(f'{{"nodes": 3, "stub": {kept}}}')
     assert keptoptions.load(place) == ClusterOptions(nodes=3, stub=stub)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"nodes": "four"}'])
 def test_a_damaged_file_is_named_with_the_way_to_begin_without_it(place: ClusterDirectory, text: str) -> None:
-    (place.directory / keptoptions.FILE).write_text(text)
+    (place.directory / OPTIONS).write_text(text)
     with pytest.raises(CommandError, match=r"options\.json: .*; `lws up demo --defaults` begins without it"):
         keptoptions.load(place)
 

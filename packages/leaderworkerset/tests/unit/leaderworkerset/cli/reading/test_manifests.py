@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderworkerset.cli.reading import manifests
+from leaderworkerset.cli.reading import manifestoptions, manifests
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n"
 
@@ -60,9 +60,16 @@ def test_objects_that_were_printed_are_read_without_what_a_server_sets() -> None
     ],
 )
 def test_scalars_have_the_types_that_kubectl_gives_them(scalar: str, value: object) -> None:
-    (document,) = manifests.parse(f"{POD}value: {scalar}\n", "scalar.yaml")
-    assert document.object["value"] == value
-    assert type(document.object["value"]) is type(value)
+    (document,) = manifests.parse(f"{POD}values:\n- {scalar}\n", "scalar.yaml")
+    assert document.object["values"] == [value]
+    assert type(document.object["values"][0]) is type(value)
+
+
+def test_a_null_field_is_absent_as_for_kubectl_apply() -> None:
+    text = POD + "  annotations:\nspec:\n  containers: [{name: a, env: null, args: [null]}]\n"
+    (document,) = manifests.parse(text, "chart.yaml")
+    assert document.object["metadata"] == {"name": "a"}
+    assert document.object["spec"] == {"containers": [{"name": "a", "args": [None]}]}
 
 
 @pytest.mark.parametrize(
@@ -135,3 +142,10 @@ def test_json_with_escaped_pairs_of_surrogates_is_read() -> None:
 def test_a_path_that_cannot_be_read_is_named(path: str, message: str) -> None:
     with pytest.raises(manifests.ManifestError, match=message):
         manifests.load([path])
+
+
+def test_an_object_that_a_server_printed_may_be_applied_again(tmp_path: Path) -> None:
+    path = tmp_path / "printed.yaml"
+    path.write_text(POD + "  uid: '1'\n  resourceVersion: '7'\nspec: {}\nstatus: {phase: Running}\n")
+    (document,) = manifestoptions.Given((str(path),), (), recursive=False).load()
+    assert document.object == {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}}

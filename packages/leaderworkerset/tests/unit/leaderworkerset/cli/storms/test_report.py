@@ -2,8 +2,12 @@
 
 import re
 
+import pytest
+
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.cli.storms import report, storm, stormpage
+from leaderworkerset.cli.commands.local import chaosfaults
+from leaderworkerset.cli.faultnames import FAULTS, Of
+from leaderworkerset.cli.storms import playing, report, storm, stormpage
 from leaderworkerset.cli.storms.report import Deed, ProbeCounts, StormReport
 from leaderworkerset.cli.storms.stormpage import Row, Span
 from leaderworkerset.cli.storms.witness import Witness
@@ -92,6 +96,7 @@ def test_a_report_tells_the_first_failure_what_was_recreated_and_when_all_was_we
         "recreated": {"web/0": 2},
         "failures": {"web/0/0": 1},
         "notReady": [],
+        "notReadyBefore": [],
         "recoveredAfter": 4.21,
         "probe": {
             "url": "http://a",
@@ -148,3 +153,22 @@ def test_a_page_escapes_what_others_wrote_and_loads_nothing() -> None:
     assert not re.search(r"""(src|href)=|url\(|@import""", told)
     assert "default-src &#x27;none&#x27;" in told
     assert stormpage.page(StormReport()).count("<p>None.</p>") == 2
+
+
+def test_what_was_broken_before_is_named_and_not_part_of_the_result() -> None:
+    found = StormReport(recovered=1.0, before=["old/0/0"])
+    assert found.is_well
+    assert "Not ready before the storm, and not part of its result: old/0/0." in list(report.lines(found))
+    assert report.document(found)["notReadyBefore"] == ["old/0/0"]
+
+
+def test_problems_are_compared_with_the_start() -> None:
+    before = ["old", "old/0/0", "old/1"]
+    now = ["old (0 of 3 groups ready)", "old/0/0", "old/1 (waits to be recreated)", "old/2/0", "web/0/1"]
+    assert playing.new_problems(now, before) == ["old/2/0", "web/0/1"]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_only_faults_of_ranks_explain_ranks(name: str) -> None:
+    help_text = chaosfaults.one_fault(name).help or ""
+    assert ("A rank is LWS/GROUP/RANK" in help_text) == (FAULTS[name].of in {Of.RANK, Of.RANKS})

@@ -38,15 +38,15 @@ BARE = Episode(namespace="prod", lws="web", group="1", number=1, outcome=Outcome
 def test_the_table_has_a_line_per_episode() -> None:
     assert episodetable.table([FULL, BARE], NOW, with_namespace=True) == [
         "NAMESPACE   EPISODE   AGE   OUTCOME     FIRST   FAILURE",
-        "prod        web/0/3   60s   recreated   1       app: exit code 3",
-        "prod        web/1/1   30s   failed      -",
+        "prod        web/0#3   60s   recreated   1       app: exit code 3",
+        "prod        web/1#1   30s   failed      -",
     ]
 
 
 def test_an_episode_in_full_has_all_of_it() -> None:
     text = "\n".join(episodetable.lines(FULL, NOW))
     for line in (
-        "web/0/3: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
+        "web/0#3: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
         "Failures in a row: 2; not recreated before 2026-11-25T09:00:10Z",
         "Revision: 5 (abc), made 2026-11-25T08:00:00Z",
         "What it changed of revision 4:\n  spec.x: 1 -> 2",
@@ -59,7 +59,7 @@ def test_an_episode_in_full_has_all_of_it() -> None:
     ):
         assert line in text
     assert list(episodetable.lines(BARE, NOW))[:3] == [
-        "web/1/1: group 1 failed 30s ago (pod -)",
+        "web/1#1: group 1 failed 30s ago (pod -)",
         "Time: 2026-11-25T09:00:30Z",
         "",
     ]
@@ -69,6 +69,6 @@ def test_in_brief_the_last_lines_of_the_first_rank_that_failed_are_shown() -> No
     assert episodetable.brief(FULL, NOW, "lws --local") == [
         "Last recorded failure: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
         *(f"  {number}" for number in range(4, 9)),
-        "  lws --local history -n prod web/0/3 shows all of it",
+        "  lws --local history -n prod web/0#3 shows all of it",
     ]
     assert len(episodetable.brief(BARE, NOW, "lws")) == 2

@@ -33,6 +33,48 @@ def test_controls_are_written_out_and_letters_of_all_languages_stay() -> None:
     assert terminal.escaped("Größe 大小 ✓") == "Größe 大小 ✓"
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("line", "colored"),
+    [
+        ("web-0   CrashLoopBackOff   no", "\x1b[31mCrashLoopBackOff\x1b[0m"),
+        ("web-0   ContainerCreating   no", "\x1b[33mContainerCreating\x1b[0m"),
+        ("web-0   Running   yes", "\x1b[32mRunning\x1b[0m"),
+        ("web is stuck: LWS-E041: no node", "\x1b[31mLWS-E041\x1b[0m"),
+    ],
+)
+def test_states_are_colored_on_a_terminal(line: str, colored: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    output = Terminal()
+    monkeypatch.setattr("sys.stdout", output)
+    terminal.say_states(line)
+    assert colored in output.getvalue()
+
+
+@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_states_have_no_color_if_nobody_wants_it(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(variable, value)
+    output = Terminal()
+    monkeypatch.setattr("sys.stdout", output)
+    terminal.say_states("web-0   Error")
+    assert output.getvalue() == "web-0   Error\n"
+
+
+def test_names_that_contain_a_state_are_not_colored() -> None:
+    assert terminal.painted("Running-late my-Error Errors") == "Running-late my-Error Errors"
+
+
+def test_a_repeated_reason_is_folded() -> None:
+    rows = output.table(("POD",), [("a",), ("b",), ("c",)], whys=("no node", "no node", "other"))
+    assert rows == ["POD   WHY", "a     no node", 'b     "', "c     other"]
+
+
 def test_lines_stay_lines() -> None:
     assert terminal.lines("a\a\nb\t") == "a\\x07\nb\\t"
 

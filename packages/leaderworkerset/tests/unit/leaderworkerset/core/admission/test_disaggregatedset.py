@@ -46,6 +46,16 @@ def test_budgets_are_refused(entry: JSONObject, path: str, words: str) -> None:
     assert words in error
 
 
+def test_differs_from_upstream_a_stored_role_blocks_no_update() -> None:
+    """ADR 29: a set that was stored without the webhook can be edited."""
+    stored = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="20%"), DECODE])
+    edited = stored | {"metadata": stored["metadata"] | {"labels": {"team": "a"}}}
+    worse = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="10%"), DECODE])
+
+    assert validate_disaggregatedset(edited, stored) == []
+    assert len(validate_disaggregatedset(worse, stored)) == 1
+
+
 @pytest.mark.parametrize(
     "entry",
     [
@@ -79,9 +89,25 @@ def test_another_strategy_is_not_supported() -> None:
 )
 def test_names_leave_room_for_those_of_services(length: int, slices: int, is_accepted: bool) -> None:
     """R-DS-9 f: 63 characters, of which slice, revision and suffix take 16 or 17."""
-    found = errors_of(role("prefill", 4), name="s" * length, slices=slices)
-    assert (found == []) is is_accepted
-    assert all("spec.roles[0].name" in error and "DNS-1035" in error for error in found[:1])
+    services = [text for text in errors_of(role("prefill", 4), name="s" * length, slices=slices) if "DNS-1035" in text]
+    assert (services == []) is is_accepted
+    assert all("spec.roles[0].name" in error for error in services[:1])
+
+
+@pytest.mark.parametrize(("size", "length"), [(1, 35), (2, 33)])
+def test_differs_from_upstream_names_leave_space_for_pods(size: int, length: int) -> None:
+    """ADR 29: `<set>-<slice>-<revision>-<role>-<group>-<hash>` is a label of worker pods, of at most 63 characters."""
+    (error,) = errors_of(role("prefill", 4, size=size), name="s" * (length + 1))
+    assert error.startswith("spec.roles[0].name: Invalid value: ")
+    assert "must be no more than" in error
+    assert errors_of(role("prefill", 4, size=size), name="s" * length) == []
+
+
+def test_a_role_name_that_fits_by_luck_is_warned_about() -> None:
+    obj = disaggregatedset_object([role("prefill", 4, size=2), DECODE], name="s" * 32)
+    (warning,) = warnings(obj)
+    assert warning.startswith("spec.roles[0]: of ssss")
+    assert "some revisions only" in warning
 
 
 def test_the_name_of_a_scaler_has_253_characters() -> None:
@@ -213,4 +239,3 @@ def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest:
     assert error.startswith("spec.roles[0].name: Invalid value: ")
     assert error.endswith(f"must be no more than {longest} characters with groupIdentity Hash")
     assert errors_of(role_with(size=size, **HASH), name="s" * room) == []
-    assert errors_of(role_with(size=size), name="s" * (room + 1)) == []

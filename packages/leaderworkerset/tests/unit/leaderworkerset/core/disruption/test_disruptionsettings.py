@@ -28,10 +28,9 @@ def test_the_annotation_says_how_many(text: str, groups: int | None) -> None:
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "101%", "all", "1000001", "9" * 5000])
 def test_an_invalid_annotation_is_refused_and_counts_as_absent_once_stored(text: str) -> None:
-    (error,) = settings.errors({labels.DISRUPTION_BUDGET: text}, {})
+    (error,) = settings.errors({labels.DISRUPTION_BUDGET: text})
     assert (error.path, error.value) == (f"metadata.annotations.{labels.DISRUPTION_BUDGET}", text)
     assert settings.ALLOWED in str(error)
-    assert not list(settings.errors({labels.DISRUPTION_BUDGET: text}, {labels.DISRUPTION_BUDGET: text}))
     assert settings.limit(DisruptionSettings(budget="5"), {labels.DISRUPTION_BUDGET: text}, spec()) == 5
 
 
@@ -44,8 +43,8 @@ def test_a_budget_of_no_groups_is_warned_about(text: str, warns: bool) -> None:
 def test_without_annotation_the_setting_of_the_manager_counts() -> None:
     assert settings.limit(DisruptionSettings(), {}, spec()) is None
     assert settings.limit(DisruptionSettings(budget="rollout"), {}, spec()) == 1
-    assert not list(settings.errors({}, {}))
-    assert not list(settings.errors({labels.DISRUPTION_BUDGET: "25%"}, {}))
+    assert not list(settings.errors({}))
+    assert not list(settings.errors({labels.DISRUPTION_BUDGET: "25%"}))
 
 
 def test_a_rollout_that_only_surges_leaves_one_group_to_evictions() -> None:

@@ -77,7 +77,6 @@ def test_marks_go_with_the_budget() -> None:
 
 
 def test_another_value_is_refused() -> None:
-    (error,) = disruptionsettings.errors({labels.DO_NOT_DISRUPT: "always"}, {})
+    (error,) = disruptionsettings.errors({labels.DO_NOT_DISRUPT: "always"})
     assert error.path == f"metadata.annotations.{labels.DO_NOT_DISRUPT}"
-    assert not list(disruptionsettings.errors({labels.DO_NOT_DISRUPT: "always"}, {labels.DO_NOT_DISRUPT: "always"}))
-    assert not list(disruptionsettings.errors({labels.DO_NOT_DISRUPT: STARTING}, {}))
+    assert not list(disruptionsettings.errors({labels.DO_NOT_DISRUPT: STARTING}))

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from tests import builders
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
 
@@ -78,3 +79,14 @@ def test_a_statefulset_is_ready_when_all_its_pods_are_and_of_one_revision(
 ) -> None:
     """R-ROLL-9."""
     assert groupfacts.is_statefulset_ready({"spec": spec, "status": status}) is expected
+
+
+def test_a_statefulset_of_another_owner_does_not_count() -> None:
+    """docs/adr/0030: `meet-1` exists, and `meet` grows to two groups; the workers of group 1 are not created."""
+    leader = builders.leader_pod(LWS, 1)
+    other = builders.leaderworkerset_object("web-1", metadata={"uid": "other"})
+    owner = builders.as_applied(builders.worker_statefulset(leader))
+    foreign = owner | {"metadata": owner["metadata"] | {"ownerReferences": [meta.controller_reference(other)]}}
+
+    assert groupname.find_workers(leader, [foreign]) is None
+    assert groupfacts.describe(leader, foreign).workers is None

@@ -9,7 +9,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Delete, Patch, Plan, PutStatus, Together, flat
+from kuberuntime.plan import Action, Delete, Emit, Patch, PutStatus, Together, flat
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -310,7 +310,11 @@ def test_counts_that_cannot_be_read_are_an_error() -> None:
     """N-RB-10."""
     plan = reconcile(observe(counted("null"), statefulset()), builders.NOW)
 
-    assert plan == Plan(error="LeaderWorkerSet default/web: invalid group restart counts: expected a JSON object")
+    assert plan.error == "LeaderWorkerSet default/web: invalid group restart counts: expected a JSON object"
+    notes = [event.note for action in plan.actions if isinstance(action, Emit) for event in action.events]
+    assert notes == [
+        f"Cannot reconcile: annotation {labels.GROUP_RESTART_COUNTS}: null: invalid group restart counts: expected a JSON object"
+    ]
 
 
 def test_a_leader_goes_ahead_once_it_has_its_count() -> None:

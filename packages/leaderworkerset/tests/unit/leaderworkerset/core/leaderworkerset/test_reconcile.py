@@ -12,7 +12,9 @@ from kuberuntime.plan import (
     Action,
     Apply,
     Create,
+    Emit,
     Event,
+    Patch,
     Plan,
     PutStatus,
 )
@@ -105,13 +107,25 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
         "name": f"web-{KEY}-1",
     }
 
-    assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS), builders.NOW) == Plan(
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS), builders.NOW)
+    (held,) = plan.on_failure
+    assert held.patch["status"]["conditions"][0]["type"] == "Progressing"
+    assert plan == Plan(
         (
             Create(
                 resource=CONTROLLER_REVISIONS,
                 object=revision,
                 body=revisions.encode(revision, revisions.build_data(LWS)),
                 on_success=(Event("Normal", "CreatingRevision", "Create", created_note, REGARDING, related),),
+                on_failure=(
+                    Event(
+                        "Warning",
+                        "FailedCreate",
+                        "Create",
+                        f"Failed to create revision web-{KEY}-1: {{error}}",
+                        REGARDING,
+                    ),
+                ),
             ),
             Apply(
                 resource=STATEFULSETS,
@@ -133,7 +147,8 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
             Create(
                 resource=SERVICES,
                 object=services.build_shared(LWS),
-                if_absent=True,
+                unless_own=True,
+                accepted=("spec.clusterIP", "None"),
                 on_failure=(
                     Event(
                         "Warning",
@@ -144,7 +159,8 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
                     ),
                 ),
             ),
-        )
+        ),
+        on_failure=(held,),
     )
 
 
@@ -291,7 +307,9 @@ def test_a_field_that_cannot_be_used_is_named(obj: dict[str, Any], failure: str)
     """R-ROLL-1, Q-23: a plain error instead of a panic."""
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW)
 
-    assert plan.actions == ()
+    (told,) = plan.actions
+    assert isinstance(told, Emit)
+    assert failure in told.events[0].note
     assert plan.error is not None
     assert plan.error.startswith("LeaderWorkerSet default/web: ")
     assert failure in plan.error
@@ -311,7 +329,7 @@ def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> No
 
     plan = reconcile(observed, builders.NOW)
 
-    assert kinds(plan) == [Apply]
+    assert kinds(plan) == [Apply, Emit]
     assert plan.error is not None
 
 
@@ -366,3 +384,50 @@ def test_everything_is_written_where_the_leaderworkerset_is() -> None:
     actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions
 
     assert [meta.namespace(one.object) for one in actions if isinstance(one, Create | Apply)] == ["elsewhere"] * 3
+
+
+REFUSALS = {
+    "of a new set": ObservedLeaderWorkerSet(leaderworkerset=LWS),
+    "of its service": replace(at_rest(), has_shared_service=False),
+    "of an edit": replace(
+        at_rest(), leaderworkerset=builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
+    ),
+}
+
+
+@pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
+def test_differs_from_upstream_a_refused_write_leaves_a_status(observed: ObservedLeaderWorkerSet) -> None:
+    """R-STAT-2, docs/adr/0030: the Go controller leaves it empty or old, and `Available` stays True."""
+    (patch,) = reconcile(observed, builders.NOW).on_failure
+    assert (patch.resource, patch.subresource) == (LEADERWORKERSETS, "status")
+    new = patch.patch["status"]
+    assert new["observedGeneration"] == meta.generation(observed.leaderworkerset or {})
+    holding = {one["type"] for one in new["conditions"] if one["status"] == "True"}
+    assert "Progressing" in holding
+    assert "Available" not in holding
+    noted = replace(observed, leaderworkerset=(observed.leaderworkerset or {}) | {"status": new})
+    assert reconcile(noted, builders.NOW).on_failure == ()
+
+
+def test_a_service_of_another_owner_makes_a_set_unavailable() -> None:
+    """docs/adr/0030: the names of its groups resolve nowhere."""
+    plan = reconcile(replace(at_rest(), service_conflict="taken"), builders.NOW)
+    (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]
+    assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Progressing"}
+
+
+def test_orphans_of_an_earlier_set_are_adopted() -> None:
+    """Deleted with `--cascade=orphan`, and created again under its name."""
+    service = services.build_shared(LWS)
+    orphans = [
+        one | {"metadata": one["metadata"] | {"ownerReferences": []}} for one in (service, builders.revision(LWS))
+    ]
+    assert services.is_orphan(orphans[0], LWS)
+    assert not services.is_orphan(orphans[0] | {"spec": {"clusterIP": "None", "selector": {"app": "theirs"}}}, LWS)
+    observed = replace(at_rest(), orphaned_service=orphans[0], revisions=[orphans[1]])
+
+    actions = reconcile(observed, builders.NOW).actions
+
+    adopted = [(one.resource, one.patch["metadata"]["ownerReferences"]) for one in actions if isinstance(one, Patch)]
+    owner = [meta.controller_reference(LWS)]
+    assert adopted == [(CONTROLLER_REVISIONS, owner), (SERVICES, owner)]

@@ -89,11 +89,15 @@ def test_of_equal_contents_the_newest_is_kept() -> None:
     assert (kept(actions), deleted(actions)) == ([meta.name(after)], [meta.name(before)])
 
 
-def test_what_nobody_owns_is_deleted_and_what_another_owns_is_left_alone() -> None:
+def test_orphans_are_adopted_and_those_of_others_left_alone() -> None:
+    """The LeaderWorkerSet was deleted without them, and created again: `lws rollout undo` finds them."""
     stranger = past(2)
     stranger["metadata"]["ownerReferences"] = [stranger["metadata"]["ownerReferences"][0] | {"uid": "another"}]
-    ownerless = revision(4, owned=False)
-    assert deleted(revisionhistory.settle(LWS, KEY, [ownerless], [stranger])) == [meta.name(ownerless)]
+    orphans = [revision(4, owned=False), past(3, owned=False)]
+    actions = revisionhistory.settle(LWS, KEY, orphans[:1], [*orphans[1:], stranger])
+    assert deleted(actions) == []
+    owners = [action.patch["metadata"]["ownerReferences"] for action in actions if isinstance(action, Patch)]
+    assert owners == [[meta.controller_reference(LWS)]] * 2
 
 
 @pytest.mark.parametrize(
@@ -110,3 +114,11 @@ def test_ten_are_kept_where_nothing_is_said() -> None:
 
 def test_the_history_is_found_by_its_label() -> None:
     assert revisionhistory.selector("web") == "leaderworkerset.sigs.k8s.io/history-of=web"
+
+
+@pytest.mark.parametrize(("count", "mebibytes", "expected"), [(9, 1, 3), (2, 5, 1), (9, 0, 9)])
+def test_large_templates_are_kept_up_to_a_number_of_bytes(count: int, mebibytes: int, expected: int) -> None:
+    """The newest one is always kept, so that an update can be undone."""
+    found = [revision(number) | {"data": {"text": "x" * (mebibytes * 2**20)}} for number in range(1, count + 1)]
+    newest = revisionhistory.newest(found, KEY, 10)
+    assert [one["revision"] for one in newest] == list(range(count, count - expected, -1))

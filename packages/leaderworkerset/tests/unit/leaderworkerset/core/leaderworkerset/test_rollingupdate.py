@@ -327,6 +327,39 @@ EXAMPLES = {
 }
 
 
+BROKEN = {
+    "the only one of the budget": (
+        spec(3),
+        [("oOO", True, (3, 3)), ("oOO", False, (2, 3)), ("oOn", False, (2, 3)), ("oON", False, (1, 3)), ("oNN", False, (0, 3))],
+    ),
+    "more of them than the budget": (
+        spec(5, 2),
+        [("ooOoO", True, (5, 5)), ("ooOoO", False, (4, 5)), ("ooOon", False, (3, 5)), ("ooOnN", False, (3, 5)), ("ooONN", False, (2, 5))],
+    ),
+    "no group may be unavailable": (
+        spec(3, 0, 1),
+        [("oOO", True, (3, 4)), ("oOO.", False, (3, 4)), ("oOON", False, (2, 4)), ("oOnN", False, (2, 4)), ("oONN", False, (1, 4))],
+    ),
+    "lost in the middle": (spec(4), [("OOOO", True, (4, 4)), ("OOON", False, (2, 4)), ("oOnN", False, (2, 4)), ("oONN", False, (1, 4))]),
+    "one that comes back is waited for": (spec(4), [("oOOO", True, (4, 4)), ("o.OO", False, (4, 4)), ("ooOO", False, (3, 4))]),
+    "as upstream within the budget": EXAMPLES["W-14 an unhealthy group below the partition costs budget"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("wanted", "steps"), BROKEN.values(), ids=BROKEN)
+def test_differs_from_upstream_broken_old_groups_never_use_up_the_budget(
+    wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]
+) -> None:
+    """R-ROLL-7, docs/adr/0030: the Go controller waits for ever for a group that only the update would repair."""
+    limits = budget.read(wanted)
+    current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
+    for letters, is_new, expected in steps:
+        states = seen(letters)._replace(broken=sum(1 << index for index, letter in enumerate(letters) if letter == "o"))
+        step = rollingupdate.next_step(limits, current, states, is_new_revision=is_new)
+        assert (step.partition, step.replicas) == expected, letters
+        current = Current(step.replicas, step.partition, str(wanted.replicas))
+
+
 @pytest.mark.parametrize(("wanted", "steps"), EXAMPLES.values(), ids=EXAMPLES)
 def test_worked_example(wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]) -> None:
     """Section 5.4: each step starts from what the one before wrote."""

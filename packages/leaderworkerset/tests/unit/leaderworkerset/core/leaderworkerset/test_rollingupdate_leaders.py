@@ -106,9 +106,9 @@ def test_differs_from_upstream_nobody_waits_for_a_group_of_a_revision_that_was_g
 
 
 def test_what_the_user_s_partition_holds_is_left_alone_whatever_it_is_of() -> None:
-    held = replace(limits(3, 0, 1), partition=2)
+    held = replace(limits(4, 0, 1), partition=2)
 
-    assert chosen("aaa", held, partition=3, maxUnavailable=1) == [2]
+    assert chosen("aaaO", held, partition=4, maxUnavailable=1) == [2]
 
 
 def test_a_gated_group_of_a_revision_that_was_given_up_is_left_to_its_queue() -> None:
@@ -202,3 +202,41 @@ def test_exhausted_groups_of_an_older_revision_are_not_waited_for(
     assert chosen(letters, budget, partition=partition, **rolling) == (
         [] if "e" not in letters and rolling else expected
     )
+
+
+@pytest.mark.parametrize(
+    ("letters", "budget", "partition", "expected"),
+    [
+        ("oOO", limits(3, 1), 2, [2]),
+        ("oOn", limits(3, 1), 2, []),
+        ("oON", limits(3, 1), 1, [1]),
+        ("oNN", limits(3, 1), 0, [0]),
+        ("ooOO", limits(4, 1), 3, [3]),
+        ("OOO", limits(3, 1), 3, []),
+    ],
+)
+@pytest.mark.parametrize("rolling", [{}, {"maxUnavailable": 1}], ids=["older Kubernetes", "newer Kubernetes"])
+def test_broken_groups_below_the_partition_block_no_leader(
+    letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
+) -> None:
+    """Docs/adr/0030: a StatefulSet controller that knows maxUnavailable counts broken leaders, and would replace none."""
+    assert chosen(letters, budget, partition=partition, **rolling) == expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "partition", "current", "expected"),
+    [
+        ("OOOaaa", 6, "web-old", []),
+        ("OOOaan", 5, "web-old", []),
+        ("OOOaaN", 5, "web-old", []),
+        ("OOOaaa", 6, "web-new", [5, 4, 3]),
+        ("OaOaaa", 6, "web-old", [1]),
+    ],
+    ids=["a newer update", "the first one", "the first one is ready", "taken back", "one below a ready group"],
+)
+def test_the_highest_broken_groups_are_replaced_once(
+    letters: str, partition: int, current: str, expected: list[int]
+) -> None:
+    """A broken update was scaled up, then corrected: the rollout reaches these groups first, whatever this would do."""
+    status = SEEN | {"currentRevision": current}
+    assert chosen(letters, limits(6, 1), partition=partition, status=status, maxUnavailable=1) == expected

@@ -53,14 +53,22 @@ def owned_by(kind: str, name: str) -> JSONObject:
     ids=["none", "without a controller", "its own", "of its predecessor"],
 )
 def test_a_service_that_nobody_else_controls_is_no_conflict(service: JSONObject | None) -> None:
-    assert services.conflict(service, "LeaderWorkerSet", LWS) == ""
+    assert services.conflict(service, LWS) == ""
 
 
 def test_a_service_that_another_object_controls_is_named() -> None:
     """N-HASH-24."""
-    assert services.conflict(owned_by("LeaderWorkerSet", "other"), "LeaderWorkerSet", LWS) == (
+    assert services.conflict(owned_by("LeaderWorkerSet", "other"), LWS) == (
         "headless service web has controller owner LeaderWorkerSet other; expected LeaderWorkerSet web:"
         " remove the service, or use another name"
+    )
+
+
+def test_a_service_of_a_user_that_is_not_headless_is_named() -> None:
+    """Its address resolves to itself: no group finds its leader."""
+    own = {"metadata": {"name": "web"}, "spec": {"clusterIP": "10.96.0.7"}}
+    assert services.conflict(own, LWS) == (
+        "service web has spec.clusterIP 10.96.0.7, not None: remove the service, or use another name"
     )
 
 

@@ -54,6 +54,24 @@ def test_the_leader_statefulset_of_a_plain_leaderworkerset() -> None:
     }
 
 
+COPIED = {
+    "labels": dict.fromkeys(labels.POD_LABELS, "copied") | {"team": "x"},
+    "annotations": dict.fromkeys(labels.POD_ANNOTATIONS, "copied") | {"note": "n"},
+}
+
+
+def test_differs_from_upstream_labels_of_a_copied_pod_are_ignored() -> None:
+    """ADR 29: upstream passes them on, so that all workers get the index of the pod that was copied."""
+    template = builders.pod_template() | {"metadata": COPIED}
+    plain = builders.pod_template() | {"metadata": {"labels": {"team": "x"}, "annotations": {"note": "n"}}}
+
+    copied, clean = (
+        build(builders.leaderworkerset_object(template={"workerTemplate": one})) for one in (template, plain)
+    )
+
+    assert copied["spec"]["template"] == clean["spec"]["template"]
+
+
 def test_a_leader_template_is_preferred() -> None:
     """R-LSTS-2."""
     obj = builders.leaderworkerset_object(template={"leaderTemplate": builders.pod_template("leader:1")})

@@ -56,7 +56,7 @@ def walk(observed: ObservedLeaderWorkerSet) -> list[str]:
         (cases.at_rest(), 34, 24),
         (rolling(cases.ready_groups(cases.LWS, 4, key="older")), 42, 31),
         (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), 34, 24),
-        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), 50, 35),
+        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), 52, 37),
     ],
     ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit"],
 )

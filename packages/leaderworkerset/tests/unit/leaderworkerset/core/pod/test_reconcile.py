@@ -7,7 +7,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Emit, Event, OneOfMany, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Recreation, RecreationState
@@ -59,7 +59,7 @@ def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[s
     return Create(
         resource=STATEFULSETS,
         object=statefulset.build(live, live, leader, selector or {}),
-        if_absent=True,
+        unless_own=True,
         on_success=(Event("Normal", "GroupsProgressing", "Create", created, regarding, related, of_many=many),),
         on_failure=(Event("Warning", "FailedCreate", "Create", failed, regarding, related),),
     )
@@ -123,7 +123,8 @@ def test_a_group_gets_a_service_of_its_own() -> None:
     """R-SVC-2, R-POD-7: the service comes before the workers."""
     lws = builders.leaderworkerset_object(spec=OWN_SERVICES)
     leader = builders.leader_pod(lws)
-    service = Create(resource=SERVICES, object=services.build_for_group(leader, "web"), if_absent=True)
+    failed = decisionevents.failed_create(lws, services.NOT_CREATED, leader)
+    service = services.create(services.build_for_group(leader, "web"), failed)
 
     assert reconcile(new_group(lws)) == Plan((service, create_workers(lws, leader)))
     assert reconcile(new_group(lws, has_service=True)) == Plan((create_workers(lws, leader),))

@@ -199,9 +199,8 @@ def test_leaders_are_marked_with_a_new_revision_alone() -> None:
     assert not marked(plain, None)
 
 
-def test_a_wrong_value_is_refused_where_it_is_new() -> None:
+def test_a_wrong_value_is_rejected() -> None:
     key = labels.STAY_ON_NODES
-    (error,) = formernodes.errors({key: "Always"}, {})
+    (error,) = formernodes.errors({key: "Always"})
     assert str(error) == f'metadata.annotations.{key}: Invalid value: "Always": must be Preferred'
-    assert list(formernodes.errors({key: "Always"}, {key: "Always"})) == []
-    assert list(formernodes.errors({key: "Preferred"}, {})) == list(formernodes.errors({}, {})) == []
+    assert list(formernodes.errors({key: "Preferred"})) == list(formernodes.errors({})) == []

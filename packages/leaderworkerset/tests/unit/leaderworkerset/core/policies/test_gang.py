@@ -145,7 +145,7 @@ def test_objects_that_no_group_uses_are_deleted_when_the_update_is_done() -> Non
     leaders = [builders.leader_pod(OBJECT, index) for index in range(2)]
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=OBJECT,
-        leader_statefulset=builders.as_applied(builders.worker_statefulset(LEADER)),
+        leader_statefulset=builders.as_applied(builders.worker_statefulset(LEADER)) | {"metadata": {"name": "web"}},
         revisions=(REVISION,),
         groups=[describe(leader, builders.worker_statefulset(leader)) for leader in leaders],
         gang_objects=objects,

@@ -173,6 +173,9 @@ class NamespaceGround:
         files = self._files(pod)
         os.makedirs(f"{files}/shm")
         syscalls.mount("tmpfs", "tmpfs", f"{files}/shm", syscalls.MS_NOSUID | syscalls.MS_NODEV, _MODE_SHM)
+        for path, size in pod.memory:
+            limit = f"mode=0777,size={size}" if size else "mode=0777"
+            syscalls.mount("tmpfs", "tmpfs", path, syscalls.MS_NOSUID | syscalls.MS_NODEV, limit)
         os.symlink(f"{pod.hosts_directory}/hosts", f"{files}/hosts")
         os.symlink(f"{_HOSTS_INSIDE}/hosts", f"{files}/hosts-inside")
         _write(f"{files}/hostname", f"{pod.hostname}\n")
@@ -180,6 +183,9 @@ class NamespaceGround:
 
     def _remove_files(self, pod: Pod) -> None:
         files = self._files(pod)
+        for path, _ in pod.memory:
+            with suppress(OSError):  # not mounted, when making the files failed
+                syscalls.unmount(path)
         with suppress(OSError):  # not mounted, when making the files failed
             syscalls.unmount(f"{files}/shm")
         with suppress(FileNotFoundError):
@@ -218,7 +224,8 @@ class NamespaceGround:
 
     def _wanted(self, pod: Pod, container: Container) -> list[Wanted]:
         files = self._files(pod)
-        mounts = [_open(mount) for mount in container.mounts]
+        memory = {os.path.realpath(path) for path, _ in pod.memory}
+        mounts = [_open(mount, memory) for mount in container.mounts]
         wanted = [] if container.root is None else [Wanted(view, view) for view in _KERNEL_VIEWS]
         if container.root is None and container.run_as_user is None and not _hides(mounts, pod.hosts_directory):
             wanted.append(Wanted(f"{files}/hosts", "/etc/hosts"))
@@ -234,13 +241,16 @@ class NamespaceGround:
         return [*wanted, Wanted(f"{files}/hostname", "/etc/hostname"), Wanted(f"{files}/shm", _SHARED_MEMORY), *mounts]
 
 
-def _open(mount: MountRequest) -> Wanted:
-    """Return the mount with its sub-path opened, since the containers of the pod may replace it."""
+def _open(mount: MountRequest, memory: set[str]) -> Wanted:
+    """Return the mount with its sub-path opened, since the containers of the pod may replace it.
+
+    In a directory in memory it is created here: the kubelet does not see that file system.
+    """
     source = os.path.realpath(mount.source)
     if not mount.sub_path:
         return Wanted(source, mount.target, mount.read_only)
     try:
-        handle = beneath.open_inside(source, mount.sub_path)
+        handle = beneath.open_inside(source, mount.sub_path, beneath.Wish(make_directories=source in memory))
     except beneath.LeadsOutError as error:
         raise RefusedError(
             f'mount {source}: subPath "{mount.sub_path}" leads out of the volume through a link'

@@ -14,6 +14,7 @@ class Pod(NamedTuple):
     hosts_directory: str
     host_network: bool
     share_process_namespace: bool
+    memory: list[tuple[str, int]]
 
 
 class MountRequest(NamedTuple):

@@ -12,6 +12,7 @@ import trustme
 from aiohttp import web
 from msgspec.structs import replace
 
+from localkube.apiserver.admission import match_conditions
 from localkube.apiserver.admission.webhook_https import tls_context
 from localkube.apiserver.admission.webhook_rules import Attempt
 from localkube.apiserver.admission.webhooks import Admission
@@ -166,6 +167,24 @@ async def test_the_review_says_what_is_asked(authority: trustme.CA) -> None:
             "dryRun": True,
             "options": {"kind": "CreateOptions"},
         }
+
+
+async def test_a_match_condition_exempts_objects_that_are_being_deleted(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
+        hooks.handlers["/check"] = lambda _: {}
+        conditions = [{"name": "not-deleting", "expression": match_conditions.NOT_DELETING}]
+        rules = [RULE | {"operations": ["*"]}]
+        webhook = hooks.webhook("/check", matchConditions=conditions, rules=rules)
+        admission.use_validating([configuration(VALIDATING.kind(), webhook)])
+        plain = attempt()
+        assert plain.object is not None
+        deleting = plain.object | {"metadata": plain.object["metadata"] | {"deletionTimestamp": "2026-11-27T10:00:00Z"}}
+
+        await admission.validate(attempt(operation="UPDATE", object=deleting, old=plain.object))
+        assert hooks.asked == []
+        await admission.validate(attempt(operation="UPDATE", old=plain.object))
+        await admission.validate(attempt(operation="DELETE", object=None, old=deleting))
+        assert [review["operation"] for _, review in hooks.asked] == ["UPDATE", "DELETE"]
 
 
 async def test_what_a_webhook_adds_is_defaulted(authority: trustme.CA) -> None:

@@ -290,3 +290,11 @@ def test_a_broken_annotation_allows_nothing() -> None:
     stored = ownership.track(CONFIG_MAPS, None, made, writer("someone", "Update"))
     with pytest.raises(RefusalError, match="1 conflict"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("kubectl"))
+
+
+def test_a_duplicate_key_is_refused_with_its_path() -> None:
+    env = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+    with pytest.raises(RefusalError) as caught:
+        apply(SETS, None, template({"name": "main", "env": env}), writer("one"))
+    path = '.spec.template.spec.containers[name="main"].env: duplicate entries for key [name="A"]'
+    assert str(caught.value).endswith(path)

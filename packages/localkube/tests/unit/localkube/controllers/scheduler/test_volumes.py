@@ -28,4 +28,7 @@ def test_claims_must_be_bound(claim: JSONObject | None, expected: str | None) ->
 
 def test_an_ephemeral_claim_is_named_after_pod_and_volume() -> None:
     pod = read_pod(build_pod("p", {"spec": {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]}}))
-    assert conditions.objection(pod, lambda _: None) == 'persistentvolumeclaim "p-v" not found'
+    assert (
+        conditions.objection(pod, lambda _: None)
+        == 'waiting for ephemeral volume controller to create the persistentvolumeclaim "p-v"'
+    )

@@ -49,6 +49,15 @@ async def test_a_pod_is_ready_when_its_probe_says_so(
         assert seconds() == pytest.approx(ready_at, abs=0.1)
 
 
+async def test_the_delay_of_a_probe_counts_from_the_start_of_the_container(tmp_path: Path) -> None:
+    """The startup probe passes at second 4, and the readiness probe is due at second 9."""
+    startup, readiness = {**HTTP, "periodSeconds": 1, "failureThreshold": 9}, {**HTTP, "initialDelaySeconds": 9}
+    async with cluster(machine(tmp_path, listens={80: 4})) as it:
+        await it.create(pod("web-0", container(startupProbe=startup, readinessProbe=readiness)))
+        await it.ready()
+        assert seconds() == pytest.approx(9, abs=0.1)
+
+
 NOWHERE = "; the pod listens on no port"
 
 

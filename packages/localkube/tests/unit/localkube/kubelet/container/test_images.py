@@ -98,8 +98,28 @@ def test_a_program_of_a_root_is_looked_for_in_it(tmp_path: Path) -> None:
     (root / "bin" / "serve").symlink_to("/bin/serve.real")
     place = ProgramSource("x", root=root)
     images.check_program("a", "serve", "/usr/bin:/bin", place, [])
-    with pytest.raises(UnrunnableError, match="not installed in"):
+    with pytest.raises(UnrunnableError, match=f'^image a is mapped to {root}, which lacks program "sh"$'):
         images.check_program("a", "sh", "/usr/bin:/bin", place, [])
+
+
+def test_a_mistyped_program_of_a_mapped_image_names_its_place_and_what_was_meant(tmp_path: Path) -> None:
+    programs = directory(tmp_path, "bin") / "bin"
+    (programs / "serve-model").touch()
+    place, path = ProgramSource("x", environment=tmp_path), f"{programs}:/usr/bin:/bin"
+    with pytest.raises(UnrunnableError) as caught:
+        images.check_program("team:1", "serve-modle", path, place, [])
+    told = f'image team:1 is mapped to {tmp_path}, which lacks program "serve-modle", as this machine does'
+    assert str(caught.value) == f"{told} (did you mean serve-model?)"
+
+
+def test_a_mistyped_program_of_this_machine_is_not_to_be_mapped(tmp_path: Path) -> None:
+    (tmp_path / "python3").touch()
+    with pytest.raises(UnrunnableError) as caught:
+        images.check_program("host", "pyhton3", str(tmp_path), HOST, [])
+    told = (
+        'program "pyhton3" is not installed on this machine (did you mean python3?): install it, or correct the command'
+    )
+    assert str(caught.value) == told
 
 
 def test_a_stub_answers_on_declared_and_probed_ports() -> None:

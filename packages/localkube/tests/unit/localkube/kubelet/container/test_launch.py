@@ -122,11 +122,34 @@ def test_only_with_stubs_what_cannot_run_is_replaced() -> None:
     assert plan(container(), stub=True).image_id == "host://"
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo started; trap '' TERM; while :; do sleep 1; done",
+        "nvidia-smi || echo no GPU here; echo started; sleep 1000",
+    ],
+)
+def test_a_script_that_can_run_is_not_replaced(script: str) -> None:
+    assert plan(container(command=["sh", "-c", script]), stub=True).image_id == "host://"
+
+
+@pytest.mark.parametrize("stub", [False, True])
+def test_claims_for_devices_are_refused_by_name(stub: bool) -> None:
+    with pytest.raises(SpecError, match=r"spec\.resourceClaims: devices of claims are not served"):
+        plan(container(command=["sleep"]), spec={"resourceClaims": [{"name": "gpu"}]}, stub=stub)
+
+
 @pytest.mark.parametrize("images", [{"all"}, {"any"}, {"any:v1"}])
 def test_what_is_named_is_replaced_although_it_can_run(images: set[str]) -> None:
     found = plan(container(image="any:v1"), stub=True, stub_images=frozenset(images))
     assert (found.image_id, found.argv) == ("stub://any:v1", ())
     assert plan(container(image="other:v1"), stub=True, stub_images=frozenset(images - {"all"})).image_id == "host://"
+
+
+def test_a_stub_is_probed_at_once() -> None:
+    probe = {"httpGet": {"port": 8000}, "initialDelaySeconds": 900, "periodSeconds": 5}
+    main = container(image="vllm:v1", command=["no-such-engine"], readinessProbe=probe)
+    assert plan(main, stub=True).container["readinessProbe"] == probe | {"initialDelaySeconds": 0}
 
 
 def test_a_container_that_runs_here_needs_its_sources_even_with_stubs() -> None:

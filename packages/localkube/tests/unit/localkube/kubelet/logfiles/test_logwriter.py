@@ -2,13 +2,17 @@
 
 import asyncio
 import os
+import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from testkit.virtualtime import START, VirtualClock
 
-from localkube.kubelet.logfiles import logreader
+from localkube.kubelet.logfiles import logformat, logreader
 from localkube.kubelet.logfiles.logwriter import LogWriter, segments
 from localkube.podaccess import LogOptions
 
@@ -158,3 +162,59 @@ async def test_the_end_of_each_kept_run_is_read_in_whole_lines(tmp_path: Path) -
     assert logreader.ends_of_runs(tmp_path, 3, 20) == [b"end\n", b"1\n2\n3\n"]
     assert logreader.ends_of_runs(tmp_path, 3, 3) == [b"", b"3\n"]
     assert logreader.ends_of_runs(tmp_path / "absent", 3, 3) == []
+
+
+async def test_followers_rest_as_long_as_they_work_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise following a log slows the rank that writes it. Each look at the clock finds that 10 ms were worked."""
+    clock = count(step=0.01)
+    monkeypatch.setattr(time, "thread_time", lambda: next(clock))
+    block = b"x" * (logreader.BLOCK - 1) + b"\n"
+    writer = LogWriter(tmp_path, VirtualClock())
+    wanted = LogOptions(container="main", follow=True)
+
+    async def follow() -> int:
+        seen = 0
+        async for piece in logreader.read(tmp_path, 0, wanted, writer, START):
+            seen += len(piece)
+            if seen >= 10 * len(block):
+                return seen
+        return seen
+
+    for _ in range(10):
+        writer._append(writer._inputs[0].framer.feed(block, START))
+    began = asyncio.get_running_loop().time()
+    assert list(await asyncio.gather(follow(), follow())) == [10 * len(block)] * 2
+    assert asyncio.get_running_loop().time() - began >= 0.01 * 2 * 9
+    writer.close()
+
+
+async def test_follower_far_behind_does_not_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments are removed: one that rests further would miss lines."""
+    monkeypatch.setattr(time, "thread_time", count().__next__)
+    writer = written(tmp_path, *(b"%d\n" % number for number in range(5)), size=1)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    lines = logreader.read(tmp_path, 0, LogOptions(container="main", follow=True), writer, START)
+    assert [await anext(lines) for _ in range(3)] == [b"0\n", b"1\n", b"2\n"]
+    assert loop.time() - began <= logreader.LONGEST_REST
+    writer.close()
+
+
+@given(
+    st.lists(
+        st.builds(
+            b"%b %b %b %b\n".__mod__,
+            st.tuples(
+                st.sampled_from([b"2026-11-20T10:15:02.123456000Z", b"2026-11-20T10:15:0", b"2026"]),
+                st.sampled_from([b"stdout", b"stderr"]),
+                st.sampled_from([b"F", b"P", b"X"]),
+                st.binary(max_size=60).map(lambda text: text.replace(b"\n", b"")),
+            ),
+        )
+    ),
+    st.booleans(),
+)
+def test_lines_are_shown_as_their_entries(lines: list[bytes], timestamps: bool) -> None:
+    entries = [entry for line in lines if (entry := logformat.parse(line))]
+    options = LogOptions(container="main", timestamps=timestamps)
+    assert list(logreader._shown(lines, options, b"")) == [entry.shown(timestamps=timestamps) for entry in entries]

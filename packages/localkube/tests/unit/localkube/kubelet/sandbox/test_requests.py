@@ -13,7 +13,9 @@ def test_pod_arrives() -> None:
         id="uid", hostname="lws-0", directory=Path("/p"), hosts_directory=Path("/h"), share_process_namespace=True
     )
     wire = json.loads(json.dumps(fields_of(spec) | {"address": "10.88.1.0"}))
-    assert Pod(**wire) == Pod("uid", "lws-0", "10.88.1.0", "/p", "/h", host_network=False, share_process_namespace=True)
+    assert Pod(**wire) == Pod(
+        "uid", "lws-0", "10.88.1.0", "/p", "/h", host_network=False, share_process_namespace=True, memory=[]
+    )
 
 
 def test_container_arrives() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.localkube.kubelet.pods import container, pod
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.processes.runner import Mount
 from localkube.kubelet.spec.environment import Context, ReferencedObjects
@@ -32,6 +33,15 @@ def test_an_empty_dir_is_open_to_all(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o777
 
 
+def test_volumes_in_memory_have_their_size() -> None:
+    volumes = [
+        {"name": "a", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+        {"name": "b", "emptyDir": {"medium": "Memory"}},
+        {"name": "c", "emptyDir": {}},
+    ]
+    assert directories.in_memory(pod(volumes=volumes), Path("/v")) == (("/v/a", 1 << 20), ("/v/b", 0))
+
+
 CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
 
 
@@ -39,6 +49,19 @@ def test_a_claim_is_the_path_of_its_volume(tmp_path: Path) -> None:
     claim = {"metadata": {"uid": "c1"}, "spec": {"volumeName": "pv"}}
     volume = {"spec": {"local": {"path": str(tmp_path / "disk")}}}
     assert prepare(tmp_path, CLAIM, bound=Claims({"data": claim}, {"pv": volume}))["v"] == tmp_path / "disk"
+
+
+def test_an_ephemeral_volume_is_the_claim_of_its_pod(tmp_path: Path) -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "1", "controller": True}
+    claim = {"metadata": {"ownerReferences": [owner]}, "spec": {"volumeName": "pv"}}
+    volume = {"spec": {"hostPath": {"path": str(tmp_path / "disk")}}}
+    wanted = {"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}
+    name = f"{meta.name(pod())}-v"
+    owner["uid"] = meta.uid(pod())
+    assert prepare(tmp_path, wanted, bound=Claims({name: claim}, {"pv": volume}))["v"] == tmp_path / "disk"
+    owner["uid"] = "another"
+    with pytest.raises(SpecError, match="was not created for this pod"):
+        prepare(tmp_path, wanted, bound=Claims({name: claim}, {"pv": volume}))
 
 
 @pytest.mark.parametrize(
@@ -72,6 +95,20 @@ def test_what_cannot_be_had_is_named(tmp_path: Path, volume: JSONObject, text: s
 
 def test_an_unserved_volume_is_empty_when_lenient(tmp_path: Path) -> None:
     assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, lenient=True)["v"].iterdir()) == []
+
+
+def test_an_unserved_volume_is_empty_in_a_rehearsal(tmp_path: Path) -> None:
+    assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, rehearsal=True)["v"].iterdir()) == []
+
+
+@pytest.mark.parametrize("source", ["nfs", "csi"])
+def test_a_persistent_volume_is_shared_in_a_rehearsal(tmp_path: Path, source: str) -> None:
+    claim = {"metadata": {"uid": "c1"}, "spec": {"volumeName": "pv"}}
+    volume = {"metadata": {"name": "pv"}, "spec": {source: {}}}
+    bound = Claims({"data": claim}, {"pv": volume}, stand_ins=tmp_path / "stand-ins")
+    paths = [prepare(tmp_path / pod, CLAIM, bound=bound)["v"] for pod in ("web-0", "web-0-1")]
+    assert paths == [tmp_path / "stand-ins" / "pv"] * 2
+    assert paths[0].stat().st_mode & 0o777 == 0o777
 
 
 @pytest.mark.parametrize("kind", ["", "Directory", "DirectoryOrCreate"])

@@ -93,6 +93,11 @@ def test_optional_and_lenient_sources_may_be_missing() -> None:
     assert build({"secret": {"secretName": "no"}}, lenient=True) == {}
 
 
+def test_projected_tokens_are_left_out_in_a_rehearsal() -> None:
+    sources = [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "settings"}}]
+    assert set(build({"projected": {"sources": sources}}, rehearsal=True)) == {"a", "b"}
+
+
 def test_references_name_all_sources() -> None:
     sources = [{"configMap": {"name": "c1"}}, {"secret": {"name": "s1"}}]
     assert payload.references({"name": "v", "projected": {"sources": sources}}) == ({"c1"}, {"s1"})

@@ -72,6 +72,20 @@ def test_more_groups_than_can_be_planned_are_refused_by_name(
     assert f"{path}, document 1 (line 1): leaderworkerset/web: more than 10000 groups" in capsys.readouterr().err
 
 
+def test_a_value_that_the_snapshot_has_stored_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """ADR 29: 25 % of 2 groups, after a scale."""
+    scaled = builders.leaderworkerset_object(rollout={"maxUnavailable": "25%"})
+    path = tmp_path / "scaled.yaml"
+    path.write_text(yaml.safe_dump(snapshots.build([foresight.situation(scaled, [], None)])))
+    document = tmp_path / "new.yaml"
+    document.write_text(
+        yaml.safe_dump(builders.leaderworkerset_object(image="app:2", rollout={"maxUnavailable": "25%"}))
+    )
+
+    assert app.run(["plan", "-f", str(document), "--snapshot", str(path)]) == 0
+    assert "app:1 -> app:2" in capsys.readouterr().out
+
+
 def test_a_manifest_is_checked_without_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["apply", "--dry-run=client", "-f", manifest(tmp_path)]) == 0
     assert capsys.readouterr().out == "leaderworkerset/web accepted (dry run, without the API server)\n"
