@@ -7,7 +7,6 @@ the kubelet are imported when a cluster is started.
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,16 +33,14 @@ __all__ = [
     "Settings",
     "SettingsError",
     "make_private",
-    "newest_copy",
     "open_private",
-    "restore",
     "serve",
     "start",
 ]
 
 
 class DamagedDataError(LocalkubeError):
-    """The file with the objects is damaged and was not changed; `restore` replaces it by a copy."""
+    """The file with the objects is damaged and was not changed."""
 
 
 class RunningCluster:
@@ -140,18 +137,3 @@ def _damage_named() -> Iterator[None]:
         yield
     except DamagedError as error:
         raise DamagedDataError(str(error)) from error
-
-
-def newest_copy(directory: Path, now: datetime) -> str:
-    """Describe the newest copy of a cluster's objects, by name and age; empty where there is none."""
-    from localkube.apiserver.storage import copies
-
-    found = copies.find(directory / DATABASE, now)
-    return found[0].describe(now) if found else ""
-
-
-def restore(directory: Path, now: datetime) -> tuple[str, Path | None]:
-    """Replace a cluster's objects by the newest good copy; return its description, and where the replaced file is."""
-    from localkube.apiserver.storage import copies
-
-    return copies.restore(directory / DATABASE, now)

@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -133,26 +132,11 @@ def _refusals(place: ClusterDirectory) -> Iterator[None]:
     try:
         yield
     except DamagedDataError as error:
-        raise CommandError(f"{error}\n{offer(place, SystemClock().now())}") from error
+        raise CommandError(
+            f"{error}\n`lws down {place.name} --delete` deletes it; then start the cluster again"
+        ) from error
     except LocalkubeError as error:
         raise CommandError(str(error)) from error
-
-
-def offer(place: ClusterDirectory, now: datetime) -> str:
-    """Return what to do about a damaged file: the available copy, and how to restore it."""
-    copy = localkube.newest_copy(place.directory, now)
-    if not copy:
-        return f"there is no copy of it; `lws down {place.name} --delete` begins an empty cluster"
-    return f"`lws up {place.name} --restore` restores {copy} and keeps the damaged file"
-
-
-def restore(place: ClusterDirectory) -> str:
-    """Restore a copy of the objects; return what was done."""
-    try:
-        source, aside = localkube.restore(place.directory, SystemClock().now())
-    except LocalkubeError as error:
-        raise CommandError(str(error)) from error
-    return f"Restored {source}" + (f"; the file of before is {aside}" if aside else "")
 
 
 def settings_of(
