@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localkube.clustersettings import MAX_PODS, Nodes, Settings
+from localkube.clustersettings import MAX_PODS, Devices, Nodes, Settings
 from localkube.errors import LocalkubeError, SettingsError
 from localkube.statedirectory import DATABASE, KUBECONFIG, make_private, open_private
 from localkube.wellknown import DEFAULT_CLASS_NAME, PROVISIONER
@@ -28,11 +28,13 @@ __all__ = [
     "MAX_PODS",
     "PROVISIONER",
     "DamagedDataError",
+    "Devices",
     "LocalkubeError",
     "Nodes",
     "RunningCluster",
     "Settings",
     "SettingsError",
+    "host_gpus",
     "make_private",
     "newest_copy",
     "open_private",
@@ -110,6 +112,19 @@ class RunningCluster:
         part = self._cluster.parts[FaultKind.MANAGER] = RemovablePart(manager)
         async with part.running():
             yield
+
+
+def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
+    """Return the real GPUs for `words` (`host`, or `host:N` to share each of them), divided over so many nodes.
+
+    `visible` is CUDA_VISIBLE_DEVICES of this process. Raise a `SettingsError` or a `LocalkubeError` that says what to do.
+    """
+    from localkube.kubelet.accelerators.offering import offer
+
+    try:
+        return offer(words, nodes, visible)
+    except ValueError as error:
+        raise SettingsError("gpus", str(error)) from error
 
 
 @asynccontextmanager
