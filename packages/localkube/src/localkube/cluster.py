@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localkube.clustersettings import MAX_PODS, Devices, Nodes, Settings
+from localkube.clustersettings import MAX_PODS, Devices, GpuReport, Nodes, Settings
 from localkube.errors import LocalkubeError, SettingsError
 from localkube.statedirectory import DATABASE, KUBECONFIG, make_private, open_private
 from localkube.wellknown import DEFAULT_CLASS_NAME, PROVISIONER
@@ -29,12 +29,14 @@ __all__ = [
     "PROVISIONER",
     "DamagedDataError",
     "Devices",
+    "GpuReport",
     "LocalkubeError",
     "Nodes",
     "RunningCluster",
     "Settings",
     "SettingsError",
     "host_gpus",
+    "report_gpus",
     "make_private",
     "newest_copy",
     "open_private",
@@ -125,6 +127,13 @@ def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
         return offer(words, nodes, visible)
     except ValueError as error:
         raise SettingsError("gpus", str(error)) from error
+
+
+def report_gpus(visible: str | None) -> GpuReport | None:
+    """Return the state of the GPUs of this machine; None if there is no sign of any."""
+    from localkube.kubelet.accelerators.offering import report
+
+    return report(visible)
 
 
 @asynccontextmanager

@@ -26,6 +26,21 @@ class Devices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuReport:
+    """The state of the GPUs of this machine. `problem` is why they cannot be used, empty if they can.
+
+    `failing`, `busy` (too little free memory) and `apart` (pairs without peer access) are texts, one for each GPU or pair.
+    """
+
+    problem: str = ""
+    driver: str = ""
+    count: int = 0
+    failing: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
     """The settings of the simulated nodes, which all are this machine.
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,12 @@ class FakeMachine:
     def use(self, patch: pytest.MonkeyPatch) -> "FakeMachine":
         """Give this process these GPUs."""
         patch.setenv("FAKE_NVML", str(self.path))
-        patch.syspath_prepend(str(FOLDER))
-        patch.delitem(sys.modules, "pynvml", raising=False)
+        spec = spec_from_file_location("pynvml", FOLDER / "pynvml.py")
+        if spec is None or spec.loader is None:
+            raise ImportError(str(FOLDER))
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        patch.setitem(sys.modules, "pynvml", module)
         return self
 
 

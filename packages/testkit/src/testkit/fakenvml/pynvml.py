@@ -15,6 +15,8 @@ NVML_ERROR_NOT_FOUND = 6
 NVML_ERROR_DRIVER_NOT_LOADED = 9
 NVML_ERROR_TIMEOUT = 10
 NVML_ERROR_GPU_IS_LOST = 15
+NVML_P2P_CAPS_INDEX_READ = 0
+NVML_P2P_STATUS_OK = 0
 nvmlEventTypeXidCriticalError = 8  # noqa: N816 - the name in the real module
 TEXTS = {3: "Not Supported", 6: "Not Found", 9: "Driver Not Loaded", 10: "Timeout", 15: "GPU is lost"}
 CLOSE, FAR = 10, 50
@@ -139,6 +141,10 @@ def nvmlDeviceGetMigDeviceHandleByIndex(handle: Handle, index: int) -> Handle:
 
 def nvmlDeviceGetTopologyCommonAncestor(handle: Handle, other: Handle) -> int:
     return CLOSE if _gpu(handle).get("near", 0) == _gpu(other).get("near", 0) else FAR
+
+
+def nvmlDeviceGetP2PStatus(handle: Handle, other: Handle, index: int) -> int:
+    return NVML_P2P_STATUS_OK if nvmlDeviceGetTopologyCommonAncestor(handle, other) == CLOSE else 3
 
 
 def nvmlDeviceGetComputeRunningProcesses(handle: Handle) -> list[Process]:

@@ -29,7 +29,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
     """The accelerators of a machine.
 
     `distances` has the distance of two GPUs by their UUIDs, as NVML counts it. `processes` has the PIDs of programs that
-    use a GPU now, by the UUID of the GPU. `failing` has GPUs that do not answer, by number, with the reason.
+    use a GPU now, by the UUID of the GPU. `failing` has GPUs that do not answer, by number, with the reason;
+    `apart` has pairs of GPUs that cannot read the memory of each other.
     """
 
     driver: str
@@ -37,6 +38,7 @@ class Inventory(Struct, frozen=True, kw_only=True):
     distances: Mapping[tuple[str, str], int]
     processes: Mapping[str, tuple[int, ...]]
     failing: Mapping[str, str]
+    apart: tuple[tuple[str, str], ...] = ()
 
 
 def parse_shares(text: str) -> int:

@@ -7,6 +7,7 @@ says what to do.
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,6 +83,11 @@ def inventory(visible: str | None = None) -> Inventory:
             },
             processes={uuid: _pids(nvml, handle) for uuid, handle in zip(uuids, handles, strict=True)},
             failing=failing,
+            apart=tuple(
+                (uuids[one], uuids[other])
+                for one, other in combinations(range(len(uuids)), 2)
+                if not _reads(nvml, handles[one], handles[other])
+            ),
         )
 
 
@@ -149,6 +155,15 @@ def _distance(nvml: Any, handle: Any, other: Any) -> int:
         return int(nvml.nvmlDeviceGetTopologyCommonAncestor(handle, other))
     except nvml.NVMLError:  # virtual machines have no topology
         return 0
+
+
+def _reads(nvml: Any, handle: Any, other: Any) -> bool:
+    """Return whether two GPUs can read the memory of each other; where that is not known, they may."""
+    try:
+        status = nvml.nvmlDeviceGetP2PStatus(handle, other, nvml.NVML_P2P_CAPS_INDEX_READ)
+    except nvml.NVMLError:
+        return True
+    return bool(status == nvml.NVML_P2P_STATUS_OK)
 
 
 def _pids(nvml: Any, handle: Any) -> tuple[int, ...]:

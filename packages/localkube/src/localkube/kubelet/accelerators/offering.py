@@ -1,14 +1,22 @@
 """The real devices that a cluster offers: found on this machine, divided over its nodes, with notes for the user."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
-from localkube.clustersettings import Devices
+from localkube.clustersettings import Devices, GpuReport
 from localkube.kubelet.accelerators import nvml
 from localkube.kubelet.accelerators.accelerator import Inventory, divided, parse_shares
 
 SHOWN: Final = 5
 """The most processes that a note names."""
+
+DRIVER: Final = Path("/dev/nvidiactl")
+"""The device that the driver of NVIDIA makes."""
+
+ENOUGH: Final = 0.9
+"""The share of a GPU's memory that is free if no other program uses it."""
 
 
 def offer(words: str, nodes: int, visible: str | None) -> Devices:
@@ -20,6 +28,27 @@ def offer(words: str, nodes: int, visible: str | None) -> Devices:
         raise nvml.AcceleratorError(f"this machine has no NVIDIA GPU{hidden}: see `nvidia-smi -L`")
     by_node = divided(found, nodes, shares)
     return Devices(by_node=by_node, notes=tuple(notes(found, by_node, shares)))
+
+
+def report(visible: str | None) -> GpuReport | None:
+    """Return the state of the GPUs; None where there is neither the package that reads them nor a driver."""
+    if find_spec("pynvml") is None and not DRIVER.exists():
+        return None
+    try:
+        found = nvml.inventory(visible)
+    except nvml.AcceleratorError as error:
+        return GpuReport(problem=str(error))
+    return GpuReport(
+        driver=found.driver,
+        count=len(found.accelerators),
+        failing=tuple(f"{gpu}: {why}" for gpu, why in found.failing.items()),
+        busy=tuple(
+            f"{one.uuid} has {one.free // 2**30} of {one.memory // 2**30} GiB free"
+            for one in found.accelerators
+            if one.free < one.memory * ENOUGH
+        ),
+        apart=tuple(f"{one} and {other}" for one, other in found.apart),
+    )
 
 
 def notes(found: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -> Iterator[str]:

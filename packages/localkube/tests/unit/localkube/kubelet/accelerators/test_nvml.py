@@ -1,5 +1,6 @@
 """The GPUs of a machine, read with a library in the place of NVML."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -118,3 +119,16 @@ def test_claimed_refuses_a_second_cluster() -> None:
                 pass
     with hostclaims.claimed(["GPU-claimed-1"]):
         pass
+
+
+def test_report_names_busy_and_distant_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(tmp_path, monkeypatch, {"uuid": "GPU-a", "near": 0, "pids": list(range(20))}, {"uuid": "GPU-b", "near": 1})
+    assert cluster.report_gpus(None) == cluster.GpuReport(
+        driver="570.1", count=2, busy=("GPU-a has 60 of 80 GiB free",), apart=("GPU-a and GPU-b",)
+    )
+
+
+def test_a_cluster_with_simulated_gpus_loads_no_library() -> None:
+    script = "import sys, localkube.workloads, localkube.kubelet.kubelet; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"pynvml", "localkube.kubelet.accelerators.nvml", "localkube.kubelet.node.devicehealth"} & set(modules)
