@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,13 +16,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 SAYS = "import os, time; print('sees', os.environ['CUDA_VISIBLE_DEVICES'], flush=True); time.sleep(1000)"
 
 
-def devices(cluster: Cluster) -> Mapping[str, list[str]]:
-    """Return the devices on record by pod."""
-    pods = json.loads(cluster.shell.lws("get", "pods", "-o", "json", f"--local={cluster.name}").stdout)["items"]
-    records = {pod["metadata"]["name"]: pod["metadata"].get("annotations", {}) for pod in pods}
-    return {name: json.loads(one["localkube.internal/devices"])["main"] for name, one in records.items()}
-
-
 def test_each_rank_has_its_own_gpu_over_a_kill(shell: Shell, tmp_path: Path) -> None:
     machine = FakeMachine(tmp_path / "gpus.json", *gpus(4))
     shell = replace(shell, environment={**shell.environment, **machine.variables})
@@ -33,10 +25,7 @@ def test_each_rank_has_its_own_gpu_over_a_kill(shell: Shell, tmp_path: Path) -> 
     assert "another cluster of this machine" in shell.lws("up", "more", "--detach", "--gpus=host", code=1).stderr
 
     container = {"command": ["python3", "-c", SAYS], "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    manifest = lws("train", container)
-    manifest["spec"]["replicas"] = 2
-    manifest["spec"]["leaderWorkerTemplate"]["size"] = 2
-    cluster.apply(manifest)
+    cluster.apply(lws("train", container, replicas=2, size=2))
     cluster.lws("wait", "train", "--timeout=120s")
     wide = cluster.lws("get", "train", "-o", "wide")
     assert all(f"GPU-{number}" in wide for number in range(4))
@@ -53,6 +42,7 @@ def test_each_rank_has_its_own_gpu_over_a_kill(shell: Shell, tmp_path: Path) -> 
 
     machine.change(0, lost=True)
     cluster.apply(lws("more", container))
-    until(lambda: "GPU-0 is unhealthy: GPU is lost" in shell.lws("explain", "more", "--local=gpus").stdout, "the cause", poll=SELDOM)
+    lost = "GPU-0 is unhealthy: GPU is lost"
+    until(lambda: lost in cluster.ended("explain", "more").stdout, "the cause", poll=SELDOM)
     shell.lws("down", "gpus", "--delete")
     shell.assert_nothing_is_left()

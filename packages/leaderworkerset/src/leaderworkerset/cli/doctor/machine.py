@@ -66,10 +66,14 @@ def _gpus(found: "GpuReport") -> Iterator[CheckResult]:
     yield CheckResult("LWS-D009", Level.OK, "gpus", f"{found.count} can be given to containers; driver {found.driver}")
     if found.failing:
         text = f"GPUs that do not answer: {'; '.join(found.failing)}"
-        yield CheckResult("LWS-D010", Level.WARNING, "gpus", text, "see `dmesg` for the XID; a reset or a restart may help")
+        yield CheckResult(
+            "LWS-D010", Level.WARNING, "gpus", text, "see `dmesg` for the XID; a reset or a restart may help"
+        )
     if found.busy:
         text = f"other programs use GPUs: {'; '.join(found.busy)}"
-        yield CheckResult("LWS-D011", Level.WARNING, "gpus", text, "`nvidia-smi` lists the programs; end those you do not need")
+        yield CheckResult(
+            "LWS-D011", Level.WARNING, "gpus", text, "`nvidia-smi` lists the programs; end those you do not need"
+        )
     if found.apart:
         text = f"{len(found.apart)} pairs of GPUs have no peer access, such as {found.apart[0]}: NCCL copies through memory"
         yield CheckResult("LWS-D012", Level.NOTE, "gpus", text, "see `nvidia-smi topo -p2p r`")

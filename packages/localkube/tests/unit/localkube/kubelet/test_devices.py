@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.virtualtime import VirtualClock
 from tests.unit.localkube.kubelet.harness import (
     NODE,
     Machine,
@@ -24,7 +25,6 @@ from localkube.kubelet.accelerators import ledger
 from localkube.kubelet.node.devicehealth import DeviceHealth
 from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import Exit
-from testkit.virtualtime import VirtualClock
 
 pytestmark = pytest.mark.virtual_time
 
@@ -64,7 +64,9 @@ async def test_containers_of_simulated_gpus_have_no_variables(tmp_path: Path) ->
 
 
 async def test_init_container_leaves_its_devices_to_the_next(tmp_path: Path) -> None:
-    async with cluster(machine(tmp_path, script=lambda spec: Program(exits=(1, Exit(0))) if "-init-" in spec.id else Program())) as it:
+    async with cluster(
+        machine(tmp_path, script=lambda spec: Program(exits=(1, Exit(0))) if "-init-" in spec.id else Program())
+    ) as it:
         await it.create(pod("web-0", with_gpus(2), initContainers=[with_gpus(2, "init")]))
         assert ledger.recorded(await it.ready()) == {"init": ["GPU-0", "GPU-1"], "main": ["GPU-0", "GPU-1"]}
 

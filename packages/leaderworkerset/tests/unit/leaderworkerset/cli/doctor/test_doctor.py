@@ -15,9 +15,9 @@ from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
 from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts
 from leaderworkerset.cli.doctor.machine import Machine
 from leaderworkerset.cli.doctor.observing import observe_machine
-from localkube.cluster import GpuReport
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
+from localkube.cluster import GpuReport
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WANTED = MANAGED.definitions()

@@ -35,7 +35,7 @@ class OwnersOfDevices(RuleBasedStateMachine):
 
     @precondition(lambda self: self.pods)
     @rule(data=st.data(), is_killed=st.booleans())
-    def start(self, data: st.DataObject, is_killed: bool) -> None:  # noqa: FBT001 - drawn
+    def start(self, data: st.DataObject, is_killed: bool) -> None:
         uid = data.draw(st.sampled_from(sorted(self.pods)))
         try:
             record = self.ledger.take(self.pods[uid])

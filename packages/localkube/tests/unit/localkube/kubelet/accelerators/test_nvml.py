@@ -56,7 +56,10 @@ def test_host_gpus_names_sharing_and_other_programs(tmp_path: Path, monkeypatch:
     machine(tmp_path, monkeypatch, *gpus(2, pids=[1, 2, 3, 4, 5, 6, 7]))
     found = cluster.host_gpus("host:2", 2, None)
     assert found.by_node == (("GPU-0::0", "GPU-0::1"), ("GPU-1::0", "GPU-1::1"))
-    assert found.notes[0] == "GPUs of this machine: 2 (Fake GPU; driver 570.1); nvidia.com/gpu by node: node-0: 2, node-1: 2"
+    assert (
+        found.notes[0]
+        == "GPUs of this machine: 2 (Fake GPU; driver 570.1); nvidia.com/gpu by node: node-0: 2, node-1: 2"
+    )
     assert "nothing limits the memory of one" in found.notes[1]
     assert found.notes[2] == "GPU-0 is in use by other programs: process 1, 2, 3, 4, 5 and 2 more"
 
@@ -75,7 +78,9 @@ def test_host_gpus_refuses_a_machine_without_gpus(tmp_path: Path, monkeypatch: p
 
 def test_library_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(AcceleratorError, match=r"nvidia-ml-py, which is not installed: pip install 'leaderworkerset\[gpu\]'"):
+    with pytest.raises(
+        AcceleratorError, match=r"nvidia-ml-py, which is not installed: pip install 'leaderworkerset\[gpu\]'"
+    ):
         nvml.inventory()
 
 
@@ -114,9 +119,9 @@ def test_monitored_reports_faults_of_gpus_only(tmp_path: Path, monkeypatch: pyte
 
 def test_claimed_refuses_a_second_cluster() -> None:
     with hostclaims.claimed(["GPU-claimed-0", "GPU-claimed-1", "GPU-claimed-1"]):
+        second = hostclaims.claimed(["GPU-claimed-1"])
         with pytest.raises(AcceleratorError, match="GPU-claimed-1 is given by another cluster"):
-            with hostclaims.claimed(["GPU-claimed-1"]):
-                pass
+            second.__enter__()
     with hostclaims.claimed(["GPU-claimed-1"]):
         pass
 
