@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from localkube.kubelet.accelerators import hostclaims, nvml
 from localkube.kubelet.accelerators.nvml import AcceleratorError
 
 
-def machine(directory: Path, patch: pytest.MonkeyPatch, *described: dict[str, object]) -> FakeMachine:
+def machine(directory: Path, patch: pytest.MonkeyPatch, *described: Mapping[str, object]) -> FakeMachine:
     return FakeMachine(directory / "gpus.json", *described).use(patch)
 
 
