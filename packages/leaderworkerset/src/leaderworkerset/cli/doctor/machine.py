@@ -8,7 +8,7 @@ from msgspec import Struct
 from leaderworkerset.cli.doctor.findings import CheckResult, Level
 
 if TYPE_CHECKING:
-    from localkube.cluster import GpuReport  # it may not be installed
+    from leaderworkerset.cli.local.hostgpus import GpuReport  # it may not be installed
 
 OLDEST_PYTHON: Final = (3, 11)
 FILES_OF_A_POD: Final = 8

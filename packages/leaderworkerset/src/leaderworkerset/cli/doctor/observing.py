@@ -43,7 +43,7 @@ from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, SECRET_NAME, VALIDATING_NAME
 
 if TYPE_CHECKING:
-    from localkube.cluster import GpuReport  # it may not be installed
+    from leaderworkerset.cli.local.hostgpus import GpuReport  # it may not be installed
 
 ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
@@ -258,9 +258,9 @@ def _gpus() -> "GpuReport | None":
     """Return the report about the GPUs of this machine; None if there is none."""
     if find_spec("localkube") is None:
         return None
-    from localkube import cluster
+    from leaderworkerset.cli.local import hostgpus
 
-    return cluster.report_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
+    return hostgpus.report()
 
 
 def _try_directory(directory: Path) -> tuple[str | None, int]:

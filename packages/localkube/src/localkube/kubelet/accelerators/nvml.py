@@ -14,7 +14,7 @@ from typing import Any, Final
 from localkube.errors import LocalkubeError
 from localkube.kubelet.accelerators.accelerator import Accelerator, Inventory
 
-PACKAGE: Final = "pip install 'leaderworkerset[gpu]', or 'localkube[gpu]'"
+PACKAGE: Final = "pip install nvidia-ml-py"
 VENDORS: Final = {"0x1002": "AMD", "0x8086": "Intel"}
 """The vendors of PCI devices whose GPUs are not served, by their numbers."""
 

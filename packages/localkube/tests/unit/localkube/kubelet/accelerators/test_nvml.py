@@ -79,9 +79,7 @@ def test_host_gpus_refuses_a_machine_without_gpus(tmp_path: Path, monkeypatch: p
 
 def test_library_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(
-        AcceleratorError, match=r"nvidia-ml-py, which is not installed: pip install 'leaderworkerset\[gpu\]'"
-    ):
+    with pytest.raises(AcceleratorError, match=r"nvidia-ml-py, which is not installed: pip install nvidia-ml-py"):
         nvml.inventory()
 
 
