@@ -11,8 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localkube.clustersettings import MAX_PODS, Devices, GpuReport, Nodes, Settings
+from localkube.clustersettings import MAX_PODS, Nodes, Settings
 from localkube.errors import LocalkubeError, SettingsError
+from localkube.hostdevices import Devices, GpuReport
 from localkube.statedirectory import DATABASE, KUBECONFIG, make_private, open_private
 from localkube.wellknown import DEFAULT_CLASS_NAME, PROVISIONER
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from localkube.errors import SettingsError
+from localkube.hostdevices import Devices
 from localkube.statedirectory import KUBECONFIG
 
 MAX_PODS: Final = 5000
@@ -15,29 +16,6 @@ MAX_PODS: Final = 5000
 
 if TYPE_CHECKING:
     from localkube.controllers.nodes.nodes import NodeSettings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Devices:
-    """The real devices of each node, and notes about them for the user; `cluster.host_gpus` finds them."""
-
-    by_node: tuple[tuple[str, ...], ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuReport:
-    """The state of the GPUs of this machine. `problem` is why they cannot be used, empty if they can.
-
-    `failing`, `busy` (too little free memory) and `apart` (pairs without peer access) are texts, one for each GPU or pair.
-    """
-
-    problem: str = ""
-    driver: str = ""
-    count: int = 0
-    failing: tuple[str, ...] = ()
-    busy: tuple[str, ...] = ()
-    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from localkube.clustersettings import Devices, GpuReport
+from localkube.hostdevices import Devices, GpuReport
 from localkube.kubelet.accelerators import nvml
 from localkube.kubelet.accelerators.accelerator import Inventory, divided, parse_shares
 
