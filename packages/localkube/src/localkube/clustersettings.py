@@ -32,7 +32,7 @@ class Nodes:
     taints: tuple[str, ...] = ()
     capacity: tuple[str, ...] = ()
     gpus: int = 0
-    devices: Devices = Devices()
+    devices: Devices = field(default_factory=Devices)
     also: tuple["Nodes", ...] = ()
 
     def check(self) -> None:
