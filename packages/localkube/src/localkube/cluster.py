@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from localkube.clustersettings import MAX_PODS, Nodes, Settings
 from localkube.errors import LocalkubeError, SettingsError
+from localkube.hostdevices import Devices, GpuReport
 from localkube.statedirectory import DATABASE, KUBECONFIG, make_private, open_private
 from localkube.wellknown import DEFAULT_CLASS_NAME, PROVISIONER
 
@@ -27,13 +28,17 @@ __all__ = [
     "MAX_PODS",
     "PROVISIONER",
     "DamagedDataError",
+    "Devices",
+    "GpuReport",
     "LocalkubeError",
     "Nodes",
     "RunningCluster",
     "Settings",
     "SettingsError",
+    "host_gpus",
     "make_private",
     "open_private",
+    "report_gpus",
     "serve",
     "start",
 ]
@@ -107,6 +112,26 @@ class RunningCluster:
         part = self._cluster.parts[FaultKind.MANAGER] = RemovablePart(manager)
         async with part.running():
             yield
+
+
+def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
+    """Return the real GPUs for `words` (`host`, or `host:N` to share each of them), divided over so many nodes.
+
+    `visible` is CUDA_VISIBLE_DEVICES of this process. Raise a `SettingsError` or a `LocalkubeError` that says what to do.
+    """
+    from localkube.kubelet.accelerators.offering import offer
+
+    try:
+        return offer(words, nodes, visible)
+    except ValueError as error:
+        raise SettingsError("gpus", str(error)) from error
+
+
+def report_gpus(visible: str | None) -> GpuReport | None:
+    """Return the state of the GPUs of this machine; None if there is no sign of any."""
+    from localkube.kubelet.accelerators.offering import report
+
+    return report(visible)
 
 
 @asynccontextmanager
