@@ -123,7 +123,8 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
     """Return the pieces of the page of a set that does not exist: only that it does not."""
     kind = "DisaggregatedSet" if address.kind is PageKind.WHOLE else "LeaderWorkerSet"
     words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
-    others = sorted(one.name for one in (*picture.views, *picture.sets) if one.namespace == address.key.namespace)
+    keys = [*(view.key for view in picture.views), *(one.key for one in picture.sets)]
+    others = sorted(key.name for key in keys if key.namespace == address.key.namespace)
     near = get_close_matches(address.key.name, others, n=1)
     steps = [f"lws -n {address.key.namespace} get", f"lws -n {address.key.namespace} history {address.key.name}"]
     head = tag(

@@ -19,6 +19,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.exporting import files
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
+from leaderworkerset.dashboard.pages.header import Identity
 from leaderworkerset.dashboard.pages.page import BETWEEN_READINGS
 from leaderworkerset.dashboard.webserver import MOST_STREAMS
 from leaderworkerset.recording.episode import Episode
@@ -278,6 +279,18 @@ async def test_every_response_has_the_headers_and_files_are_served() -> None:
             async with session.get(house.base + path) as response:
                 assert {name: response.headers[name] for name in HEADERS} == HEADERS, path
                 assert response.status == (404 if "no" in path.rpartition("/")[2][:4] or ".." in path else 200), path
+
+
+def test_the_files_of_the_dashboard_stay_within_sixty_kilobytes() -> None:
+    assert sum(len(text.encode()) for text in files().values()) <= 60_000
+
+
+async def test_the_header_names_the_cluster_and_the_user() -> None:
+    async with open_house() as house, house.browser() as session:
+        house.dashboard.about = Identity(cluster="prod-<1>", context="ctx", user="ann", version="1.2")
+        page = await house.text(session)
+        for name, value in (("cluster", "prod-&lt;1&gt;"), ("context", "ctx"), ("user", "ann (read-only)")):
+            assert f"<dt>{name}</dt><dd>{value}</dd>" in page
 
 
 async def test_a_link_opens_one_browser_and_only_once() -> None:
