@@ -31,7 +31,7 @@ from leaderworkerset.dashboard.livemodel import LiveModel, live
 from leaderworkerset.dashboard.logstream import LogRequest
 from leaderworkerset.dashboard.markup import tag
 from leaderworkerset.dashboard.pages import causepage, htmldocument
-from leaderworkerset.dashboard.pages.header import Identity
+from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.htmldocument import Serving
 from leaderworkerset.observation.following import Followed
 from leaderworkerset.views.groups import name_of
@@ -52,7 +52,7 @@ PATIENCE: Final = 30.0
 LONGEST_ACTION: Final = 660.0
 """Seconds that the command of an action may take: longer than `lws restart` waits for groups."""
 
-NOBODY: Final = Identity()
+NOBODY: Final = ClusterIdentity()
 """The identity of a dashboard that nobody named."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -76,7 +76,7 @@ class Dashboard(msgspec.Struct):
     runner: Runner | None = None
     secrets: Secrets = msgspec.field(default_factory=new_secrets)
     port: int = 0
-    about: Identity = Identity()
+    about: ClusterIdentity = ClusterIdentity()
     _streams: set[asyncio.Task[None] | None] = msgspec.field(default_factory=set)
     _listener: Listener | None = None
 
@@ -279,7 +279,7 @@ class Dashboard(msgspec.Struct):
 
 @asynccontextmanager
 async def opened(
-    model: LiveModel, runner: Runner | None, port: int, *beside: Followed, about: Identity = NOBODY
+    model: LiveModel, runner: Runner | None, port: int, *beside: Followed, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
     """Serve a dashboard meanwhile; `beside` may end it with an error."""
     hub = Hub(model)

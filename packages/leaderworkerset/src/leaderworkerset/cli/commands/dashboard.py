@@ -94,7 +94,7 @@ async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
 async def _serve(target: Target, wanted: DashboardRequest) -> None:
     from leaderworkerset.cli import logging
     from leaderworkerset.dashboard.livemodel import LiveModel
-    from leaderworkerset.dashboard.pages.header import Identity
+    from leaderworkerset.dashboard.pages.header import ClusterIdentity
     from leaderworkerset.dashboard.webserver import opened
 
     async with target.session() as session:
@@ -105,7 +105,9 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
             return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
 
         model = LiveModel(session.client, namespace, commands_of(session), read_episodes=read)
-        about = Identity(cluster=session.cluster, context=session.context, user=session.user, version=__version__)
+        about = ClusterIdentity(
+            cluster=session.cluster, context=session.context, user=session.user, version=__version__
+        )
         runner = _Commands(session, target).run if wanted.allows_actions else None
         async with opened(model, runner, wanted.port, session.lifeline, about=about) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:

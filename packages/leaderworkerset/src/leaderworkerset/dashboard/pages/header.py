@@ -5,7 +5,7 @@ from msgspec import Struct
 from leaderworkerset.dashboard.markup import Safe, tag
 
 
-class Identity(Struct, frozen=True, kw_only=True):
+class ClusterIdentity(Struct, frozen=True, kw_only=True):
     """The names of a cluster, and of the user of the dashboard; empty names are not shown."""
 
     cluster: str = ""
@@ -14,7 +14,7 @@ class Identity(Struct, frozen=True, kw_only=True):
     version: str = ""
 
 
-def header(about: Identity, namespace: str, *, allows_actions: bool) -> Safe:
+def header(about: ClusterIdentity, namespace: str, *, allows_actions: bool) -> Safe:
     """Return the header; a script keeps the live sign current."""
     rights = "may act" if allows_actions else "read-only"
     facts = {

@@ -8,7 +8,7 @@ from msgspec import Struct
 from leaderworkerset.dashboard.actions import Verb
 from leaderworkerset.dashboard.address import Address, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Content, Safe, joined, tag
-from leaderworkerset.dashboard.pages.header import Identity, header
+from leaderworkerset.dashboard.pages.header import ClusterIdentity, header
 from leaderworkerset.dashboard.pages.page import Page
 from leaderworkerset.dashboard.pieces import Rendering, region
 
@@ -27,7 +27,7 @@ class Serving(Struct, frozen=True, kw_only=True):
 
     base: str
     action: str = ""
-    about: Identity = Identity()
+    about: ClusterIdentity = ClusterIdentity()
     namespace: str = ""
 
 

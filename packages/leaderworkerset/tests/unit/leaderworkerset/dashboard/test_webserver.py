@@ -19,7 +19,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.exporting import files
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
-from leaderworkerset.dashboard.pages.header import Identity
+from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.page import BETWEEN_READINGS
 from leaderworkerset.dashboard.webserver import MOST_STREAMS
 from leaderworkerset.recording.episode import Episode
@@ -287,7 +287,7 @@ def test_the_files_of_the_dashboard_stay_within_sixty_kilobytes() -> None:
 
 async def test_the_header_names_the_cluster_and_the_user() -> None:
     async with open_house() as house, house.browser() as session:
-        house.dashboard.about = Identity(cluster="prod-<1>", context="ctx", user="ann", version="1.2")
+        house.dashboard.about = ClusterIdentity(cluster="prod-<1>", context="ctx", user="ann", version="1.2")
         page = await house.text(session)
         for name, value in (("cluster", "prod-&lt;1&gt;"), ("context", "ctx"), ("user", "ann (read-only)")):
             assert f"<dt>{name}</dt><dd>{value}</dd>" in page
