@@ -79,7 +79,7 @@ def painted(text: str) -> str:
     'web-0   \x1b[33mPending\x1b[0m   no'
     """
     for color, pattern in STATES:
-        text = pattern.sub(rf"\x1b[{color}m\g<0>\x1b[0m", text)
+        text = pattern.sub(f"\x1b[{color}m\\g<0>\x1b[0m", text)
     return text
 
 
