@@ -47,9 +47,9 @@ def data() -> Mapping[str, Mapping[str, object]]:
 
 
 @cache
-def patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return each pattern with the words to use instead."""
-    return tuple((re.compile(word), str(instead)) for word, instead in data()["words"].items())
+def patterns(table: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return each pattern of a table of the word list with the words to use instead."""
+    return tuple((re.compile(word), str(instead)) for word, instead in data()[table].items())
 
 
 def paths(globs: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
@@ -118,10 +118,11 @@ def help_texts() -> Iterator[tuple[str, str]]:
         yield from _help(command, name)
 
 
-def wording(place: str, text: str) -> Iterator[Hit]:
-    """Yield the hits of the word list in a text."""
+def wording(place: str, text: str, *, is_prose: bool = True) -> Iterator[Hit]:
+    """Yield the hits of the word list in a text: running prose, or a heading or cell of a table."""
+    listed = patterns("words") + (patterns("prose") if is_prose else ())
     for sentence in sentences(text):
-        yield from (Hit(place, sentence, instead) for pattern, instead in patterns() if pattern.search(sentence))
+        yield from (Hit(place, sentence, instead) for pattern, instead in listed if pattern.search(sentence))
 
 
 def long_sentences(place: str, text: str) -> Iterator[Hit]:
@@ -148,7 +149,7 @@ def hits(area: str) -> list[Hit]:
     """Return all hits in an area."""
     match area:
         case "documentation":
-            return [hit for name, block, _ in _blocks() for hit in wording(name, block)]
+            return [hit for name, block, is_prose in _blocks() for hit in wording(name, block, is_prose=is_prose)]
         case "long sentences":
             return [hit for name, block, is_prose in _blocks() if is_prose for hit in long_sentences(name, block)]
         case "docstrings" | "docstrings of tests":
