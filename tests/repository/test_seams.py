@@ -35,6 +35,7 @@ TYPES: Final = frozenset({"random.Random", "uuid.UUID"})
 """What is only a type, or a form: the seed and the bits come from elsewhere."""
 
 DIRECT: Final = {
+    "localkube/kubelet/logfiles/logreader.py": "measures the processor time that followers of a log take from its writer",
     "localkube/kubelet/processes/waiting.py": "waits between two looks at the CPU time of a real process",
     "kuberuntime/clock.py": "the seam of time",
     "kuberuntime/randomness.py": "the seam of chance",

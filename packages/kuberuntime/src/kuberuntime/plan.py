@@ -181,7 +181,7 @@ class Plan(Struct, frozen=True):
     actions: Actions = ()
     requeue_after: float | None = None
     error: str | None = field(default=None)
-    on_failure: tuple[Patch, ...] = ()
+    on_failure: Actions = ()
 
     def __bool__(self) -> bool:
         return bool(self.actions) or self.requeue_after is not None or self.error is not None

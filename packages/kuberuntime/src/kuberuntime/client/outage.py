@@ -5,18 +5,28 @@ retries by itself, so without this a minute without an API server writes more th
 """
 
 import asyncio
-
-import structlog
+from typing import Any, Protocol
 
 from kuberuntime.errors import ConnectionFailedError
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+class Log(Protocol):
+    """Where an outage is reported: a logger of structlog, which commands that print a table do not import."""
+
+    def warning(self, event: str, **fields: Any) -> Any:
+        """Report that the API server stopped answering."""
+        ...
+
+    def info(self, event: str, **fields: Any) -> Any:
+        """Report that it answers again."""
+        ...
 
 
 class Outage:
     """Whether the API server answers, by the last request of all clients that share this object."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: Log) -> None:
+        self._log = log
         self._since: float | None = None
 
     @property
@@ -28,10 +38,10 @@ class Outage:
         """Note a request without a response."""
         if self._since is None:
             self._since = asyncio.get_running_loop().time()
-            log.warning("API server does not answer", error=str(error))
+            self._log.warning("API server does not answer", error=str(error))
 
     def answered(self) -> None:
         """Note a response."""
         if self._since is not None:
             seconds, self._since = asyncio.get_running_loop().time() - self._since, None
-            log.info("API server answers again", after=round(seconds, 1))
+            self._log.info("API server answers again", after=round(seconds, 1))

@@ -160,10 +160,12 @@ class Executor:
         """Perform the actions in order and return what was written; raise an `ExecutionError` at the first failure."""
         writes: list[Write] = []
         try:
-            await self._perform_finally(Finally(actions=plan.actions, on_failure=plan.on_failure), writes)
+            await self._perform_all(plan.actions, writes)
             if plan.error is not None:
                 raise PlanError(plan.error)
         except ExecutionError as error:
+            if isinstance(error, ActionError):
+                await self._attempt(plan.on_failure, writes, [])
             error.writes = tuple(writes)
             raise
         return tuple(writes)
@@ -203,7 +205,7 @@ class Executor:
         await self._attempt(action.actions, writes, failures)
         if failures and not isinstance(failures[0], RequeueError):
             is_refused = isinstance(failures[0].__cause__, ForbiddenError | InvalidError)
-            due = (*action.on_failure, *(action.on_refusal if is_refused else ()))
+            due = action.on_failure + (action.on_refusal if is_refused else ())
             report = tuple(replace(one, patch=_naming(one.patch, failures[0])) for one in due)
             await self._attempt(report, writes, failures)
         await self._attempt(action.after, writes, failures)
@@ -268,9 +270,8 @@ class Executor:
 
     async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
         """Raise the error with the owner of the object that exists, unless it is our own; it is listed, as for a cache."""
-        created, wanted = action.object, meta.controller_of(action.object) or {}
-        name = f"metadata.name={meta.name(created)}"
-        found = await self._client.list(action.resource, namespace=meta.namespace(created), field_selector=name)
+        wanted, name = meta.controller_of(action.object) or {}, f"metadata.name={meta.name(action.object)}"
+        found = await self._client.list(action.resource, namespace=meta.namespace(action.object), field_selector=name)
         for existing in found.items:
             owner = meta.controller_of(existing) or {}
             if owner and owner.get("uid") == wanted.get("uid"):
@@ -364,10 +365,9 @@ def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -
 
 
 def _field(obj: JSONObject, path: str) -> JSON:
-    found: JSON = obj
-    for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+    parent, _, name = path.rpartition(".")
+    found = _field(obj, parent) if parent else obj
+    return found.get(name) if isinstance(found, dict) else None
 
 
 def _uid_of(answer: JSONObject) -> UID | None:

@@ -14,7 +14,7 @@ from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Reso
 from leaderworkerset.api import runsettings
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.events.warningevents import Warnings
-from leaderworkerset.views.groups import MISSING, Group, Rank, View
+from leaderworkerset.views.groups import MISSING, Group, GroupName, Rank, View
 from leaderworkerset.views.outcome import has_finished
 
 SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
@@ -144,7 +144,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         """Return a call of lws in the namespace."""
         return f"{self.commands.lws} -n {self.view.namespace} {words}"
 
-    def kept_log(self, group: str) -> str:
+    def kept_log(self, group: GroupName) -> str:
         """Return how to read the logs of a group that failed, whose pods a finalizer keeps.
 
         A node of Kubernetes removes the log with the containers; a manager that records failures has read it before.

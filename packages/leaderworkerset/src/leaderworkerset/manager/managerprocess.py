@@ -109,7 +109,7 @@ class ManagerProcess:
         access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         # Leases, certificates and reviews use connections of their own, so that they never wait for the controllers' requests.
         self._own = self._transport(access)
-        self._outage = Outage()
+        self._outage = Outage(log)
         self._client = Client(self._own, outage=self._outage)
         provider = self._configuration.gang_provider
         self._detection = GangDetection(self._client) if provider in DETECTING else None

@@ -178,7 +178,7 @@ class OperatorProcess:
         self._instruments = self._kinds.instruments(self._metrics)
         self._access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         self._own = self._transport(self._access)
-        self._outage = Outage()
+        self._outage = Outage(log)
         self._client = Client(self._own, outage=self._outage)
 
     async def run(self, stopped: asyncio.Event) -> None:

@@ -1,5 +1,7 @@
 """Bugs of disruption budgets, to be found: groups that are opened too early, or never, and budgets that stay."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -9,13 +11,16 @@ from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
 from leaderworkerset.core.disruption.window import Allowance
 
 
-def opens_before_the_closed_one_is_proved() -> Any:
-    """Open the next group as soon as the one before is closed, whatever was granted until then."""
-    return patch.multiple(
+@contextmanager
+def opens_before_the_closed_one_is_proved() -> Iterator[None]:
+    """Open the next group as soon as the one before is closed, which may be new, whatever was granted until then."""
+    unproved = patch.multiple(
         ProtectedGroup,
         is_whole=property(lambda self: self.budget is not None and self.is_present),
         is_quiet=property(lambda self: self.budget is not None and not self.is_open),
     )
+    with unproved, patch.object(window, "LINGERING", 0.0):
+        yield
 
 
 def forgets_who_is_missing() -> Any:

@@ -182,8 +182,6 @@ def _reporters(client: Client, known: Informers, clock: Clock, root: Path) -> tu
     binder = VolumeBinder(
         claims=known.claims, volumes=known.volumes, classes=known.classes, pods=known.pods, client=client, root=root
     )
-    ephemeral = EphemeralClaims(known.pods, known.claims)
-    taints = NodeTaints(nodes=known.nodes, clock=clock)
     eviction = TaintEviction(pods=known.pods, nodes=known.nodes, clock=clock)
     budgets = DisruptionBudgets(
         budgets=known.budgets,
@@ -196,7 +194,7 @@ def _reporters(client: Client, known: Informers, clock: Clock, root: Path) -> tu
     slices = EndpointSlices(services=known.services, pods=known.pods, slices=known.slices, clock=clock)
     namespaces = Namespaces(namespaces=known.namespaces, client=client, clock=clock)
     lost = (
-        ("node-lifecycle", taints, ONE),
+        ("node-lifecycle", NodeTaints(nodes=known.nodes, clock=clock), ONE),
         ("taint-eviction", eviction, USUAL),
         ("pod-garbage-collector", PodGarbageCollector(client, known.pods, known.nodes), ONE),
     )
@@ -212,7 +210,7 @@ def _reporters(client: Client, known: Informers, clock: Clock, root: Path) -> tu
         ("horizontal-pod-autoscaler", (("horizontalpodautoscaler", autoscalers, USUAL),)),
         (scheduling.NAME, ()),
         ("persistentvolume-controller", (("persistent-volume", binder, USUAL),)),
-        ("ephemeral-volume-controller", (("ephemeral-volume", ephemeral, USUAL),)),
+        ("ephemeral-volume-controller", (("ephemeral-volume", EphemeralClaims(known.pods, known.claims), USUAL),)),
         ("taint-eviction-controller", lost),
         ("controller-manager", housekeeping),
     )

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import structlog
 from structlog.testing import capture_logs
 from testkit.fakes import SmallServer, answer
 from testkit.virtualtime import VirtualClock, run
@@ -77,7 +78,10 @@ def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
 
 
 def test_an_outage_is_one_line_and_its_end_another() -> None:
-    assert logged(outage=Outage()) == [("warning", "API server does not answer"), ("info", "API server answers again")]
+    assert logged(outage=Outage(structlog.get_logger())) == [
+        ("warning", "API server does not answer"),
+        ("info", "API server answers again"),
+    ]
 
 
 def test_without_a_report_each_retry_is_a_line() -> None:
@@ -91,7 +95,7 @@ async def forever() -> None:
 
 
 async def test_an_outage_that_comes_back_is_reported_again() -> None:
-    outage = Outage()
+    outage = Outage(structlog.get_logger())
     with capture_logs() as lines:
         for _ in range(2):
             outage.failed(ConnectionFailedError("refused"))

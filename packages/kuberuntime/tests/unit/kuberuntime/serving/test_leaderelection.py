@@ -108,6 +108,10 @@ class LeaseServer:
         self.reads = 0
         self.written = asyncio.Event()
 
+    def lose(self) -> None:
+        """Delete the lease."""
+        self.lease = None
+
     def serve(self, request: Request) -> Response:
         if request.method == "GET":
             self.reads += 1
@@ -254,7 +258,7 @@ async def test_leader_creates_the_lease_again_when_it_is_deleted() -> None:
     only = Candidate("only", server, acting)
     task = asyncio.create_task(only.run())
     await asyncio.sleep(5)
-    server.lease = None
+    server.lose()
     await asyncio.sleep(3)
     assert vars(server)["lease"] is not None
     assert only.states == [False, True]

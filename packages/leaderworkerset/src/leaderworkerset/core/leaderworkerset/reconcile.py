@@ -32,12 +32,10 @@ from kuberuntime.plan import (
     Emit,
     Event,
     Finally,
-    Patch,
     Plan,
     PutStatus,
     guarded_delete,
     guarded_patch,
-    identified_patch,
 )
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.conditions import COMPLETE, FAILED, MOVE_IN_PROGRESS
@@ -212,13 +210,14 @@ def _is_unknown(facts: SetFacts) -> bool:
     return facts.living is not None and facts.observed.applied is None and facts.observed.whole is None
 
 
-def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[Patch, ...]:
+def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
     """Return the write of the status for when an object is refused: the plan ends there, and would not write it."""
     new = status.hold(lws, found, now).status
     if new == lws.status:
         return ()
-    change = {"status": leaderworkerset.encode_status(new)}
-    return (identified_patch(LEADERWORKERSETS, obj, change, subresource="status", if_present=True),)
+    changed = obj | {"status": leaderworkerset.encode_status(new)}
+    version = meta.resource_version(obj)
+    return (PutStatus(resource=LEADERWORKERSETS, object=changed, resource_version=version, if_present=True),)
 
 
 def _set_aside(
@@ -268,6 +267,7 @@ def _record_revision(facts: SetFacts) -> list[Action]:
             resource=CONTROLLER_REVISIONS,
             object=revision,
             body=facts.revision.body,
+            unless_own=True,
             on_success=(decisionevents.creating_revision(facts.obj, note, revision),),
             on_failure=(
                 decisionevents.failed_create(facts.obj, f"Failed to create revision {meta.name(revision)}: {{error}}"),

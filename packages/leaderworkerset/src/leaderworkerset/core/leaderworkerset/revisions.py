@@ -156,8 +156,9 @@ def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject
     A cause that was removed stays with the revision. Return None if nothing is to be changed.
     """
     cause = change_cause(obj)
-    changes: JSONObject = {} if number_of(revision) == number else {"revision": number}
-    changes |= adoption(revision, obj)
+    changes = adoption(revision, obj)
+    if number_of(revision) != number:
+        changes["revision"] = number
     if cause and cause != change_cause(revision):
         changes["metadata"] = meta.metadata(changes) | {"annotations": {labels.CHANGE_CAUSE: cause}}
     return changes or None

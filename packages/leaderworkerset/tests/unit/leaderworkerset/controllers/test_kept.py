@@ -13,7 +13,7 @@ from kuberuntime.cache.projection import Path, Projection, parse
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Apply, Delete, Emit, Patch
+from kuberuntime.plan import Apply, Delete, Emit, PutStatus
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept as declared
@@ -221,7 +221,7 @@ def test_a_worker_statefulset_with_the_name_of_a_leaderworkerset_is_named() -> N
     assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
     plan = checked(of_lws.reconcile)(observed, builders.NOW)
     assert "StatefulSet web-0 is controlled by Pod web-0" in str(plan.error)
-    assert [type(action) for action in plan.actions] == [Emit, Patch]
+    assert [type(action) for action in plan.actions] == [Emit, PutStatus]
 
 
 def test_the_set_of_leaders_keeps_its_template_whatever_its_labels_are() -> None:

@@ -12,7 +12,7 @@ from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.controllers import permissions
@@ -44,6 +44,10 @@ async def live_through_everything(cluster: Cluster) -> None:
         patch = {"metadata": {"annotations": {labels.LEADER_NAME: mistake}}}
         await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), patch, kind="merge")
         await cluster.settle(60)
+    orphaned = {"metadata": {"ownerReferences": None}}
+    await cluster.client.patch(SERVICES, ObjectKey(NAMESPACE, "web"), orphaned, kind="merge")
+    await cluster.edit(replicas=3)
+    await cluster.settle()
     await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
     await cluster.settle()
     own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}

@@ -60,7 +60,7 @@ PGPASSWORD=SECRET psql
 MYSQL_PWD=SECRET
 DB_PASS=SECRET
 spring.datasource.password=SECRET
-//registry.npmjs.org/:_authToken=SECRET
+//registry.example.com/:_authToken=SECRET
 Authorization: Basic U0VDUkVUU0VDUkVU
 authorization: token SECRET
 "Authorization": "ApiKey SECRET"

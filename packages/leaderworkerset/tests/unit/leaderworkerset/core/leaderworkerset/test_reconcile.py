@@ -109,13 +109,15 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
 
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS), builders.NOW)
     (held,) = plan.on_failure
-    assert held.patch["status"]["conditions"][0]["type"] == "Progressing"
+    assert isinstance(held, PutStatus)
+    assert held.object["status"]["conditions"][0]["type"] == "Progressing"
     assert plan == Plan(
         (
             Create(
                 resource=CONTROLLER_REVISIONS,
                 object=revision,
                 body=revisions.encode(revision, revisions.build_data(LWS)),
+                unless_own=True,
                 on_success=(Event("Normal", "CreatingRevision", "Create", created_note, REGARDING, related),),
                 on_failure=(
                     Event(
@@ -398,9 +400,9 @@ REFUSALS = {
 @pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
 def test_differs_from_upstream_a_refused_write_leaves_a_status(observed: ObservedLeaderWorkerSet) -> None:
     """R-STAT-2, docs/adr/0030: the Go controller leaves it empty or old, and `Available` stays True."""
-    (patch,) = reconcile(observed, builders.NOW).on_failure
-    assert (patch.resource, patch.subresource) == (LEADERWORKERSETS, "status")
-    new = patch.patch["status"]
+    (held,) = reconcile(observed, builders.NOW).on_failure
+    assert isinstance(held, PutStatus)
+    new = held.object["status"]
     assert new["observedGeneration"] == meta.generation(observed.leaderworkerset or {})
     holding = {one["type"] for one in new["conditions"] if one["status"] == "True"}
     assert "Progressing" in holding
