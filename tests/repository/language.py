@@ -99,9 +99,9 @@ def messages(path: Path) -> Iterator[str]:
     tree = _tree(path)
     documentation = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in documentation
-        if is_text and len(node.value.split()) > 2:
-            yield node.value
+        match node:
+            case ast.Constant(value=str(text)) if node not in documentation and len(text.split()) > 2:
+                yield text
 
 
 def names_of_tests(path: Path) -> Iterator[str]:
