@@ -61,7 +61,7 @@ class WarningTransport:
 def warnings_of(headers: Mapping[str, str]) -> Iterator[str]:
     r"""Yield the texts of the warnings in headers.
 
-    >>> list(warnings({"warning": '299 - "unknown field \\"a\\"", 299 - "deprecated"'}))
+    >>> list(warnings_of({"warning": '299 - "unknown field \\"a\\"", 299 - "deprecated"'}))
     ['unknown field "a"', 'deprecated']
     """
     for quoted in WARNING.findall(headers.get("warning", "")):

@@ -93,7 +93,7 @@ OPTIONS = (
         "node_taints",
         multiple=True,
         metavar="KEY=VALUE:EFFECT",
-        help="A taint of every node; the value may contain {i} like that of a label: pool=p{i//2}:NoSchedule.",
+        help="A taint of every node; the value may contain {i}, as for labels: pool=p{i//2}:NoSchedule.",
     ),
     click.option(
         "--node-capacity",
@@ -124,7 +124,7 @@ OPTIONS = (
         "images",
         multiple=True,
         metavar="NAME=DIR",
-        help="What replaces an image: a root file system, a virtual environment, or a folder with programs.",
+        help="Map an image to a root file system, a virtual environment, or a folder with programs.",
     ),
     click.option(
         "--stub",
