@@ -185,10 +185,10 @@ def differences(expected: Iterable[JSONObject], found: Iterable[JSONObject]) -> 
     lines = [f"{kind} {name}: is missing" for kind, name in wanted.keys() - live.keys()]
     lines += [f"{kind} {name}: should not be there" for kind, name in live.keys() - wanted.keys()]
     for key in wanted.keys() & live.keys():
-        expected = wanted[key]
+        recorded = wanted[key]
         if key[0] == LEADERWORKERSETS.kind and (STATEFULSETS.kind, key[1]) not in wanted:
-            expected = _with_reported_refusal(expected, live[key])
-        lines += [f"{key[0]} {key[1]}: {line}" for line in _compare(expected, live[key], "")]
+            recorded = _with_reported_refusal(recorded, live[key])
+        lines += [f"{key[0]} {key[1]}: {line}" for line in _compare(recorded, live[key], "")]
     return sorted(lines)
 
 
