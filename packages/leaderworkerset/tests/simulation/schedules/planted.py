@@ -218,7 +218,10 @@ def _insists_on_creating() -> Plant:
         of_pod,
         lambda plan: replace(
             plan,
-            actions=tuple(replace(one, if_absent=False) if isinstance(one, Create) else one for one in plan.actions),
+            actions=tuple(
+                replace(one, if_absent=False, unless_own=False) if isinstance(one, Create) else one
+                for one in plan.actions
+            ),
         ),
     )
 
