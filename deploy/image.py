@@ -1,6 +1,6 @@
 """Build the image of the manager by deploy/Containerfile, with podman or buildah, whichever is there.
 
-    python deploy/image.py --base REGISTRY/NAME:TAG@sha256:DIGEST [--tag NAME:TAG]
+python deploy/image.py --base REGISTRY/NAME:TAG@sha256:DIGEST [--tag NAME:TAG]
 """
 
 import argparse
@@ -42,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if tool is None:
         sys.exit(f"error: no {' and no '.join(TOOLS)} on this machine: install one of them")
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    sys.exit(subprocess.run([tool, *words(chosen.base, chosen.tag, commit(), now), "."], cwd=ROOT, check=False).returncode)
+    sys.exit(
+        subprocess.run([tool, *words(chosen.base, chosen.tag, commit(), now), "."], cwd=ROOT, check=False).returncode
+    )
 
 
 if __name__ == "__main__":

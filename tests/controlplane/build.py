@@ -174,7 +174,16 @@ def build(go: Path, module: Module, target: Path, say: Say) -> None:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     only = next(iter(module.programs.values())) if len(module.programs) == 1 else ""
-    command = [str(go), "build", f"-tags={module.tags}", "-ldflags", module.flags, "-o", str(work / only), *module.programs]
+    command = [
+        str(go),
+        "build",
+        f"-tags={module.tags}",
+        "-ldflags",
+        module.flags,
+        "-o",
+        str(work / only),
+        *module.programs,
+    ]
     settings = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local"}
     _run(command, settings, module.root / module.folder, lambda: say(f"  at work for {time.monotonic() - begun:.0f} s"))
     for name in module.programs.values():

@@ -1,6 +1,6 @@
 """A Kubernetes of two nodes with real kubelets on this machine.
 
-    with cluster(say) as found: found.kubectl("get", "nodes")
+with cluster(say) as found: found.kubectl("get", "nodes")
 """
 
 import fcntl
@@ -181,8 +181,8 @@ def start(running: Cluster, authority: Authority, archives: list[Path]) -> None:
         for one in containers:
             one.result()
     for machine in running.machines:
-        daemons.start_kubelet(machine, running.node_assets, authority)
-        daemons.start_proxy(machine, running.node_assets, authority)
+        daemons.start_kubelet(machine, running.node_assets, authority.directory)
+        daemons.start_proxy(machine, running.node_assets, authority.directory)
     start_proxy(running)
     running.kubectl("apply", "--filename", str(MANIFESTS / "cluster.yaml"))
     await_nodes(running)

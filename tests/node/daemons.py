@@ -9,7 +9,6 @@ from typing import Final
 from tests.controlplane.process import START_SECONDS, StartError
 from tests.node.controlplane import SERVICES
 from tests.node.machine import PODS, Machine
-from tests.node.pki import Authority
 
 NAME_SERVER: Final = SERVICES.replace("0.0/16", "0.10")
 PAUSE: Final = "localhost/pause:1"
@@ -79,16 +78,16 @@ def load(machine: Machine, assets: Path, archives: Iterable[Path]) -> None:
         machine.run(str(assets / "ctr"), "--namespace=k8s.io", "images", "import", str(archive))
 
 
-def start_kubelet(machine: Machine, assets: Path, authority: Authority) -> None:
+def start_kubelet(machine: Machine, assets: Path, pki: Path) -> None:
     """Start the kubelet; it registers the node."""
     settings = machine.directory / "kubelet.json"
-    settings.write_text(json.dumps(kubelet_settings(machine, authority)))
+    settings.write_text(json.dumps(kubelet_settings(machine, pki)))
     machine.start(
         "kubelet",
         [
             str(assets / "kubelet"),
             f"--config={settings}",
-            f"--kubeconfig={authority.directory / machine.name}.kubeconfig",
+            f"--kubeconfig={pki / machine.name}.kubeconfig",
             f"--hostname-override={machine.name}",
             f"--node-ip={machine.address}",
             f"--node-labels=rack=rack-{machine.number}",
@@ -96,10 +95,10 @@ def start_kubelet(machine: Machine, assets: Path, authority: Authority) -> None:
     )
 
 
-def start_proxy(machine: Machine, assets: Path, authority: Authority) -> None:
+def start_proxy(machine: Machine, assets: Path, pki: Path) -> None:
     """Start kube-proxy."""
     settings = machine.directory / "kube-proxy.json"
-    settings.write_text(json.dumps(proxy_settings(machine, authority)))
+    settings.write_text(json.dumps(proxy_settings(machine, pki)))
     machine.start("kube-proxy", [str(assets / "kube-proxy"), f"--config={settings}"])
 
 
@@ -113,9 +112,8 @@ def network(machine: Machine) -> dict[str, object]:
     return {"cniVersion": "1.0.0", "name": "pods", "plugins": plugins}
 
 
-def kubelet_settings(machine: Machine, authority: Authority) -> dict[str, object]:
+def kubelet_settings(machine: Machine, pki: Path) -> dict[str, object]:
     """Return the configuration of the kubelet."""
-    pki = authority.directory
     (machine.directory / "resolv.conf").write_text("")
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -132,7 +130,7 @@ def kubelet_settings(machine: Machine, authority: Authority) -> dict[str, object
         "authentication": {
             "anonymous": {"enabled": False},
             "webhook": {"enabled": True},
-            "x509": {"clientCAFile": str(authority.bundle)},
+            "x509": {"clientCAFile": str(pki / "ca.crt")},
         },
         "authorization": {"mode": "Webhook"},
         "tlsCertFile": str(pki / f"{machine.name}.crt"),
@@ -145,7 +143,7 @@ def kubelet_settings(machine: Machine, authority: Authority) -> dict[str, object
     }
 
 
-def proxy_settings(machine: Machine, authority: Authority) -> dict[str, object]:
+def proxy_settings(machine: Machine, pki: Path) -> dict[str, object]:
     """Return the configuration of kube-proxy; it leaves the sysctls of connection tracking alone."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
@@ -153,7 +151,7 @@ def proxy_settings(machine: Machine, authority: Authority) -> dict[str, object]:
         "mode": "nftables",
         "clusterCIDR": f"{PODS}.0.0/16",
         "hostnameOverride": machine.name,
-        "clientConnection": {"kubeconfig": str(authority.directory / "kube-proxy.kubeconfig")},
+        "clientConnection": {"kubeconfig": str(pki / "kube-proxy.kubeconfig")},
         "conntrack": {
             "maxPerCore": 0,
             "min": 0,

@@ -145,7 +145,9 @@ def make_base(store: Store, say: Say) -> str:
             done = subprocess.run(command, env=environment(Path(folder)), capture_output=True, text=True, check=False)
             if done.returncode:
                 log = root / "debootstrap" / "debootstrap.log"
-                raise BuildError(f"debootstrap failed:\n{log.read_text()[-2000:] if log.exists() else done.stderr[-2000:]}")
+                raise BuildError(
+                    f"debootstrap failed:\n{log.read_text()[-2000:] if log.exists() else done.stderr[-2000:]}"
+                )
             for left in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):
                 shutil.rmtree(root / left, ignore_errors=True)
             store.commit(name, root)

@@ -3,8 +3,9 @@
 import json
 from typing import Any, Final
 
-from kuberuntime.objects.meta import JSONObject
 from tests.node.images import BUSYBOX
+
+from kuberuntime.objects.meta import JSONObject
 
 PREFIX: Final = "leaderworkerset.sigs.k8s.io"
 WAIT: Final = 'trap "exit 0" TERM; sleep 100000 & wait $!'
@@ -26,7 +27,13 @@ def pod(*containers: JSONObject, **fields: Any) -> JSONObject:
 
 
 def leaderworkerset(
-    name: str, worker: JSONObject, *, replicas: int = 1, size: int = 2, annotations: dict[str, str] | None = None, **template: Any
+    name: str,
+    worker: JSONObject,
+    *,
+    replicas: int = 1,
+    size: int = 2,
+    annotations: dict[str, str] | None = None,
+    **template: Any,
 ) -> JSONObject:
     """Return a LeaderWorkerSet; `template` are further fields of `leaderWorkerTemplate`, annotations come without prefix."""
     return {

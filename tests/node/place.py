@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar, cast
 
-from kuberuntime.objects.meta import JSONObject
 from tests.node.api import PATHS, Api, Refused
 from tests.node.cluster import Cluster
 from tests.node.objects import PREFIX
+
+from kuberuntime.objects.meta import JSONObject
 
 SECONDS: Final = 240.0
 """How long a scenario waits for anything: the machine may be loaded."""
@@ -40,7 +41,9 @@ class Place:
     def lws(self, command: str, *words: str, code: int = 0, text: str | None = None) -> str:
         """Run `lws` in the namespace; it must end with `code`. Return what it printed on both streams."""
         done = self.ended(command, *words, text=text)
-        assert done.returncode == code, f"lws {command} {words} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        assert done.returncode == code, (
+            f"lws {command} {words} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
         return done.stdout + done.stderr
 
     def ended(self, command: str, *words: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
@@ -86,7 +89,7 @@ class Place:
         try:
             return self.api.read(f"{PATHS[kind].format(self.name)}/{name}")
         except Refused as error:
-            if error.status == 404:  # noqa: PLR2004 - not found
+            if error.status == 404:
                 return None
             raise
 

@@ -10,6 +10,10 @@ from tests.node.cluster import Cluster
 from tests.node.images import PRODUCT
 
 NAMESPACE: Final = "lws-system"
+ADDITIONS: Final = ("in-place", "disruption-budgets")
+"""Folders with rights that the manager has only where somebody grants them."""
+
+ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 
 
@@ -26,4 +30,6 @@ def install(cluster: Cluster, image: str = PRODUCT) -> str:
     if done.returncode:
         state = cluster.kubectl("get", "pods,events", f"--namespace={NAMESPACE}")
         raise StartError(f"lws install ended with {done.returncode}:\n{done.stdout}{done.stderr}\n{state}")
+    for name in ADDITIONS:
+        cluster.kubectl("apply", "--filename", str(ROOT / "deploy" / name / "manager.yaml"))
     return done.stdout

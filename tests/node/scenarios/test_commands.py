@@ -83,6 +83,8 @@ def test_lws_logs_previous_shows_the_run_before(place: Place) -> None:
 
 def fetch(place: Place, port: str) -> str:
     """Return the page behind a port of the first node."""
-    code = f"import urllib.request as r; print(r.urlopen('http://127.0.0.1:{port}/', timeout=5).read().decode(), end='')"
+    code = (
+        f"import urllib.request as r; print(r.urlopen('http://127.0.0.1:{port}/', timeout=5).read().decode(), end='')"
+    )
     with place.running(["python3", "-c", code]) as process:
         return process.communicate()[0]

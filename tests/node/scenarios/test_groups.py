@@ -1,7 +1,7 @@
 """Groups of real containers: how they come, fail, and come back."""
 
-from tests.node.objects import IMAGE, TALK, WAIT, changed, container, leaderworkerset, pod
 from tests.node.images import OTHER_BUSYBOX
+from tests.node.objects import IMAGE, TALK, WAIT, changed, container, leaderworkerset, pod
 from tests.node.place import Place, restarts
 
 SERVE = f'mkdir -p /tmp/www; echo "served by $HOSTNAME" > /tmp/www/index.html; httpd -p 8080 -h /tmp/www; {WAIT}'
@@ -48,7 +48,9 @@ def test_a_killed_process_recreates_its_group(place: Place) -> None:
     assert {name: uid for name, uid in after.items() if name.startswith("failing-1")} == {
         name: uid for name, uid in before.items() if name.startswith("failing-1")
     }
-    assert any("failing-0-1" in text for text in place.events("RecreateGroupOnPodRestart") + place.events("RecreateGroup"))
+    assert any(
+        "failing-0-1" in text for text in place.events("RecreateGroupOnPodRestart") + place.events("RecreateGroup")
+    )
 
 
 def test_a_deleted_worker_recreates_its_group(place: Place) -> None:

@@ -1,0 +1,79 @@
+"""Runs that end, say how far they are, or are recorded, and ranks that meet before they start."""
+
+import json
+from pathlib import Path
+
+from tests.node.images import PRODUCT
+from tests.node.objects import PREFIX, WAIT, container, leaderworkerset, pod
+from tests.node.place import Place
+
+from leaderworkerset import rendezvous
+
+SHELL = Path(rendezvous.__file__).parent / "rendezvous.sh"
+STEPS = 'for i in 1 2 3; do echo "::lws progress step=$i total=3"; sleep 1; done'
+
+
+def condition(place: Place, name: str, kind: str) -> bool:
+    """Tell whether a condition of a LeaderWorkerSet is True."""
+    obj = place.get("LeaderWorkerSet", name) or {}
+    found = obj.get("status", {}).get("conditions", [])
+    return any(one["type"] == kind and one["status"] == "True" for one in found)
+
+
+def test_a_run_completes_and_keeps_its_logs(place: Place) -> None:
+    leader = pod(container(f"{STEPS}; echo result 42"))
+    obj = leaderworkerset("job", pod(), leaderTemplate=leader, annotations={"run-to-completion": "true"})
+    place.apply(obj)
+    place.lws("wait", "job", "--for", "done", "--timeout=240")
+    assert condition(place, "job", "Complete")
+    assert "result 42" in place.lws("logs", "job/0/0", "--previous") + place.lws("logs", "job/0/0")
+
+
+def test_progress_of_a_leader_is_shown(place: Place) -> None:
+    leader = pod(container(f"{STEPS}; {WAIT}"))
+    obj = leaderworkerset("steps", pod(), leaderTemplate=leader, annotations={"follow-progress": "true"})
+    place.apply(obj)
+    place.until(lambda: "step 3 of 3" in place.lws("get", "steps"), "the last step")
+
+
+def test_a_hang_is_named(place: Place) -> None:
+    leader = pod(container(f"{STEPS}; {WAIT}"))
+    obj = leaderworkerset("hung", pod(), leaderTemplate=leader, annotations={"progress-timeout": "5s"})
+    place.apply(obj)
+    place.until(lambda: "LWS-E076" in place.ended("explain", "hung").stdout, "the cause of a hang")
+
+
+def test_a_failure_is_recorded_with_its_logs(place: Place) -> None:
+    script = (
+        f'[ "$LWS_WORKER_INDEX" = 1 ] && [ ! -e /kept/failed ] && {{ sleep 3; echo out of memory; exit 3; }}; {WAIT}'
+    )
+    place.apply(leaderworkerset("recorded", pod(container(script))))
+    place.until(lambda: "exit code 3" in place.ended("history", "recorded").stdout, "an episode")
+    episode = json.loads(place.lws("history", "recorded", "-o", "json"))
+    assert "out of memory" in json.dumps(episode)
+
+
+def test_python_ranks_meet(place: Place) -> None:
+    python, meet = "/opt/lws/bin/python", "-m leaderworkerset.rendezvous all --timeout 200 --size 3"
+    template = pod(container(f"{python} {meet} && echo met; {WAIT}", image=PRODUCT))
+    place.apply(leaderworkerset("python", template, size=3))
+    await_meeting(place, "python", 3)
+
+
+def test_shell_ranks_meet(place: Place) -> None:
+    place.kubectl("create", "configmap", "rendezvous", f"--from-file={SHELL}")
+    mounted = {"volumeMounts": [{"name": "script", "mountPath": "/rendezvous"}]}
+    script = f"sh /rendezvous/rendezvous.sh leader --timeout 200 && echo met; {WAIT}"
+    volumes = [{"name": "script", "configMap": {"name": "rendezvous"}}]
+    place.apply(leaderworkerset("shell", pod(container(script, **mounted), volumes=volumes), size=3))
+    await_meeting(place, "shell", 3)
+
+
+def await_meeting(place: Place, name: str, size: int) -> None:
+    """Wait until each rank has printed that it met the others."""
+
+    def met() -> bool:
+        printed = place.kubectl("logs", f"--selector={PREFIX}/name={name}", "--ignore-errors")
+        return printed.count("met\n") == size
+
+    place.until(met, f"{size} ranks that met")
