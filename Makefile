@@ -163,3 +163,11 @@ mutate: dev ## try the tests of core/ with small errors (long; ARGS="rollout --s
 
 clean: ## remove what was built
 	rm -rf $(VENV) .venvs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.PHONY: image test-node
+
+image: setup ## build the manager's image with podman or buildah: make image BASE_IMAGE=REGISTRY/NAME:TAG@sha256:DIGEST
+	$(BIN)/python deploy/image.py --base "$(or $(BASE_IMAGE),$(error BASE_IMAGE is not set: make image BASE_IMAGE=REGISTRY/NAME:TAG@sha256:DIGEST, an image of Python 3.13))"
+
+test-node: dev ## real containers: a Kubernetes of two nodes on this machine, as root (ten minutes; the first time half an hour)
+	$(BIN)/python -m tests.node $(ARGS)

@@ -4,7 +4,7 @@ python deploy/image.py --base REGISTRY/NAME:TAG@sha256:DIGEST [--tag NAME:TAG]
 """
 
 import argparse
-import datetime
+import datetime as dt
 import shutil
 import subprocess
 import sys
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tool = next(filter(shutil.which, TOOLS), None)
     if tool is None:
         sys.exit(f"error: no {' and no '.join(TOOLS)} on this machine: install one of them")
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     sys.exit(
         subprocess.run([tool, *words(chosen.base, chosen.tag, commit(), now), "."], cwd=ROOT, check=False).returncode
     )

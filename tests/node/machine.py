@@ -176,7 +176,7 @@ def connect(one: Machine, two: Machine) -> None:
         env=environment(one.directory),
         check=True,
     )
-    for own, other in ((one, two), (two, one)):
+    for own in (one, two):
         own.run("ip", "address", "add", f"{own.address}/24", "dev", LAN)
         own.run("ip", "link", "set", LAN, "up")
     for own, other in ((one, two), (two, one)):

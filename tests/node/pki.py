@@ -1,7 +1,7 @@
 """Keys and certificates of one cluster, and the kubeconfig of each that speaks with its API server."""
 
 import base64
-import datetime
+import datetime as dt
 import ipaddress
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-VALID: Final = datetime.timedelta(days=2)
+VALID: Final = dt.timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,13 @@ def make_authority(directory: Path) -> Authority:
 
 
 def _draft(subject: list["x509.NameAttribute[str]"], key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(x509.Name(subject))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_before(now - dt.timedelta(hours=1))
         .not_valid_after(now + VALID)
     )
 
