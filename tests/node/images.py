@@ -29,11 +29,16 @@ OTHER_BUSYBOX: Final = "localhost/busybox:2"
 COREDNS: Final = "localhost/coredns:1"
 PAUSE: Final = "localhost/pause:1"
 PRODUCT: Final = "localhost/leaderworkerset:tested"
+ALLREDUCE: Final = "localhost/allreduce:1"
+EXAMPLE: Final = image.ROOT / "examples" / "allreduce" / "allreduce.py"
 BASE: Final = "localhost/python:debian"
 BASE_PACKAGES: Final = ("ca-certificates", "python-is-python3", "python3", "python3-pip")
 BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 PIP_SETTINGS: Final = Path("/etc/pip.conf")
 PATH: Final = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+KEPT: Final = 3
+"""Archives of one image that are kept next to the newest: other working trees may be using them."""
+
 RECIPE: Final = 1
 """Raise it where this module makes other images of the same content."""
 
@@ -74,13 +79,21 @@ def archives(assets: Path, say: Say) -> list[Path]:
     """Return the archives of all images of a node, after making what is missing; `assets` has CoreDNS."""
     busybox = Path(shutil.which("busybox") or "/bin/busybox")
     small = place("busybox", [busybox]), place("busybox-other", [busybox]), place("pause", [busybox])
-    wanted = [*small, place("coredns", [assets / "coredns"]), place("leaderworkerset", product_files())]
+    wanted = [
+        *small,
+        place("coredns", [assets / "coredns"]),
+        place("leaderworkerset", product_files()),
+        place("allreduce", [EXAMPLE]),
+    ]
     with build.exclusive(cache(), say):
         if not all(path.exists() for path in wanted):
             say("making images (once; a minute)")
             make_small(wanted[:3], busybox)
             make_coredns(wanted[3], assets / "coredns")
             make_product(wanted[4], say)
+            make_example(wanted[5], say)
+            for path in wanted:
+                remove_old(path)
     return wanted
 
 
@@ -134,6 +147,18 @@ def make_product(target: Path, say: Say) -> None:
     store.archive(PRODUCT, target)
 
 
+def make_example(target: Path, say: Say) -> None:
+    """Make the image of an example: Python, and its program in the working directory."""
+    if target.exists():
+        return
+    store = Store(cache() / "store")
+    container = store.run("from", make_base(store, say))
+    store.run("copy", "--quiet", container, str(EXAMPLE), "/example/")
+    store.run("config", "--workingdir", "/example", container)
+    store.run("commit", "--quiet", "--rm", container, ALLREDUCE)
+    store.archive(ALLREDUCE, target)
+
+
 def make_base(store: Store, say: Say) -> str:
     """Make an image of Debian's Python, unless it is there; return its name with its digest."""
     name = f"{BASE}-{digest_of([], BASE_PACKAGES)}"
@@ -153,6 +178,14 @@ def make_base(store: Store, say: Say) -> str:
             store.commit(name, root)
     digest = store.run("images", "--filter", f"reference={name}", "--format", "{{.Digest}}")
     return f"{name}@{digest.splitlines()[0]}"
+
+
+def remove_old(newest: Path) -> None:
+    """Remove archives of the same image but the last few: each edit of the product makes another one."""
+    name = newest.name.rpartition("-")[0]
+    others = [path for path in cache().glob(f"{name}-*.tar") if path.name.rpartition("-")[0] == name and path != newest]
+    for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-KEPT]:
+        path.unlink()
 
 
 def product_files() -> list[Path]:

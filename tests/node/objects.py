@@ -1,6 +1,8 @@
 """LeaderWorkerSets of real containers."""
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from tests.node.images import BUSYBOX
@@ -15,9 +17,13 @@ TALK: Final = f"echo rank $LWS_WORKER_INDEX of $LWS_GROUP_SIZE at $LWS_LEADER_AD
 RESOURCES: Final = {"requests": {"cpu": "5m", "memory": "8Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}}
 
 
-def container(script: str = TALK, image: str = BUSYBOX, **fields: Any) -> JSONObject:
-    """Return a container that runs a script."""
-    return {"name": "main", "image": image, "command": ["sh", "-c", script], "resources": RESOURCES, **fields}
+def container(
+    script: str = TALK, image: str = BUSYBOX, mounts: Mapping[str, str] = MappingProxyType({}), **fields: Any
+) -> JSONObject:
+    """Return a container that runs a script; `mounts` are names of volumes and their paths."""
+    mounted = [{"name": name, "mountPath": path} for name, path in mounts.items()]
+    main = {"name": "main", "image": image, "command": ["sh", "-c", script], "volumeMounts": mounted}
+    return {**main, "resources": RESOURCES, **fields}
 
 
 def pod(*containers: JSONObject, **fields: Any) -> JSONObject:

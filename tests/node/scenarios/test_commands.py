@@ -72,8 +72,7 @@ def test_lws_logs_follows_ranks(place: Place) -> None:
 
 def test_lws_logs_previous_shows_the_run_before(place: Place) -> None:
     script = f"echo run $(cat /kept/runs 2>/dev/null); echo again >> /kept/runs; {WAIT}"
-    kept = {"volumeMounts": [{"name": "kept", "mountPath": "/kept"}]}
-    template = pod(container(script, **kept), volumes=[{"name": "kept", "emptyDir": {}}])
+    template = pod(container(script, mounts={"kept": "/kept"}), volumes=[{"name": "kept", "emptyDir": {}}])
     place.ready(leaderworkerset("again", template, restartPolicy="None"), 2)
     place.exec("again-0-1", "kill", "-TERM", "1")
     place.until(lambda: "again" in place.kubectl("logs", "again-0-1"), "the second run")

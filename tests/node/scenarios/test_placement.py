@@ -11,7 +11,7 @@ from tests.node.place import Place, is_ready
 from kuberuntime.objects.meta import JSONObject
 
 SIZE = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
-MOUNT = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+MOUNT = {"data": "/data"}
 
 
 def nodes_of(place: Place, name: str, group: int) -> set[str]:
@@ -69,7 +69,7 @@ def volume(name: str) -> JSONObject:
 def claiming(place: Place, when_scaled: str, when_deleted: str) -> JSONObject:
     """Return two groups of two, each rank with a claim."""
     claim = {"metadata": {"name": "data"}, "spec": {**SIZE, "storageClassName": place.name}}
-    template = pod(container(f"echo start >> /data/starts; {WAIT}", **MOUNT))
+    template = pod(container(f"echo start >> /data/starts; {WAIT}", mounts=MOUNT))
     policy = {"whenScaled": when_scaled, "whenDeleted": when_deleted}
     obj = leaderworkerset(
         "claims", template, replicas=2, volumeClaimTemplates=[claim], persistentVolumeClaimRetentionPolicy=policy

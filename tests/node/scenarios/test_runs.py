@@ -3,12 +3,13 @@
 import json
 from pathlib import Path
 
-from tests.node.images import PRODUCT
+from tests.node.images import ALLREDUCE, PRODUCT
 from tests.node.objects import PREFIX, WAIT, container, leaderworkerset, pod
 from tests.node.place import Place
 
 from leaderworkerset import rendezvous
 
+ROOT = Path(__file__).parents[3]
 SHELL = Path(rendezvous.__file__).parent / "rendezvous.sh"
 STEPS = 'for i in 1 2 3; do echo "::lws progress step=$i total=3"; sleep 1; done'
 
@@ -53,6 +54,17 @@ def test_a_failure_is_recorded_with_its_logs(place: Place) -> None:
     assert "out of memory" in json.dumps(episode)
 
 
+def test_the_example_of_an_allreduce_completes(place: Place) -> None:
+    manifest = (ROOT / "examples" / "allreduce" / "lws.yaml").read_text()
+    place.kubectl("apply", "--filename=-", text=manifest.replace("image: allreduce", f"image: {ALLREDUCE}"))
+    place.kubectl("annotate", "lws", "allreduce", f"{PREFIX}/run-to-completion=true")
+    place.lws("wait", "allreduce", "--for", "done", "--timeout=240")
+    for group in (0, 1):
+        rank = f"allreduce/{group}/0"
+        printed = place.ended("logs", rank, "--previous").stdout + place.ended("logs", rank).stdout
+        assert "all-reduce verified: 3 rounds over 4 ranks" in printed
+
+
 def test_python_ranks_meet(place: Place) -> None:
     python, meet = "/opt/lws/bin/python", "-m leaderworkerset.rendezvous all --timeout 200 --size 3"
     template = pod(container(f"{python} {meet} && echo met; {WAIT}", image=PRODUCT))
@@ -62,10 +74,11 @@ def test_python_ranks_meet(place: Place) -> None:
 
 def test_shell_ranks_meet(place: Place) -> None:
     place.kubectl("create", "configmap", "rendezvous", f"--from-file={SHELL}")
-    mounted = {"volumeMounts": [{"name": "script", "mountPath": "/rendezvous"}]}
     script = f"sh /rendezvous/rendezvous.sh leader --timeout 200 && echo met; {WAIT}"
     volumes = [{"name": "script", "configMap": {"name": "rendezvous"}}]
-    place.apply(leaderworkerset("shell", pod(container(script, **mounted), volumes=volumes), size=3))
+    place.apply(
+        leaderworkerset("shell", pod(container(script, mounts={"script": "/rendezvous"}), volumes=volumes), size=3)
+    )
     await_meeting(place, "shell", 3)
 
 

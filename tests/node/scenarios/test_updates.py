@@ -5,7 +5,7 @@ from tests.node.objects import IMAGE, WAIT, changed, container, leaderworkerset,
 from tests.node.place import Place, restarts
 
 NOTED = f"echo start >> /kept/starts; {WAIT}"
-KEPT = {"volumeMounts": [{"name": "kept", "mountPath": "/kept"}]}
+KEPT = {"kept": "/kept"}
 MEMORY = "spec.leaderWorkerTemplate.workerTemplate.spec.containers.0.resources"
 GROWN = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "400m", "memory": "96Mi"}}
 LIMIT = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.max"
@@ -13,7 +13,7 @@ LIMIT = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys
 
 def in_place(name: str) -> dict[str, object]:
     """Return two groups of two that are updated in place, with a file that counts their starts."""
-    template = pod(container(NOTED, **KEPT), volumes=[{"name": "kept", "emptyDir": {}}])
+    template = pod(container(NOTED, mounts=KEPT), volumes=[{"name": "kept", "emptyDir": {}}])
     return leaderworkerset(name, template, replicas=2, annotations={"in-place": "IfPossible"})
 
 
