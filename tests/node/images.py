@@ -77,7 +77,7 @@ class Store:
 
 def archives(assets: Path, say: Say) -> list[Path]:
     """Return the archives of all images of a node, after making what is missing; `assets` has CoreDNS."""
-    busybox = Path(shutil.which("busybox") or "/bin/busybox")
+    busybox = Path(str(shutil.which("busybox", path=environment(cache())["PATH"])))
     small = place("busybox", [busybox]), place("busybox-other", [busybox]), place("pause", [busybox])
     wanted = [
         *small,
@@ -88,7 +88,7 @@ def archives(assets: Path, say: Say) -> list[Path]:
     with build.exclusive(cache(), say):
         if not all(path.exists() for path in wanted):
             say("making images (once; a minute)")
-            make_small(wanted[:3], busybox)
+            make_small(wanted[:3])
             make_coredns(wanted[3], assets / "coredns")
             make_product(wanted[4], say)
             make_example(wanted[5], say)
@@ -97,22 +97,14 @@ def archives(assets: Path, say: Say) -> list[Path]:
     return wanted
 
 
-def make_small(targets: Sequence[Path], busybox: Path) -> None:
+def make_small(targets: Sequence[Path]) -> None:
     """Make the images of busybox, and of what holds a pod's namespaces."""
     if all(path.exists() for path in targets):
         return
     store = Store(cache() / "store")
     with tempfile.TemporaryDirectory(dir=cache()) as folder:
-        root = Path(folder)
-        for name in ("bin", "etc", "root", "tmp"):
-            (root / name).mkdir()
-        root.chmod(0o755)
-        (root / "tmp").chmod(0o1777)
-        shutil.copy(busybox, root / "bin" / "busybox")
-        for applet in subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout.split():
-            if applet != "busybox":
-                (root / "bin" / applet).symlink_to("busybox")
-        (root / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+        root = Path(folder) / "root"
+        unpack_busybox(root)
         store.commit(BUSYBOX, root)
         store.archive(BUSYBOX, targets[0])
         (root / "etc" / "second").write_text("second\n")
@@ -120,6 +112,19 @@ def make_small(targets: Sequence[Path], busybox: Path) -> None:
         store.archive(OTHER_BUSYBOX, targets[1])
         store.commit(PAUSE, root, ["/bin/sleep", "2147483647"])
         store.archive(PAUSE, targets[2])
+
+
+def unpack_busybox(root: Path) -> None:
+    """Make a root file system of busybox."""
+    busybox = shutil.which("busybox", path=environment(root)["PATH"])
+    for name in ("bin", "etc", "root", "tmp"):
+        (root / name).mkdir(parents=True)
+    (root / "tmp").chmod(0o1777)
+    shutil.copy(str(busybox), root / "bin" / "busybox")
+    for applet in subprocess.run([str(busybox), "--list"], capture_output=True, text=True, check=True).stdout.split():
+        if applet != "busybox":
+            (root / "bin" / applet).symlink_to("busybox")
+    (root / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
 
 
 def make_coredns(target: Path, program: Path) -> None:

@@ -49,7 +49,7 @@ class Place:
     def ended(self, command: str, *words: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
         """Run `lws` in the namespace to its end, with whatever code."""
         return subprocess.run(
-            [*self.cluster.inside, *LWS, command, "--namespace", self.name, *words],
+            [*self.cluster.inside, *LWS, "--namespace", self.name, command, *words],
             env=self.cluster.environment,
             input=text,
             capture_output=True,

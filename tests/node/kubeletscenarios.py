@@ -1,0 +1,145 @@
+"""Lives of single pods that a kubelet decides about, and what of them is compared."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.node.objects import WAIT, container
+
+from kuberuntime.objects.meta import JSONObject
+
+NOT_THE_KUBELETS: Final = {"Scheduled", "Pulled", "Pulling"}
+"""Reasons of events of the scheduler, and of images, which the embedded kubelet does not pull."""
+
+Settled = Callable[[JSONObject], bool]
+
+
+def phase(name: str) -> Settled:
+    """Wait for a phase."""
+    return lambda pod: pod["status"].get("phase") == name
+
+
+def restarted(count: int) -> Settled:
+    """Wait until the first container has started again so often, and is waiting or running."""
+    return lambda pod: any(one["restartCount"] >= count for one in pod["status"].get("containerStatuses", [])[:1])
+
+
+def ready(pod: JSONObject) -> bool:
+    """Wait until the pod is ready."""
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
+
+
+def waiting(reason: str) -> Settled:
+    """Wait until a container waits for a reason."""
+
+    def settled(pod: JSONObject) -> bool:
+        status = pod["status"]
+        found = [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
+        return any(one["state"].get("waiting", {}).get("reason") == reason for one in found)
+
+    return settled
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A pod, and when it is looked at."""
+
+    spec: JSONObject
+    settled: Settled
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """Facts that the embedded kubelet has otherwise, and why that stays."""
+
+
+def pod(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSONObject:
+    """Return a pod's spec."""
+    return {"restartPolicy": restart, "terminationGracePeriodSeconds": 2, "containers": list(containers), **fields}
+
+
+def probe(command: str, **fields: Any) -> JSONObject:
+    """Return a probe that runs a command."""
+    return {"exec": {"command": ["sh", "-c", command]}, "periodSeconds": 1, "failureThreshold": 1, **fields}
+
+
+def named(name: str, script: str, **fields: Any) -> JSONObject:
+    """Return a container of another name."""
+    return {**container(script, **fields), "name": name}
+
+
+LIVES: Final[Mapping[str, Life]] = {
+    "ends-well": Life(pod(container("exit 0"), restart="Never"), phase("Succeeded")),
+    "ends-badly": Life(pod(container("exit 3"), restart="Never"), phase("Failed")),
+    "ends-twice": Life(pod(container("exit 0"), named("other", "exit 4"), restart="Never"), phase("Failed")),
+    "on-failure-well": Life(pod(container("exit 0"), restart="OnFailure"), phase("Succeeded")),
+    "on-failure-badly": Life(pod(container("exit 5"), restart="OnFailure"), waiting("CrashLoopBackOff")),
+    "always": Life(pod(container("exit 0")), waiting("CrashLoopBackOff")),
+    "killed-by-itself": Life(pod(container("kill -KILL $$"), restart="Never"), phase("Failed")),
+    "no-program": Life(pod({**container(), "command": ["/no/such/program"]}, restart="Never"), phase("Failed")),
+    "init-fails": Life(
+        pod(container(WAIT), restart="Never", initContainers=[named("first", "exit 6")]), phase("Failed")
+    ),
+    "init-fails-again": Life(
+        pod(container(WAIT), initContainers=[named("first", "exit 6")]), waiting("CrashLoopBackOff")
+    ),
+    "init-in-order": Life(
+        pod(container(WAIT), initContainers=[named("first", "exit 0"), named("second", "exit 0")]), ready
+    ),
+    "sidecar": Life(
+        pod(container("sleep 1"), restart="Never", initContainers=[named("side", WAIT, restartPolicy="Always")]),
+        phase("Succeeded"),
+    ),
+    "message-in-file": Life(
+        pod(container("echo why > /dev/termination-log; exit 7"), restart="Never"), phase("Failed")
+    ),
+    "message-from-log": Life(
+        pod(container("echo last words; exit 8", terminationMessagePolicy="FallbackToLogsOnError"), restart="Never"),
+        phase("Failed"),
+    ),
+    "becomes-ready": Life(pod(container(WAIT, readinessProbe=probe("true"))), ready),
+    "never-ready": Life(pod(container(WAIT, readinessProbe=probe("false"))), phase("Running")),
+    "not-alive": Life(pod(container(WAIT, livenessProbe=probe("false"))), restarted(1)),
+    "starts-too-slowly": Life(pod(container(WAIT, startupProbe=probe("false"))), restarted(1)),
+    "after-start-fails": Life(
+        pod(container(WAIT, lifecycle={"postStart": {"exec": {"command": ["false"]}}}), restart="Never"),
+        phase("Failed"),
+    ),
+    "too-late": Life(pod(container(WAIT), activeDeadlineSeconds=2), phase("Failed")),
+    "no-settings": Life(
+        pod(container(WAIT, envFrom=[{"configMapRef": {"name": "absent"}}])), waiting("CreateContainerConfigError")
+    ),
+    "not-as-root": Life(
+        pod(container(WAIT, securityContext={"runAsNonRoot": True})), waiting("CreateContainerConfigError")
+    ),
+}
+
+
+def facts(pod: JSONObject, events: list[JSONObject]) -> dict[str, Any]:
+    """Return what is compared of a pod."""
+    status = pod["status"]
+    found: dict[str, Any] = {"phase": status["phase"], "reason": status.get("reason")}
+    for one in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
+        found[one["name"]] = {
+            "restarts": min(one["restartCount"], 1),
+            "ready": one["ready"],
+            "started": one.get("started"),
+            "state": ended(one["state"]),
+            "last": ended(one.get("lastState", {})),
+        }
+    for one in status.get("conditions", []):
+        found[f"condition {one['type']}"] = (one["status"], one.get("reason"))
+    reasons = {event["reason"] for event in events} - NOT_THE_KUBELETS
+    found["events"] = sorted(reasons)
+    return found
+
+
+def ended(state: JSONObject) -> tuple[str, Any, Any, Any]:
+    """Return the kind of a state, its reason, exit code and message; messages of waiting have times in them."""
+    for kind, one in state.items():
+        message = one.get("message") if kind == "terminated" else None
+        return kind, one.get("reason"), one.get("exitCode"), message
+    return "none", None, None, None
+
+
+def differences(real: Mapping[str, Any], embedded: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return the facts that are not the same, on the real and on the embedded kubelet."""
+    names = sorted({*real, *embedded})
+    return {name: (real.get(name), embedded.get(name)) for name in names if real.get(name) != embedded.get(name)}
