@@ -9,6 +9,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from kuberuntime.access import ownership
+from kuberuntime.access.ownership import OwnershipError
 from localkube.errors import LocalkubeError
 
 DATABASE: Final = "state.db"
@@ -33,10 +35,13 @@ def make_private(directory: Path) -> None:
     """
     try:
         _make(directory)
-        _require_own(directory)
+        ownership.require_own(directory)
         directory.chmod(PRIVATE)
+        ownership.require_private(directory)
         for path in sorted(directory.iterdir()):
             _restrict(path)
+    except OwnershipError as error:
+        raise StateDirectoryError(str(error)) from error
     except OSError as error:
         raise StateDirectoryError(
             f"{error.filename}: {error.strerror}; choose a directory that you may write to"
@@ -58,20 +63,8 @@ def _restrict(path: Path) -> None:
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode) and not path.is_dir():
         raise StateDirectoryError(f"{path}: is a symbolic link: put the file itself there")
-    if not stat.S_ISREG(mode):
-        return
-    _require_own(path)
-    if mode & OTHERS:
+    if stat.S_ISREG(mode) and mode & OTHERS:
         path.chmod(stat.S_IMODE(mode) & ~OTHERS)
-
-
-def _require_own(path: Path) -> None:
-    for status in (path.lstat(), path.stat()):  # a link, and its target
-        if status.st_uid != os.geteuid():
-            raise StateDirectoryError(
-                f"{path}: belongs to user {status.st_uid}, and this is user {os.geteuid()}: start the cluster as its "
-                "owner, or choose a directory of your own"
-            )
 
 
 def open_private(path: Path) -> BinaryIO:

@@ -56,6 +56,8 @@ def test_a_recreated_group_is_listed_and_shown_with_the_logs_of_all_its_ranks(cl
     assert "Log of rank 1 (fails-0-1, rank, run 1 of" in shown
     assert "there is no episode fails/0/99" in cluster.refused("history", "fails/0/99")
     cluster.lws("must-gather", f"--dest-dir={tmp_path / 'gathered'}")
+    folders = [tmp_path / "gathered", *(path for path in (tmp_path / "gathered").rglob("*") if path.is_dir())]
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
     (gathered,) = (tmp_path / "gathered" / "history" / "default" / "fails" / "0").glob("1.json")
     assert json.loads(gathered.read_text())["failure"] == one["failure"]
     assert cluster.shell.lws(

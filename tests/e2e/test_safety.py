@@ -1,17 +1,23 @@
 """A running cluster lets in who holds its kubeconfig, and nobody else: no other user, no web page, no guesser."""
 
 import http.client
+import json
 import os
+import re
 import shutil
+import signal
 import ssl
 import stat
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from tests.e2e.harness import Cluster, Shell
+from tests.e2e.harness import Cluster, Shell, lws, shell_script
+from tests.e2e.test_dashboard import Browser
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -107,3 +113,57 @@ def test_a_cluster_keeps_its_token_and_certificate_over_a_restart(shell: Shell) 
         tokens.add((shell.state / "default" / "kubeconfig").read_bytes())
         shell.lws("down")
     assert len(tokens) == 1
+
+
+OWN_MODULES = (
+    "aiohttp",
+    "click",
+    "cryptography",
+    "kuberuntime",
+    "leaderworkerset",
+    "localkube",
+    "msgspec",
+    "structlog",
+    "yaml",
+)
+
+
+@pytest.fixture
+def hostile(shell: Shell, tmp_path: Path) -> Shell:
+    """A shell in a directory with a module of every name that `lws` imports; each leaves a mark."""
+    directory = tmp_path / "hostile"
+    directory.mkdir()
+    for name in (*sys.stdlib_module_names, *OWN_MODULES):
+        code = f"open({str(directory / 'ran')!r}, 'a').write({name!r} + chr(10))\n"
+        (directory / f"{name}.py").write_text(code)
+    return replace(shell, directory=directory)
+
+
+def test_no_child_imports_from_the_working_directory(hostile: Shell) -> None:
+    """Commands start by their console script, as `python -m` itself would import from there."""
+    manifest = hostile.directory / "web.json"
+    manifest.write_text(json.dumps(lws("web", shell_script("echo hello; sleep 3600"))))
+    hostile.run(["lws", "run", str(manifest), "--until", "ready"])
+    hostile.run(["lws", "up", "--detach"])
+    try:
+        hostile.run(["lws", "--local", "apply", "-f", str(manifest)])
+        hostile.run(["lws", "--local", "wait", "web", "--for", "ready"])
+        for words in (["exec", "web/0", "--", "true"], ["logs", "web/0"], ["history", "web"], ["doctor"]):
+            hostile.run(["lws", "--local", *words], code=None)
+        dashboard = subprocess.Popen(
+            ["lws", "--local", "dashboard", "--no-browser", "--allow-actions"],
+            env=hostile.environment, cwd=hostile.directory, stdout=subprocess.PIPE, text=True, bufsize=1,
+        )  # fmt: skip
+        try:
+            browser = Browser(dashboard)
+            token = re.findall('data-action="([^"]+)"', browser.text("sets/default/web"))[0]
+            own = {"X-Dashboard-Token": token, "Origin": f"http://{browser.host}"}
+            asked = {"verb": "scale", "namespace": "default", "name": "web", "groups": "2", "confirmed": True}
+            done = json.loads(browser.ask("POST", "act", json.dumps(asked), **own).text)
+            assert done["text"] == "web scaled from 1 to 2 groups\n"
+        finally:
+            dashboard.send_signal(signal.SIGINT)
+            dashboard.communicate(timeout=60)
+    finally:
+        hostile.run(["lws", "down"])
+    assert not (hostile.directory / "ran").exists()

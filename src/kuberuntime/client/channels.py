@@ -10,7 +10,6 @@ import msgspec
 
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects import decimals
-from kuberuntime.objects.meta import JSONObject
 
 STDIN: Final = 0
 STDOUT: Final = 1
@@ -39,15 +38,33 @@ class Channels:
         await self.send(CLOSE, bytes([channel]))
 
     async def receive(self) -> tuple[int, bytes] | None:
-        """Return the stream and the data of the next message, None at the end of the connection."""
+        """Return the stream and the data of the next message, None at the end of the connection.
+
+        Messages without data are skipped: a kubelet sends one to notify that the stream is open.
+        """
         while True:
             message = await self._socket.receive()
-            if message.type is aiohttp.WSMsgType.BINARY and message.data:
+            if message.type is aiohttp.WSMsgType.BINARY and len(message.data) > 1:
                 return message.data[0], message.data[1:]
             if message.type in {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.CLOSED}:
                 return None
             if message.type is aiohttp.WSMsgType.ERROR:
                 raise ConnectionFailedError(f"the connection broke: {self._socket.exception()}")
+
+
+class _Cause(msgspec.Struct):
+    reason: str = ""
+    message: str = ""
+
+
+class _Details(msgspec.Struct):
+    causes: tuple[_Cause, ...] | None = None
+
+
+class _Status(msgspec.Struct):
+    status: str = ""
+    message: str = ""
+    details: _Details | None = None
 
 
 def exit_code(status: bytes) -> int:
@@ -56,12 +73,14 @@ def exit_code(status: bytes) -> int:
     >>> exit_code(b'{"status":"Success"}')
     0
     """
-    answer = msgspec.json.decode(status, type=JSONObject)
-    if answer.get("status") == "Success":
+    try:
+        answer = msgspec.json.decode(status, type=_Status)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise ConnectionFailedError(f"the status of the command cannot be read: {error}") from error
+    if answer.status == "Success":
         return 0
-    causes = (answer.get("details") or {}).get("causes") or []
-    code = next((cause["message"] for cause in causes if cause.get("reason") == "ExitCode"), "")
-    number = decimals.natural(code)
+    causes = (answer.details or _Details()).causes or ()
+    number = decimals.natural(next((cause.message for cause in causes if cause.reason == "ExitCode"), ""))
     if number is not None:
         return number
-    raise ConnectionFailedError(answer.get("message") or "the command ended without an exit code")
+    raise ConnectionFailedError(answer.message or "the command ended without an exit code")

@@ -56,7 +56,11 @@ CLOSED: Final = -1
 CLOSING_STEPS: Final = 20
 """Turns of the event loop to wait until a shut down connection is closed; it takes two or three."""
 
+ANY_TYPE: Final[Mapping[str, str]] = {"accept": "*/*"}
+"""The Accept header of an upgrade. A kubelet declares no media types for streams, so any other value gets 406."""
+
 UPGRADE: Final[Mapping[str, str]] = {
+    **ANY_TYPE,
     "connection": "Upgrade",
     "upgrade": "websocket",
     "sec-websocket-version": "13",
@@ -123,9 +127,9 @@ class HTTPTransport:
         credentials = await self._access.credentials.get()
         try:
             with self._named_errors():
-                socket = await self._stream_session().ws_connect(
-                    self._url(Request("GET", path, query)), protocols=(protocol,), **self._options(credentials)
-                )
+                url = self._url(Request("GET", path, query))
+                options = self._options(credentials, ANY_TYPE)
+                socket = await self._stream_session().ws_connect(url, protocols=(protocol,), **options)
         except ConnectionFailedError as failure:
             if isinstance(failure.__cause__, aiohttp.WSServerHandshakeError):
                 await self._explain_refusal(path, query, protocol)

@@ -8,6 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis.finding import Subject
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 
 Stage: TypeAlias = Callable[[Rank], bool]
@@ -54,8 +55,8 @@ def others(count: int) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a message of the cluster on one line, cut to a length that fits a terminal."""
-    line = " ".join(text.split())
+    """Return a message of the cluster on one line, without secrets, cut to a length that fits a terminal."""
+    line = " ".join(masked(text).split())
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 
 

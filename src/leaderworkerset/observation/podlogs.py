@@ -13,7 +13,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.masking import masked
+from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.outcome import FailedContainer, silent_failure
 from leaderworkerset.views.podcontainers import default_container, unlogged
 
@@ -113,6 +113,6 @@ async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_L
             said = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]
     except (KubeError, TimeoutError):
         return ""
-    lines = [masked(line.rstrip()) for line in said if line.strip()]
+    lines = Mask().lines(line.rstrip() for line in said if line.strip())
     title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
     return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""

@@ -21,6 +21,7 @@ from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
 from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
+from leaderworkerset.views.masking import masked
 
 GroupName: TypeAlias = int | str
 """What a group is called: its index, or the characters of its random key that are part of its host names."""
@@ -342,7 +343,7 @@ def rank_of(pod: JSONObject) -> Rank:
         index=place[1],
         pod=meta.name(pod),
         state=podstate.state(pod),
-        why=held_back(pod) or podstate.why(pod),
+        why=masked(held_back(pod) or podstate.why(pod)),
         is_ready=podstate.stays_ready(pod),
         restarts=podstate.restarts(pod),
         node=meta.spec(pod).get("nodeName", ""),

@@ -1,44 +1,30 @@
 """Replaces values that look like secrets in texts of programs that are quoted or kept, and counts them. Pure.
 
 Known values, those of Secrets and of variables that are named like one, are replaced wherever they occur. Others are
-recognized by their form or by the name before them, which cannot find everything.
+recognized by their form or by the name before them (`secretforms.py`), which cannot find everything. Give a text of
+several lines as a whole: keys span lines.
 """
 
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.views.secretforms import FORMS, HARMLESS, HARMLESS_EXCEPT, NAMED, NAMED_VALUES, PLAIN
 
 MASK: Final = "[masked]"
 SHORTEST: Final = 6
 """Characters: shorter values are words and numbers that mean something else in most places."""
 
-WORDS: Final = r"(?:passwo?r?d|passphrase|secret|token(?!s|iz)|api[_-]?key|access[_-]?key|private[_-]?key|credential)"
-NAMED: Final = re.compile(WORDS, re.IGNORECASE)
+LONGEST_NAME: Final = 60
+"""Characters that are read before a word such as `token`, for the rest of its name."""
 
-ASSIGNED: Final = re.compile(
-    rf"(?P<head>[\w.-]{{0,40}}{WORDS}[\w.-]{{0,40}}[\"']?\s{{0,4}}[:=]\s{{0,4}}[\"']?)(?P<value>[^\s\"',;]{{1,4096}})",
-    re.IGNORECASE,
-)
-PLAIN: Final = re.compile(r"[-+.\d]+|true|false|none|null", re.IGNORECASE)
-"""Values that are no secret, whatever they are called: numbers, as in `token=17`, and words for nothing."""
 
-FORMS: Final = tuple(
-    re.compile(form, re.DOTALL)
-    for form in (
-        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
-        r"(?<=[Bb]earer )[\w.~+/=-]{8,4096}",
-        r"(?<=[Bb]asic )[\w+/=]{8,4096}",
-        r"(?<=://)[^/\s:@]{1,256}:[^/\s@]{1,256}(?=@)",
-        r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-        r"\beyJ[\w-]{8,2000}\.[\w-]{8,2000}\.[\w-]{8,2000}",
-        r"\b(?:hf_|sk-|gh[pousr]_|glpat-|xox[abp]-)[\w-]{16,256}",
-    )
-)
+BEFORE: Final = re.compile(r"(?:\b[a-z]{1,10} )?[\w.-]*\Z", re.IGNORECASE)
 
 
 class Mask:
@@ -55,25 +41,74 @@ class Mask:
                 self.count += found
                 text = text.replace(value, MASK)
         for form in FORMS:
-            text, found = form.subn(MASK, text)
-            self.count += found
-        return ASSIGNED.sub(self._assigned, text)
+            text = form.sub(self._form, text)
+        for form in NAMED_VALUES:
+            text = form.sub(self._named, text)
+        return text
 
-    def _assigned(self, match: re.Match[str]) -> str:
-        value = match["value"]
-        if PLAIN.fullmatch(value) or value.startswith(MASK):
+    def lines(self, lines: Iterable[str]) -> list[str]:
+        """Return the lines of a text; a key over several lines becomes one."""
+        return self.text("\n".join(lines)).splitlines()
+
+    def object(self, value: Any) -> Any:
+        """Return an API object without such values: in texts, in variables, and after options in lists of words."""
+        match value:
+            case str():
+                return self.text(value)
+            case {"name": str(name), "value": str(secret)} if _is_secret(name, secret):
+                self.count += 1
+                return {key: MASK if key == "value" else self.object(one) for key, one in value.items()}
+            case dict():
+                return {key: self.object(one) for key, one in value.items()}
+            case list():
+                return [self._word(before, one) for before, one in zip(("", *value), value, strict=False)]
+        return value
+
+    def data(self, data: Mapping[str, str]) -> dict[str, str]:
+        """Return the data of a ConfigMap without the values of keys that are named like secrets."""
+        return {key: self.text(value) if not _is_secret(key, value) else MASK for key, value in data.items()}
+
+    def _word(self, before: Any, word: Any) -> Any:
+        is_value = isinstance(before, str) and before.startswith("-") and "=" not in before and isinstance(word, str)
+        if is_value and not word.startswith("-") and _is_secret(before, word):
+            self.count += 1
+            return MASK
+        return self.object(word)
+
+    def _form(self, match: re.Match[str]) -> str:
+        if match.lastgroup == "kept":
             return match[0]
         self.count += 1
-        return f"{match['head']}{MASK}"
+        return MASK
+
+    def _named(self, match: re.Match[str]) -> str:
+        group = "bare" if match["bare"] else "quoted"
+        value = match[group]
+        before = BEFORE.search(match.string, max(0, match.start() - LONGEST_NAME), match.start())
+        if _is_harmless(f"{before[0] if before else ''}{match['head']}".rstrip(" \t:=\\\"'")):
+            return match["head"] + match.re.sub(self._named, match[0].removeprefix(match["head"]))
+        if PLAIN.fullmatch(value) or value.startswith(MASK) or value.endswith(MASK):
+            return match[0]
+        self.count += 1
+        return f"{match.string[match.start() : match.start(group)]}{MASK}{match.string[match.end(group) : match.end()]}"
 
 
-def masked(line: str) -> str:
-    """Return a line that a program said without what looks like a secret.
+def _is_harmless(name: str) -> bool:
+    return bool(HARMLESS.search(name)) and not HARMLESS_EXCEPT.search(name)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return bool(NAMED.search(name) and value and not PLAIN.fullmatch(value)) and not _is_harmless(name)
+
+
+@lru_cache(maxsize=4096)
+def masked(text: str) -> str:
+    """Return a text that a program printed without what looks like a secret.
 
     >>> masked("connecting with token=a1b2c3d4")
     'connecting with token=[masked]'
     """
-    return Mask().text(line)
+    return Mask().text(text)
 
 
 def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator[str]:
@@ -94,5 +129,5 @@ def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator
         for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
             for variable in container.get("env") or ():
                 value = str(variable.get("value") or "")
-                if NAMED.search(str(variable.get("name"))) and not PLAIN.fullmatch(value):
+                if _is_secret(str(variable.get("name")), value):
                     yield value

@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import runsettings
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.views.groups import Rank, View, groups_named
-from leaderworkerset.views.masking import masked
+from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.wording import counted
 
 
@@ -74,7 +74,7 @@ def described(end: JSONObject) -> str:
     'exit code 137'
     """
     reason = f" ({end['reason']})" if end.get("reason") else ""
-    lines = "".join(f"\n  {masked(line)}" for line in podstate.last_lines(end))
+    lines = "".join(f"\n  {line}" for line in Mask().lines(podstate.last_lines(end)))
     return f"exit code {end['exitCode']}{reason}{':' if lines else ''}{lines}"
 
 

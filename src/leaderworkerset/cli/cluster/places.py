@@ -4,6 +4,9 @@ Each cluster has a directory of its own below `$LWS_STATE_HOME`, `$XDG_STATE_HOM
 process of the cluster holds a lock on the file `lock` in it. The kernel releases the lock with the process, however
 that ends, so no stale file can claim that a cluster runs.
 
+Of a directory that another user owns or can replace, nothing is read: its kubeconfig may start programs, its lock names
+a process.
+
 Only directories made here are removed: one with the file `lock`, on the user's request; one with the file `ephemeral`,
 which `lws run` writes into the directories that it makes, by the next `lws run`.
 """
@@ -21,6 +24,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from kuberuntime.access import ownership
+from kuberuntime.errors import KubeError
 from leaderworkerset.cli.errors import CommandError, UsageError
 
 DEFAULT: Final = "default"
@@ -99,6 +104,25 @@ class ClusterDirectory(Struct, frozen=True):
     def is_cluster(self) -> bool:
         """Return whether the directory is that of a cluster: it has the lock file of every cluster."""
         return self.lock.is_file()
+
+    def require_private(self) -> None:
+        """Raise if the directory exists, and another user owns or can replace it or a file in it."""
+        try:
+            ownership.require_private(self.directory)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise unusable(error) from error
+
+    def is_held_by(self, pid: int) -> bool:
+        """Return whether a process has the lock file open; the kernel tells this only about processes of this user."""
+        with contextlib.suppress(OSError):
+            lock = self.lock.stat()
+            for file in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                    if os.path.samestat(lock, file.stat()):
+                        return True
+        return False
 
     def make(self) -> None:
         """Make the directory and its content private; refuse one with content that no cluster made."""
@@ -182,23 +206,38 @@ def home() -> Path:
 
 
 def place(name: str) -> ClusterDirectory:
-    """Return the directory of the cluster of that name."""
+    """Return the directory of the cluster of that name; raise if it is not private to this user."""
     if not NAME.fullmatch(name):
         raise UsageError(
             f"cluster name: Invalid value: {name!r}: use up to 40 lower-case letters, digits and '-', "
             "beginning and ending with a letter or digit"
         )
-    return ClusterDirectory(name, home() / name)
+    named = ClusterDirectory(name, home() / name)
+    named.require_private()
+    return named
+
+
+def of_kubeconfig(path: Path) -> ClusterDirectory | None:
+    """Return the directory of the cluster of this user to which a kubeconfig belongs, None if there is none."""
+    if path.name != "kubeconfig":  # as clusters of this machine call it
+        return None
+    named = ClusterDirectory(path.parent.name, path.parent)
+    try:
+        named.require_private()
+    except (KubeError, CommandError):
+        return None
+    return named
 
 
 def all_places() -> list[ClusterDirectory]:
-    """Return the directories of all clusters, running or not."""
+    """Return the directories of all clusters of this user, running or not."""
     try:
-        return [ClusterDirectory(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
+        found = [ClusterDirectory(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise unusable(error) from error
+    return [one for one in found if of_kubeconfig(one.kubeconfig)]
 
 
 def ephemeral() -> ClusterDirectory:

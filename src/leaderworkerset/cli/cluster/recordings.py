@@ -25,13 +25,10 @@ Recorded: TypeAlias = tuple[Place, Episode | None]
 def directory(target: Target) -> Path | None:
     """Return where the episodes of the addressed cluster are; None if it is not one of this machine."""
     if target.local:
-        found = places.place(target.local)
+        own: ClusterDirectory | None = places.place(target.local)
     else:
-        config = Path(target.kubeconfig or os.environ.get("KUBECONFIG", ""))
-        if config.name != "kubeconfig":
-            return None
-        found = ClusterDirectory(config.parent.name, config.parent)
-    return found.history if found.is_cluster else None
+        own = places.of_kubeconfig(Path(target.kubeconfig or os.environ.get("KUBECONFIG", "")))
+    return own.history if own and own.is_cluster else None
 
 
 async def read(target: Target, *, everywhere: bool, chosen: Selection | None) -> list[Recorded]:

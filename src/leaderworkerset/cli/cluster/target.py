@@ -115,9 +115,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
         place = self._local_place() if self.local else None
         path = str(place.kubeconfig) if place else self.kubeconfig
-        config = Path(path or os.environ.get("KUBECONFIG", ""))
-        if config.name == "kubeconfig":  # as clusters of this machine call it
-            lifeline.refuse_stopped(ClusterDirectory(config.parent.name, config.parent))
+        if own := place or places.of_kubeconfig(Path(path or os.environ.get("KUBECONFIG", ""))):
+            lifeline.refuse_stopped(own)
         try:
             access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
         except NotConfiguredError as error:

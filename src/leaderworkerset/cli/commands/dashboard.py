@@ -137,6 +137,7 @@ class _Commands(Struct, frozen=True):
         """Run a command to its end; return whether it ended with 0, and what it printed."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",  # no module of the working directory
             "-m",
             "leaderworkerset.cli",
             *self._options(),

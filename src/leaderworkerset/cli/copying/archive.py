@@ -3,14 +3,16 @@
 Archives from containers are not trusted: a member whose path, or whose link, leads outside of the destination is an
 error; so is a device or a pipe. No member is written through a link that leads outside. A link may lead up only at the
 beginning of its target, from a directory that exists: what comes after `..` elsewhere would depend on later links.
+The headers of a member are bounded, whatever length they declare, as `tarfile` keeps them in memory.
 """
 
 import os
 import tarfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import dropwhile
 from pathlib import Path, PurePosixPath
-from typing import IO, Final, TypeAlias
+from typing import IO, Final, Self, TypeAlias, cast
 
 from leaderworkerset.cli.errors import CommandError
 
@@ -18,6 +20,15 @@ Stream: TypeAlias = IO[bytes]
 
 PLAIN_MODE: Final = 0o777
 """The bits of a mode that are kept: never set-user-ID, set-group-ID or sticky."""
+
+
+HEADERS_LIMIT: Final = 2**20
+"""The maximum bytes of the headers of one member, with long names, extended headers and maps of sparse files."""
+
+INVALID: Final = "the archive from the container is cut or invalid"
+
+SHOWN_NAME: Final = 200
+"""The maximum characters of a member's name in an error."""
 
 
 def pack(stream: Stream, source: Path, name: str) -> None:
@@ -39,8 +50,9 @@ def unpack(stream: Stream, destination: Path, name: str) -> int:
     """
     root = destination.resolve()
     count = 0
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
-        for member in archive:
+    bounded = _BoundedHeaders(stream)
+    with _named_errors(), tarfile.open(fileobj=cast("Stream", bounded), mode="r|", tarinfo=_Header) as archive:
+        for member in bounded.members(archive):
             target = placed(member.name, root, name)
             if member.isdir():
                 _inside(target, root, member.name).mkdir(parents=True, exist_ok=True)
@@ -53,8 +65,54 @@ def unpack(stream: Stream, destination: Path, name: str) -> int:
                 _copy_linked(member, target, root, name)
                 count += 1
             else:
-                raise CommandError(f"{member.name!r} is a device or a pipe: it is not copied")
+                raise CommandError(f"{_shown(member.name)} is a device or a pipe: it is not copied")
     return count
+
+
+class _Header(tarfile.TarInfo):
+    """A header that is an error where `tarfile` would take an invalid block for the end of the archive."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) < tarfile.BLOCKSIZE or any(buf):
+                raise CommandError(f"{INVALID}: {error}") from error
+            raise
+
+
+@contextmanager
+def _named_errors() -> Iterator[None]:
+    """Convert the errors of `tarfile` about a cut or invalid archive into one of the command."""
+    try:
+        yield
+    except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
+        raise CommandError(f"{INVALID}: {error}") from error
+
+
+class _BoundedHeaders:
+    """A stream that fails if `tarfile` reads too much of it to find the next member."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._left: int | None = HEADERS_LIMIT
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes, fewer at the end."""
+        data = self._stream.read(size)
+        if self._left is not None:
+            self._left -= len(data)
+            if self._left < 0:
+                raise CommandError(f"the archive from the container has headers of more than {HEADERS_LIMIT} bytes")
+        return data
+
+    def members(self, archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+        """Yield the members; while the caller has one, its content is read without a bound."""
+        while (member := archive.next()) is not None:
+            self._left = None
+            yield member
+            self._left = HEADERS_LIMIT
 
 
 def placed(member: str, root: Path, name: str) -> Path:
@@ -66,15 +124,19 @@ def placed(member: str, root: Path, name: str) -> Path:
     path = PurePosixPath(member)
     parts = [part for part in path.parts if part != "."]
     if path.is_absolute() or ".." in parts or not parts:
-        raise CommandError(f"{member!r} leads out of the destination: it is not unpacked")
+        raise CommandError(f"{_shown(member)} leads out of the destination: it is not unpacked")
     return root.joinpath(name, *parts[1:])
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= SHOWN_NAME else f"{name[:SHOWN_NAME]}…")
 
 
 def _inside(target: Path, root: Path, member: str) -> Path:
     """Return the target, unless links on the way to it lead outside of the destination."""
     real = Path(os.path.realpath(target))
     if real != root and root not in real.parents:
-        raise CommandError(f"{member!r} leads out of the destination through a link: it is not unpacked")
+        raise CommandError(f"{_shown(member)} leads out of the destination through a link: it is not unpacked")
     return target
 
 
@@ -93,7 +155,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, root
     place = _free(target, root, member.name)
     content = archive.extractfile(member)
     if content is None:
-        raise CommandError(f"{member.name!r} cannot be read from the archive")
+        raise CommandError(f"{_shown(member.name)} cannot be read from the archive")
     with place.open("wb") as file:
         while piece := content.read(1 << 16):
             file.write(piece)
@@ -109,7 +171,7 @@ def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
     downwards = dropwhile("..".__eq__, wanted.parts)
     if wanted.is_absolute() or ".." in downwards or not is_inside:
         raise CommandError(
-            f"{member.name!r} is a link to {member.linkname!r}, out of the destination: it is not unpacked"
+            f"{_shown(member.name)} is a link to {_shown(member.linkname)}, out of the destination: it is not unpacked"
         )
     place.symlink_to(member.linkname)
 
@@ -118,7 +180,7 @@ def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -
     first = _inside(placed(member.linkname, root, name), root, member.linkname)
     if not first.is_file():
         raise CommandError(
-            f"{member.name!r} is a link to {member.linkname!r}, which was not copied: it is not unpacked"
+            f"{_shown(member.name)} is a link to {_shown(member.linkname)}, which was not copied: it is not unpacked"
         )
     content = first.read_bytes()
     _free(target, root, member.name).write_bytes(content)

@@ -30,6 +30,9 @@ AHEAD: Final = 32
 BETWEEN_TRIES: Final = 0.005
 """Seconds until the next attempt to pass on a piece, if the file system is slower than the connection."""
 
+TO_END: Final = 2.0
+"""Seconds for tar to end after its output turned out to be invalid."""
+
 SAID: Final = 2000
 """The maximum bytes of a command's error output that are shown."""
 
@@ -110,7 +113,15 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
 
     try:
         async with rank.opened(words) as streams:
-            end = await ended(rank, streams, put)
+            ending = asyncio.create_task(ended(rank, streams, put))
+            try:
+                await asyncio.wait({ending, reading}, return_when=asyncio.FIRST_COMPLETED)
+                # What is not an archive may be the words of a tar that fails, and its error explains more.
+                if not (await asyncio.wait({ending}, timeout=TO_END if _failed(reading) else None))[0]:
+                    reading.result()
+                end = await ending
+            finally:
+                ending.cancel()
     finally:
         await put(b"")
         await asyncio.wait({reading})
@@ -119,6 +130,10 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
     if unread is not None:
         raise unread
     return reading.result()
+
+
+def _failed(reading: "asyncio.Task[T]") -> bool:
+    return reading.done() and reading.exception() is not None
 
 
 def _until_empty(waiting: "queue.Queue[bytes]") -> Iterator[bytes]:

@@ -252,7 +252,7 @@ async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[st
 
 def observe_machine() -> Machine:
     """Try what a cluster of this machine needs."""
-    directory = places.place(places.DEFAULT).directory.parent
+    directory = places.home()
     error, free = _try_directory(directory)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = 2**20

@@ -24,7 +24,7 @@ from leaderworkerset.rendezvous.obstacles import Obstacle
 from leaderworkerset.views import deaths, recreations
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Rank
-from leaderworkerset.views.masking import masked
+from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.outcome import FailedContainer
 from leaderworkerset.views.wording import counted, duration
 
@@ -85,7 +85,12 @@ def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -
     return Finding(
         subject=ranks.subject(rank),
         sentence=sentence,
-        evidence=(line, *(f"  {ranks.quote(masked(one))}" for one in said[-5:] if is_quoted), *_beside(found), *told),
+        evidence=(
+            line,
+            *(f"  {ranks.quote(one)}" for one in Mask().lines(said)[-5:] if is_quoted),
+            *_beside(found),
+            *told,
+        ),
         steps=(
             *_advice(observed, rank, death),
             observed.lws(f"{words}{' --previous' if is_earlier else ' --follow' if death.is_recorded else ''}"),

@@ -47,6 +47,7 @@ async def _attach(backend: Backend, call: Call, request: web.BaseRequest) -> web
     if call.flag("stdin"):
         await _close(socket, channels.failure(NO_INPUT))
         return socket
+    await _greet(socket, call)
     async with asyncio.TaskGroup() as tasks:
         showing = tasks.create_task(_show(socket, node.attach(pod, container), merged=call.flag("tty")))
         async for _ in sockets.receive(socket):
@@ -75,6 +76,7 @@ async def _exec(backend: Backend, call: Call, request: web.BaseRequest) -> web.S
         raise refusal.bad_request("you must specify at least 1 command for the container")
     node, protocol = backend.node.current, sockets.negotiate(request, (channels.V5, channels.V4))
     socket = await sockets.upgrade(request, protocol)
+    await _greet(socket, call)
     try:
         session = await node.exec(pod, container, command, stdin=call.flag("stdin"), tty=call.flag("tty"))
     except NodeError as error:
@@ -112,6 +114,12 @@ async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
             if size is not None:
                 session.resize(size.columns, size.rows)
     await session.kill()
+
+
+async def _greet(socket: web.WebSocketResponse, call: Call) -> None:
+    """Notify the client that the stream is open, as a kubelet does: by a frame without data on the lowest channel."""
+    channel = channels.STDOUT if call.flag("stdout") else channels.STDERR if call.flag("stderr") else channels.ERROR
+    await sockets.send(socket, channels.frame(channel, b""))
 
 
 async def _close(socket: web.WebSocketResponse, status: bytes) -> None:

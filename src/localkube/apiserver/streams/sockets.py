@@ -10,6 +10,11 @@ from aiohttp import web
 from localkube.apiserver.model import refusal
 from localkube.apiserver.streams import channels
 
+ANY: Final = "*/*"
+
+NOT_ACCEPTABLE: Final = "406: Not Acceptable\n\nAvailable representations: "
+"""The response of a kubelet, which API servers pass on: plain text, not a Status."""
+
 PIECE: Final = 65536
 """Bytes read at once."""
 
@@ -20,7 +25,13 @@ def is_upgrade(request: web.BaseRequest) -> bool:
 
 
 def negotiate(request: web.BaseRequest, served: Sequence[str]) -> str:
-    """Return the served subprotocol that the client prefers; refuse the request if there is none."""
+    """Return the served subprotocol that the client prefers; refuse the request if there is none.
+
+    As on a kubelet, the Accept header must allow any media type: streams have none of their own.
+    """
+    accept = request.headers.get("accept") or ANY
+    if ANY not in [clause.partition(";")[0].strip() for clause in accept.split(",")]:
+        raise web.HTTPNotAcceptable(text=NOT_ACCEPTABLE)
     offered = [name.strip() for name in request.headers.get("sec-websocket-protocol", "").split(",")]
     chosen = next((name for name in offered if name in served), "")
     if not chosen:

@@ -20,3 +20,9 @@ def test_an_exit_code_is_a_cause_of_the_failure() -> None:
 def test_a_failure_without_exit_code_is_a_fault() -> None:
     with pytest.raises(ConnectionFailedError, match="container not running"):
         exit_code(b'{"status":"Failure","message":"container not running"}')
+
+
+@pytest.mark.parametrize("status", [b"", b"[]", b'{"status":1}', b'{"details":{"causes":[1]}}', b"\xff"])
+def test_status_that_cannot_be_read_is_an_error(status: bytes) -> None:
+    with pytest.raises(ConnectionFailedError, match="cannot be read"):
+        exit_code(status)

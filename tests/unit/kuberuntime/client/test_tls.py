@@ -22,7 +22,7 @@ from tests.unit.kuberuntime.client.httpserver import (
 from kuberuntime.access.access import TLS, Access
 from kuberuntime.access.credentials import Material, StoredCredentials
 from kuberuntime.client import channels
-from kuberuntime.errors import ConfigError, ConnectionFailedError, NotFoundError
+from kuberuntime.errors import APIError, ConfigError, ConnectionFailedError, NotFoundError
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +192,7 @@ def test_channels_carry_pieces_of_several_streams() -> None:
         socket = web.WebSocketResponse(protocols=(channels.EXEC_PROTOCOL,))
         await socket.prepare(request)
         assert socket.ws_protocol == channels.EXEC_PROTOCOL
+        await socket.send_bytes(bytes([channels.STDOUT]))  # a kubelet does so
         async for message in socket:
             assert message.type is WSMsgType.BINARY
             if message.data[0] == channels.CLOSE:
@@ -215,6 +216,23 @@ def test_channels_carry_pieces_of_several_streams() -> None:
             return pieces
 
     assert asyncio.run(scenario()) == [(channels.STDOUT, b"HELLO"), (channels.STATUS, b'{"status":"Success"}')]
+
+
+def test_channels_accept_any_media_type() -> None:
+    """A kubelet declares no media types for its streams, and answers 406 to every Accept header without `*/*`."""
+    accepted = []
+
+    async def handler(request: web.Request) -> web.Response:
+        accepted.append((request.headers.get("upgrade"), request.headers["accept"]))
+        return web.Response(status=406, text="406: Not Acceptable")
+
+    async def scenario() -> None:
+        async with serving(handler) as access, transport(access) as made, made.channels("/exec", (), "v5"):
+            pass
+
+    with pytest.raises(APIError, match="406"):
+        asyncio.run(scenario())
+    assert accepted == [("websocket", "*/*")] * 2
 
 
 def test_channels_that_are_refused_say_why() -> None:

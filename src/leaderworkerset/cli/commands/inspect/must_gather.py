@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import stat
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
@@ -23,6 +24,7 @@ from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, NAMESPACE, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
+from leaderworkerset.views.masking import Mask, masked
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import CertificateError
 
@@ -163,7 +165,10 @@ def log_place(pod: JSONObject, container: str, *, previous: bool) -> PurePosixPa
 
 
 def shown(kind: Resource, obj: JSONObject) -> JSONObject:
-    """Return an object without managed fields; of secrets only names and certificate ends."""
+    """Return an object without managed fields and without what looks like a secret; of Secrets only names and certificate ends.
+
+    Definitions, roles and webhook configurations have no secrets; their certificates stay.
+    """
     annotations = {name: text for name, text in meta.annotations(obj).items() if name != LAST_APPLIED}
     own = {name: value for name, value in meta.metadata(obj).items() if name not in {"managedFields", "annotations"}}
     head: dict[str, Any] = {**kind.type_meta, "metadata": own}
@@ -171,7 +176,13 @@ def shown(kind: Resource, obj: JSONObject) -> JSONObject:
         own["annotations"] = annotations
     if kind == SECRETS:
         return head | {"type": obj.get("type", ""), "keys": _keys(obj.get("data") or {})}
-    return head | {name: value for name, value in obj.items() if name not in head}
+    rest = {name: value for name, value in obj.items() if name not in head}
+    if kind in OF_CLUSTER and kind != OPERATORS:
+        return head | rest
+    mask = Mask()
+    if kind == resources.CONFIG_MAPS:
+        rest["data"] = mask.data(obj.get("data") or {})
+    return mask.object(head | rest)
 
 
 def _keys(data: dict[str, str]) -> dict[str, str]:
@@ -205,17 +216,20 @@ PLACES: Final = (NAMESPACE, OPERATOR)
 def command(target: Target, /, directory: Path) -> None:
     """Write the manager's installation, its logs and all LeaderWorkerSets into a directory.
 
-    The recorded failures of groups are in it, too. Of secrets, only names and the ends of certificates are written. Templates are written unchanged: values that they
-    contain in plain text, as those of variables, are in the files, too. So only you may read the files.
+    The recorded failures of groups are included. Of Secrets, only names and the ends of certificates are written. Values
+    that look like secrets are masked in objects and logs; others, such as a key in a variable with another name, are
+    not recognized. So only you may read the files.
     """
     if directory.exists() and any(directory.iterdir()):
         raise UsageError(f"{directory} is not empty: name another directory with --dest-dir")
+    _make_private(directory)
+    directory.chmod(stat.S_IRWXU)
     files = 0
 
     def write(path: str, text: bytes) -> None:
         nonlocal files
         place = directory / path
-        place.parent.mkdir(parents=True, exist_ok=True)
+        _make_private(place.parent)
         place.touch(mode=0o600)
         place.write_bytes(text)
         files += 1
@@ -223,8 +237,11 @@ def command(target: Target, /, directory: Path) -> None:
     def write_object(kind: Resource, obj: JSONObject) -> None:
         write(str(place(kind, obj)), rendering.document(shown(kind, obj)).encode())
 
+    def write_log(path: str, text: bytes) -> None:
+        write(path, masked(text.decode(errors="replace")).encode())
+
     async def act(session: Session) -> Gatherer:
-        gatherer = Gatherer(session.client, write_object, write)
+        gatherer = Gatherer(session.client, write_object, write_log)
         await gatherer.gather((target.namespace,) if target.namespace else PLACES)
         try:
             episodes = await recordings.of_session(target, session.client, target.namespace or "")
@@ -241,4 +258,13 @@ def command(target: Target, /, directory: Path) -> None:
     unserved = [f"not served: {', '.join(sorted(found.unserved))}"] if found.unserved else []
     write(str(NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())
     click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({NOTES})")
-    click.echo("it contains templates with the values of variables, and logs: check it before you send it")
+    click.echo(
+        "it contains templates with the values of variables, and logs, with only known forms of secrets masked: check it"
+    )
+
+
+def _make_private(directory: Path) -> None:
+    """Create a directory and its parents for this user only, whatever the umask."""
+    for missing in (*reversed(directory.parents), directory):
+        if not missing.is_dir():
+            missing.mkdir(mode=stat.S_IRWXU)

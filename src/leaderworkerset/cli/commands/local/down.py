@@ -9,7 +9,7 @@ import click
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.errors import TimedOutError, UsageError
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.nearmisses import hint
 from leaderworkerset.cli.sharedoptions import timeout_option
 from leaderworkerset.cli.views.progress import ProgressLine
@@ -54,7 +54,10 @@ def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
 
 
 def stop(place: ClusterDirectory, timeout: float) -> bool:
-    """Terminate the process of the cluster; kill it after `timeout` seconds. Return False if none runs."""
+    """Terminate the process of the cluster; kill it after `timeout` seconds. Return False if none runs.
+
+    The process must have the lock open that names it: it is another program's otherwise.
+    """
     pid = place.pid()
     if pid is None:
         return False
@@ -65,6 +68,13 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
     progress = ProgressLine()
     progress.show(f"stopping cluster {place.name}")
     try:
+        if not place.is_held_by(pid):
+            if place.pid() is None:  # it has ended meanwhile
+                return False
+            raise CommandError(
+                f"{place.lock}: names process {pid}, which is not the cluster {place.name}: no process was stopped; "
+                f"`fuser {place.lock}` shows which process holds it"
+            )
         signal.pidfd_send_signal(process, signal.SIGTERM)
         if not ended(process, timeout):
             signal.pidfd_send_signal(process, signal.SIGKILL)  # the kernel kills its pods with it

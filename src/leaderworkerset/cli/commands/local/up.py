@@ -171,6 +171,7 @@ def start_detached(start: Start, typed: Collection[str]) -> None:
         process = subprocess.Popen(
             [
                 sys.executable,
+                "-P",  # no module of the working directory
                 "-m",
                 "leaderworkerset.cli",
                 "up",

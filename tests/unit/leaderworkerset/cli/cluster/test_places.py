@@ -2,11 +2,14 @@
 
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from kuberuntime.access.ownership import OwnershipError
 from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.commands.local import down
 from leaderworkerset.cli.errors import CommandError, UsageError
 
 
@@ -115,3 +118,27 @@ def test_the_state_directory_follows_the_environment(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HOME", "/home/someone")
     assert places.home() == Path("/home/someone/.local/state/lws")
     assert places.all_places() == []
+
+
+def test_directory_that_others_write_is_not_read(state_home: Path) -> None:
+    for name in ("own", "open"):
+        with places.place(name).held():
+            pass
+    (state_home / "open").chmod(0o777)
+    with pytest.raises(OwnershipError, match="open: others may write to it"):
+        places.place("open")
+    assert [place.name for place in places.all_places()] == ["own"]
+    assert places.of_kubeconfig(state_home / "open" / "kubeconfig") is None
+    state_home.chmod(0o777)
+    with pytest.raises(OwnershipError, match="state: others may write to it"):
+        places.place("own")
+
+
+def test_process_that_does_not_hold_the_lock_is_not_stopped(state_home: Path) -> None:
+    place = places.place("demo")
+    with place.held(), subprocess.Popen(["sleep", "600"]) as bystander:
+        place.lock.write_text(f"{bystander.pid}\n")
+        with pytest.raises(CommandError, match=f"names process {bystander.pid}, which is not the cluster demo"):
+            down.stop(place, 10)
+        assert bystander.poll() is None
+        bystander.kill()

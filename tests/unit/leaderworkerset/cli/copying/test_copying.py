@@ -6,6 +6,7 @@ import tarfile
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import pytest
 from hypothesis import example, given, settings
@@ -210,3 +211,76 @@ def test_tar_that_fails_or_is_missing_is_named(end: Ended, words: str) -> None:
     with pytest.raises(CommandError, match=words.replace(" .* ", ".*")):
         refuse_failure(RANK, end)  # type: ignore[arg-type]  # only its name is used
     refuse_failure(RANK, Ended(0, "tar: a note"))  # type: ignore[arg-type]  # likewise
+
+
+def raw_header(kind: bytes, size: int) -> bytes:
+    """Return the header of a member that declares more content than follows."""
+    member = tarfile.TarInfo("a/x")
+    member.type, member.size = kind, size
+    return member.tobuf(format=tarfile.GNU_FORMAT)
+
+
+def pax_header(**fields: str) -> bytes:
+    member = tarfile.TarInfo("a/x")
+    member.pax_headers = fields
+    return member.tobuf(format=tarfile.PAX_FORMAT)
+
+
+SPARSE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "9"}
+BROKEN = {
+    "empty": b"",
+    "text": b"tar: not found" * 100,
+    "no end": packed(("a/x", b"x", tarfile.REGTYPE)).getvalue()[:1024],
+    "cut content": packed(("a/x", b"x" * 9999, tarfile.REGTYPE)).getvalue()[:2048],
+    "cut header": packed(("a/x", b"x", tarfile.REGTYPE), ("a/y", b"y", tarfile.REGTYPE)).getvalue()[:1200],
+    "garbage after a member": packed(("a/x", b"x", tarfile.REGTYPE)).getvalue()[:1024] + b"garbage!" * 512,
+    "negative size": raw_header(tarfile.REGTYPE, -(2**40)) + bytes(10240),
+    "NUL in a name": pax_header(path="a/x\0y") + bytes(10240),
+    "nested": raw_header(tarfile.GNUTYPE_LONGNAME, 1) * 3000,
+    "sparse map": pax_header(**SPARSE) + b"9" * 10240,
+    "sparse": pax_header(**{"GNU.sparse.map": "1,2,3", "GNU.sparse.size": "x"}) + bytes(10240),
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_archive_that_is_cut_or_invalid_is_one_error(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"^(the archive from the container|'a/x) [^\n]*$") as caught:
+        archive.unpack(io.BytesIO(content), tmp_path, "got")
+    assert len(str(caught.value)) < 400
+
+
+class Endless:
+    """A header, followed by as many bytes as are read; more than a few MiB fail, so that no disk is filled."""
+
+    def __init__(self, header: bytes) -> None:
+        self._header = header
+        self.count = 0
+
+    def read(self, size: int) -> bytes:
+        data, self._header = self._header[:size], self._header[size:]
+        self.count += size
+        assert self.count < 4 * archive.HEADERS_LIMIT
+        return data + b"1\n" * ((size - len(data)) // 2)
+
+
+HOSTILE = {
+    "long name": raw_header(tarfile.GNUTYPE_LONGNAME, 2**36),
+    "long link": raw_header(tarfile.GNUTYPE_LONGLINK, 2**36),
+    "extended": raw_header(tarfile.XHDTYPE, 2**36),
+    "global": raw_header(tarfile.XGLTYPE, 2**36),
+    "sparse map": pax_header(**SPARSE, size=str(2**36)) + b"999999999\n",
+}
+
+
+@pytest.mark.parametrize("header", HOSTILE.values(), ids=HOSTILE)
+def test_archive_headers_are_bounded_by_a_mebibyte(header: bytes, tmp_path: Path) -> None:
+    stream = Endless(header)
+    with pytest.raises(CommandError, match="has headers of more than 1048576 bytes"):
+        archive.unpack(cast("archive.Stream", stream), tmp_path, "got")
+
+
+def test_archive_with_large_file_and_long_names_is_unpacked(tmp_path: Path) -> None:
+    size, names = 3 * archive.HEADERS_LIMIT, [f"a/{letter * 200}" for letter in "bc"]
+    members = [(name, bytes(size), tarfile.REGTYPE) for name in names]
+    assert archive.unpack(packed(*members), tmp_path, "got") == 2
+    assert [(tmp_path / "got" / name[2:]).stat().st_size for name in names] == [size, size]

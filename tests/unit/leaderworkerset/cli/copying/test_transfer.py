@@ -4,10 +4,17 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
 from typing import IO, Any, cast
 
+import pytest
+
+from kuberuntime.client import channels
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.copying.transfer import RankContainer, upload
+from leaderworkerset.cli.copying.archive import unpack
+from leaderworkerset.cli.copying.transfer import RankContainer, download, upload
+from leaderworkerset.cli.errors import CommandError
 
 
 class ReadingForever:
@@ -27,6 +34,28 @@ class ReadingForever:
         await asyncio.Event().wait()
 
 
+class WritingForever:
+    """The session and the streams of a command that prints what is no archive, and does not end."""
+
+    @asynccontextmanager
+    async def channels(self, *_: Any) -> AsyncIterator["WritingForever"]:
+        yield self
+
+    async def receive(self) -> tuple[int, bytes]:
+        await asyncio.sleep(0)
+        return channels.STDOUT, b"garbage!" * 1024
+
+
+def rank_of(peer: object) -> RankContainer:
+    return RankContainer(cast("Session", peer), {"metadata": {"name": "web-0", "namespace": "default"}}, "main")
+
+
+async def test_download_ends_when_an_endless_output_is_invalid(tmp_path: Path) -> None:
+    read = partial(unpack, destination=tmp_path, name="got")
+    with pytest.raises(CommandError, match="archive from the container is cut or invalid"):
+        await download(rank_of(WritingForever()), ("tar",), read)
+
+
 async def test_an_interrupted_copy_leaves_no_error_that_nobody_reads() -> None:
     unread: list[str] = []
 
@@ -36,8 +65,7 @@ async def test_an_interrupted_copy_leaves_no_error_that_nobody_reads() -> None:
 
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context["message"]))
     peer = ReadingForever()
-    rank = RankContainer(cast("Session", peer), {"metadata": {"name": "web-0", "namespace": "default"}}, "main")
-    copying = asyncio.create_task(upload(rank, ("tar",), write_forever))
+    copying = asyncio.create_task(upload(rank_of(peer), ("tar",), write_forever))
     await peer.was_sent.wait()
     copying.cancel()
     with suppress(asyncio.CancelledError):

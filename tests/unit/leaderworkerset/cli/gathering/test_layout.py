@@ -3,7 +3,7 @@
 import base64
 from datetime import UTC, datetime, timedelta
 
-from kuberuntime.objects.resources import CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS, SECRETS
+from kuberuntime.objects.resources import CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS
 from leaderworkerset.cli.commands.inspect import must_gather
 from leaderworkerset.webhooks import certificates
 
@@ -60,3 +60,19 @@ def test_other_objects_are_shown_without_bookkeeping() -> None:
         "metadata": {"name": "x", "annotations": {"a": "b"}},
         "rules": [{"verbs": ["get"]}],
     }
+
+
+def test_objects_are_shown_without_what_looks_like_a_secret() -> None:
+    pod = {
+        "metadata": {"name": "x", "annotations": {"note": "redis://:hunter2@db"}},
+        "spec": {
+            "containers": [{"env": [{"name": "API_TOKEN", "value": "hunter2"}], "args": ["--password", "hunter2"]}]
+        },
+    }
+    config = {"metadata": {"name": "x"}, "data": {"password": "hunter2", "a.yaml": "token: hunter2", "port": "80"}}
+    shown = must_gather.shown(PODS, pod), must_gather.shown(CONFIG_MAPS, config)
+    assert "hunter2" not in str(shown)
+    assert shown[1]["data"]["port"] == "80"
+    authority = certificates.create_authority(NOW, validity=timedelta(days=3)).certificate.decode()
+    roots = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": authority}}
+    assert must_gather.shown(CONFIG_MAPS, roots)["data"] == {"ca.crt": authority}

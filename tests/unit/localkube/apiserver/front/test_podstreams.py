@@ -165,6 +165,7 @@ def test_a_command_talks_over_channels_and_reports_its_exit() -> None:
             assert socket.protocol == "v5.channel.k8s.io"
             await socket.send_bytes(b"\x04" + json.dumps({"Width": 80, "Height": 24}).encode())
             await socket.send_bytes(b"\x00hello")
+            assert await socket.receive_bytes() == b"\x01"
             assert await socket.receive_bytes() == b"\x01hello"
             assert node.session.size == (80, 24)
             await socket.send_bytes(b"\xff\x00")
@@ -191,6 +192,7 @@ def test_a_client_that_leaves_ends_the_command() -> None:
 def test_whoever_attaches_sees_the_output_to_its_end(tty: str, channels: tuple[int, int]) -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, f"{PODS}/web/attach?stdout=true&stderr=true&tty={tty}", V5) as socket:
+            assert await socket.receive_bytes() == b"\x01"
             assert await socket.receive_bytes() == bytes((channels[0],)) + b"out"
             assert await socket.receive_bytes() == bytes((channels[1],)) + b"err"
             await socket.send_bytes(b"\x04{}")
@@ -214,7 +216,7 @@ def test_whoever_attached_and_leaves_is_not_waited_for() -> None:
     ("path", "text"),
     [
         (f"{PODS}/web/attach?stdin=true", "containers have no standard input here: attach without --stdin"),
-        (f"{PODS}/two/attach?container=side", 'container "side" in pod "web" is not running'),
+        (f"{PODS}/two/attach?container=side&stderr=true", 'container "side" in pod "web" is not running'),
     ],
 )
 def test_what_cannot_be_attached_to_is_told_on_the_error_channel(path: str, text: str) -> None:
@@ -222,6 +224,8 @@ def test_what_cannot_be_attached_to_is_told_on_the_error_channel(path: str, text
         containers = [{"name": "main", "image": "i"}, {"name": "side", "image": "i"}]
         await Api(door.api, StoppedClock()).create(PODS, pod("two", containers=containers, nodeName="node-0"))
         async with connect(door, path, V5) as socket:
+            if "stderr" in path:
+                assert await socket.receive_bytes() == b"\x02"
             told = await socket.receive_bytes()
             assert told[0] == 3
             assert json.loads(told[1:])["message"].startswith(text)
@@ -233,7 +237,8 @@ def test_a_command_that_cannot_begin_is_told_on_the_error_channel() -> None:
     """kubectl would take a refusal of the upgrade for a server without WebSockets, and tell about SPDY instead."""
 
     async def scenario(door: Door, node: FakeNode) -> None:
-        async with connect(door, f"{PODS}/web/exec?command=nothing", V5) as socket:
+        async with connect(door, f"{PODS}/web/exec?command=nothing&stderr=true", V5) as socket:
+            assert await socket.receive_bytes() == b"\x02"
             told = await socket.receive_bytes()
             status = json.loads(told[1:])
             assert (told[0], status["status"]) == (3, "Failure")
@@ -271,6 +276,29 @@ def test_what_cannot_be_upgraded_is_refused_beforehand(path: str, protocols: tup
             async with connect(door, path, protocols):
                 pass
         assert caught.value.status == 400
+
+    run(scenario)
+
+
+STREAMS = [EXEC, f"{PODS}/web/attach?stdout=true", f"{PODS}/web/portforward?ports=8080"]
+
+
+@pytest.mark.parametrize("path", STREAMS)
+@pytest.mark.parametrize(
+    ("accept", "code"),
+    [("application/json", 406), ("text/*", 406), ("*/*;q=0.1, text/html", 101), ("text/html, */*", 101), ("", 101)],
+)
+def test_upgrade_needs_any_media_type_as_on_a_kubelet(path: str, accept: str, code: int) -> None:
+    async def scenario(door: Door, node: FakeNode) -> None:
+        key = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+        key |= {"sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==", "sec-websocket-protocol": V4[0]}
+        headers = key | {"authorization": f"Bearer {TOKEN}", "accept": accept}
+        async with door.session.get(f"http://127.0.0.1:{door.port}{path}", headers=headers) as answer:
+            assert answer.status == code
+            if code == 406:
+                assert await answer.text() == "406: Not Acceptable\n\nAvailable representations: "
+                assert answer.content_type == "text/plain"
+            answer.close()
 
     run(scenario)
 

@@ -1,0 +1,108 @@
+"""Whether files that give access, or that name programs and processes, are this user's: other users may write neither.
+
+In: a path. Out: nothing, or an `OwnershipError`. The directories are checked from the root downwards, with the links on
+the way, so nobody else can replace what was checked.
+"""
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from kuberuntime.errors import ConfigError
+
+ROOT: Final = 0
+OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+LINKS_LIMIT: Final = 40
+"""The maximum links on the way to a file, as in Linux."""
+
+
+class OwnershipError(ConfigError):
+    """A file or directory that another user owns or can replace; the text names it and says what to do."""
+
+
+def require_own(path: Path) -> None:
+    """Raise unless this user owns the path, and only this user and root can replace it or a directory above.
+
+    Raise `OSError` if it does not exist.
+    """
+    place = _walk(path)
+    _require_owner(path, path.lstat())
+    _require_owner(place, place.stat())
+
+
+def require_private(directory: Path) -> None:
+    """Raise unless the directory and all its entries are this user's own, and nobody else may write to it."""
+    require_own(directory)
+    _require_closed(directory, directory.stat(), allows_sticky=False)
+    for entry in directory.iterdir():
+        _require_owner(entry, entry.lstat())
+
+
+def _walk(path: Path) -> Path:
+    """Check the directories above a path, and return it without links."""
+    place, pending, links = Path("/"), list(path.absolute().parts[1:]), 0
+    while pending:
+        part = pending.pop(0)
+        if part == "..":
+            place = place.parent
+            continue
+        status = (place / part).lstat()
+        if stat.S_ISLNK(status.st_mode):
+            links += 1
+            _require_above(place / part, status)
+            if links > LINKS_LIMIT:
+                raise OwnershipError(f"{path}: has too many links on its way: name the directory itself")
+            target = (place / part).readlink()
+            place = Path("/") if target.is_absolute() else place
+            pending[:0] = [part for part in target.parts if part != "/"]
+            continue
+        place /= part
+        if pending:
+            _require_above(place, status)
+            _require_closed(place, status, allows_sticky=True)
+    return place
+
+
+def _require_above(place: Path, status: os.stat_result) -> None:
+    """Raise if another user owns a directory or link above. Root accepts it, as in a container whose home is mounted."""
+    if os.geteuid() != ROOT and status.st_uid not in (ROOT, os.geteuid()):
+        raise OwnershipError(
+            f"{place}: belongs to user {status.st_uid}, who can replace what is below: choose a directory of your own"
+        )
+
+
+def _require_owner(path: Path, status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
+        raise OwnershipError(
+            f"{path}: belongs to user {status.st_uid}, and this is user {os.geteuid()}: start the cluster as its "
+            "owner, or choose a directory of your own"
+        )
+
+
+def _require_closed(place: Path, status: os.stat_result, *, allows_sticky: bool) -> None:
+    """Raise if other users may write to a directory; in a sticky one they cannot replace what is not theirs."""
+    if allows_sticky and status.st_mode & stat.S_ISVTX:
+        return
+    writable = status.st_mode & OTHERS_WRITE
+    if writable == stat.S_IWGRP and _is_own_group(status.st_gid):
+        return
+    if writable:
+        raise OwnershipError(
+            f"{place}: others may write to it (mode {stat.S_IMODE(status.st_mode):04o}): run `chmod go-w {place}`, "
+            "or choose a directory of your own"
+        )
+
+
+def _is_own_group(gid: int) -> bool:
+    """Return whether only this user or root is in the group: many systems give each user a group of the same name."""
+    import grp  # most machines need neither
+    import pwd
+
+    if gid == ROOT:
+        return True
+    try:
+        group, user = grp.getgrgid(gid), pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    return group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}

@@ -1,0 +1,135 @@
+"""The forms by which values that look like secrets are recognized in texts of programs. Pure.
+
+`FORMS` are values by themselves, such as keys and tokens of clouds. `NAMED_VALUES` are values after a name, such as
+`password=`, with the groups `head`, which stays, and `value`. Every form is bounded, so that hostile lines take no time.
+"""
+
+import re
+from typing import Final
+
+WORDS: Final = (
+    r"(?:passwo?r?d|passphrase|passcode|(?<=[_.-])pass(?![a-z])|(?<=[_;])pwd(?![a-z])|secret|token(?!s|iz)|credential|jwt"
+    r"|(?:api|access|private|account|auth|client|encryption|license|master|service|signing|ssh|wandb)[_-]?key(?!s)|key[_-]data"
+    r"|session[_-]?id|apikey)"
+)
+NAMED: Final = re.compile(WORDS, re.IGNORECASE)
+"""Names of variables, options and fields whose values are secret."""
+
+HARMLESS: Final = re.compile(
+    r"(?:\b|_)(?:bos|cls|each|eos|end|first|image|last|mask|next|pad|per|sep|special|start|stop|unexpected|unk)[ _-]?token$"
+    r"|(?:count|dir|endpoint|expiry|file|id|index|kind|len|length|limit|name|path|ref|ttl|type|uri|url|version)s?$",
+    re.IGNORECASE,
+)
+"""Names whose values are not secret: tokens of language models, and where a secret is."""
+
+HARMLESS_EXCEPT: Final = re.compile(r"session[_-]?id$", re.IGNORECASE)
+
+PLAIN: Final = re.compile(
+    r"[\[{(]*[-+.\d]*(?:[a-z]{1,2})?|\*+|true|false|yes|no|none|nil|null|undefined|\$\{?\w+\}?|\$\(\w+\)"
+    r"|(?:not|too|empty|expired|incorrect|invalid|missing|required|unset|wrong)[.!]?",
+    re.IGNORECASE,
+)
+"""Values that are no secret, whatever they are called: numbers, as in `token=17`, references, and words of errors."""
+
+_QUOTE: Final = r"\\{0,7}[\"']"
+_QUOTED: Final = (
+    rf"(?:\w{{0,20}}\()?[bru]{{0,2}}(?P<quote>{_QUOTE})(?P<quoted>[^\n]{{1,4096}}?)(?:(?<!\\)(?P=quote)|(?=\n|\Z))"
+)
+_BARE: Final = r"(?P<bare>(?:[^\s\"',;]|[,;](?![\s\"']|[\w.-]{1,40}[\"']?\s?[:=]|\Z)|[\"'](?=\w)){1,4096})"
+_TAIL: Final = r"[\w.-]{0,40}"
+
+
+def _form(head: str, value: str) -> "re.Pattern[str]":
+    return re.compile(rf"(?P<head>{head}){value}", re.IGNORECASE)
+
+
+_VALUE: Final = rf"(?:{_QUOTED}|{_BARE})"
+_REST: Final = r"(?P<bare>[^\"'\n\\]{4,4096})"
+
+NAMED_VALUES: Final = (
+    # headers of HTTP: the value is the rest of the line
+    _form(r"authorization[ \t]{0,4}:[ \t]{0,4}(?:digest|aws4-hmac-sha256)[ \t]{1,4}", r"(?P<bare>[^\n]{4,4096})"),
+    _form(
+        rf"authorization(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
+        r"(?:(?:bearer|basic|token|api-?key|negotiate)[ \t]{1,4})?",
+        _REST,
+    ),
+    _form(rf"\b(?:set-)?cookie(?:{_QUOTE})?[ \t]{{0,4}}:[ \t]{{0,4}}(?:{_QUOTE})?", _REST),
+    # a variable whose name and value are fields, as in YAML and JSON
+    _form(
+        rf"\bname(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?[\w.-]{{0,40}}{WORDS}{_TAIL}(?:{_QUOTE})?[\s,]{{1,40}}"
+        rf"(?:{_QUOTE})?value(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}",
+        _VALUE,
+    ),
+    # a passphrase has spaces
+    _form(rf"passphrase{_TAIL}[ \t]{{0,4}}[:=][ \t]{{0,4}}(?=[^\s\"'\\])", r"(?P<bare>[^\n\"',;]{1,4096})"),
+    # an option and its value, as two words, also of a list
+    _form(rf"(?<![\w-])--?[\w-]{{0,40}}?{WORDS}[\w-]{{0,20}}(?:{_QUOTE},)?[ \t]{{1,4}}(?![-|&])", _VALUE),
+    _form(r"\b(?:sshpass|docker login|podman login|helm registry login)\b[^\n]{0,200}?[ \t]-p[ \t]?", _VALUE),
+    _form(r"\b(?:mysql|mariadb)\w{0,10}[ \t][^\n]{0,200}?(?<=[ \t])-p(?=\S)", _VALUE),
+    _form(r"\bredis-cli\b[^\n]{0,200}?[ \t]-a[ \t]{1,4}", _VALUE),
+    _form(r"\bcurl\b[^\n]{0,200}?[ \t](?:-u|--user)[ \t]{0,4}(?=[\"']?[\w.-]{0,64}:)", _VALUE),
+    # prose, SQL, .netrc
+    _form(r"\b(?:passwo?r?d|passphrase)[ \t]{1,4}(?:(?:is|was|set to)[ \t]{1,4})?(?=[\"'])", _VALUE),
+    _form(r"\b(?:passwo?r?d|passphrase)[ \t]{1,4}(?:is|was|set to)[ \t]{1,4}", _VALUE),
+    _form(r"\bidentified by[ \t]{1,4}", _VALUE),
+    _form(r"\bmachine[ \t]\S{1,256}[ \t]{1,4}login[ \t]\S{1,256}[ \t]{1,4}password[ \t]{1,4}", _VALUE),
+    # XML, queries of URLs, registries' credentials, storage accounts
+    _form(rf"<[\w:.-]{{0,40}}{WORDS}{_TAIL}(?:\s[^>\n]{{0,80}})?>", r"(?P<bare>[^<\n]{1,4096})(?=</)"),
+    _form(
+        r"[?&](?:sig|signature|key|auth|code|x-(?:amz|goog)-(?:signature|credential|security-token))=",
+        r"(?P<bare>[^&\s\"'#]{4,4096})",
+    ),
+    _form(rf"{_QUOTE}auth{_QUOTE}[ \t]{{0,4}}:[ \t]{{0,4}}(?={_QUOTE}[\w+/]{{8}})", _VALUE),
+    # a name, and its value in whatever quotes, also of JSON in JSON; as a block of YAML
+    _form(
+        rf"{WORDS}{_TAIL}(?:{_QUOTE})?(?:\])?[ \t]{{0,4}}(?:=>|:=|[:=]|%3[AD])[ \t]{{0,4}}(?:[|>][-+]?\n[ \t]{{1,40}})?",
+        _VALUE,
+    ),
+)
+"""Values after a name: the groups are `head`, and `quoted` (within `quote`) or `bare`."""
+
+_BASE64_LINE: Final = r"(?=[^\n]{0,76}[A-Z])(?=[^\n]{0,76}[a-z])[A-Za-z0-9+/]{60,76}={0,2}"
+_PRIVATE: Final = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_END: Final = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+
+_PREFIXES: Final = (
+    r"hf_|api_org_|sk-|gsk_|r8_|nvapi-|xai-|pplx-|gh[pousr]_|github_pat_|gl(?:pat|rt|dt|cbt|ptt)-|xox[abeoprs]-|xapp-|npm_|pypi-"
+    r"|dckr_pat_|hv[sbr]\.|gls?[ac]_|NRAK-|sntry[su]_|lin_api_|ATATT3|tskey-|shpat_|dapi|pul-|whsec_|[rs]k_(?:live|test)_"
+)
+
+FORMS: Final = tuple(
+    re.compile(form, re.DOTALL)
+    for form in (
+        # private keys over lines: whole, without their end, and what is left of one whose first lines are cut
+        rf"{_PRIVATE}.*?(?:{_END}|\Z)",
+        rf"\A(?:[A-Za-z0-9+/=]{{1,76}}\s{{1,2}}){{0,200}}{_END}",
+        rf"(?P<kept>-----BEGIN (?:TRUSTED )?(?:CERTIFICATE|PUBLIC KEY)-----.*?-----END)|(?<![^\n]){_BASE64_LINE}(?:\r?\n{_BASE64_LINE}){{1,400}}(?:\r?\n[A-Za-z0-9+/]{{1,76}}={{1,2}})?(?![^\r\n])",
+        r"\bLS0tLS1CRUdJTi[\w+/=]{40,16384}",
+        r"(?i:(?<=bearer )|(?<=basic ))[\w.~+/=-]{8,4096}",
+        # users and passwords in URLs and in data source names of Go
+        r"(?<=://)[^/\s:@\[\]\"']{0,256}:(?!\d{1,5}(?:[/\s]|$))[^\s\"'<>]{1,256}(?=@[\w\[])",
+        r"(?<=://)[\w-]{16,256}(?=@)",
+        r"(?<![\w.:/])[\w.-]{1,64}:[^\s\"'@]{1,256}(?=@(?:tcp|unix)\()",
+        # AWS, Google, Azure, Alibaba, DigitalOcean
+        r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+        r"\b(?:IQoJ|FwoG|FQoG)[\w+/=]{60,4096}",
+        r"\bAIza[\w-]{35}(?![\w-])",
+        r"\bya29\.[\w-]{20,2048}",
+        r"\bGOCSPX-[\w-]{20,64}",
+        r"\b[\w~.-]{3}\dQ~[\w~.-]{31,34}",
+        r"\bLTAI[0-9A-Za-z]{12,24}\b",
+        r"\bdo[opr]_v1_[0-9a-f]{64}\b",
+        # JSON web tokens, password hashes, keys of age
+        r"\beyJ[\w-]{8,2000}\.[\w-]{8,2000}\.[\w-]{8,2000}",
+        r"\$(?:2[abxy]|5|6|y|apr1|argon2[a-z]{1,2})\$[\w./$,=+-]{16,256}",
+        r"\bAGE-SECRET-KEY-1[0-9A-Z]{40,64}",
+        # services with a prefix
+        rf"\b(?:{_PREFIXES})[\w=.-]{{16,512}}",
+        r"\bSG\.[\w-]{16,64}\.[\w-]{16,64}",
+        r"(?<=hooks\.slack\.com/services/)[\w/]{16,128}",
+        r"(?<=/api/webhooks/)\d{8,24}/[\w-]{20,128}",
+        r"(?<![\w:])\d{8,10}:AA[\w-]{33}(?![\w-])",
+    )
+)
+"""Values that are secret by their form; the group `kept` is not."""
