@@ -10,7 +10,7 @@ from tests.node.cluster import Cluster
 from tests.node.images import PRODUCT
 
 NAMESPACE: Final = "lws-system"
-ADDITIONS: Final = ("in-place", "disruption-budgets")
+ADDITIONS: Final = ("in-place",)
 """Folders with rights that the manager has only where somebody grants them."""
 
 ROOT: Final = Path(__file__).parents[2]
