@@ -19,6 +19,11 @@ def phase(name: str) -> Settled:
     return lambda pod: pod["status"].get("phase") == name
 
 
+def finished(pod: JSONObject) -> bool:
+    """Wait until no container will start again."""
+    return pod["status"].get("phase") in {"Succeeded", "Failed"}
+
+
 def restarted(count: int) -> Settled:
     """Wait until the first container has started again so often, and is waiting or running."""
     return lambda pod: any(one["restartCount"] >= count for one in pod["status"].get("containerStatuses", [])[:1])
@@ -66,17 +71,15 @@ def named(name: str, script: str, **fields: Any) -> JSONObject:
 
 
 LIVES: Final[Mapping[str, Life]] = {
-    "ends-well": Life(pod(container("exit 0"), restart="Never"), phase("Succeeded")),
-    "ends-badly": Life(pod(container("exit 3"), restart="Never"), phase("Failed")),
-    "ends-twice": Life(pod(container("exit 0"), named("other", "exit 4"), restart="Never"), phase("Failed")),
-    "on-failure-well": Life(pod(container("exit 0"), restart="OnFailure"), phase("Succeeded")),
+    "ends-well": Life(pod(container("exit 0"), restart="Never"), finished),
+    "ends-badly": Life(pod(container("exit 3"), restart="Never"), finished),
+    "ends-twice": Life(pod(container("exit 0"), named("other", "exit 4"), restart="Never"), finished),
+    "on-failure-well": Life(pod(container("exit 0"), restart="OnFailure"), finished),
     "on-failure-badly": Life(pod(container("exit 5"), restart="OnFailure"), waiting("CrashLoopBackOff")),
     "always": Life(pod(container("exit 0")), waiting("CrashLoopBackOff")),
-    "killed-by-itself": Life(pod(container("kill -KILL $$"), restart="Never"), phase("Failed")),
-    "no-program": Life(pod({**container(), "command": ["/no/such/program"]}, restart="Never"), phase("Failed")),
-    "init-fails": Life(
-        pod(container(WAIT), restart="Never", initContainers=[named("first", "exit 6")]), phase("Failed")
-    ),
+    "killed-by-itself": Life(pod(container("kill -KILL $$"), restart="Never"), finished),
+    "no-program": Life(pod({**container(), "command": ["/no/such/program"]}, restart="Never"), finished),
+    "init-fails": Life(pod(container(WAIT), restart="Never", initContainers=[named("first", "exit 6")]), finished),
     "init-fails-again": Life(
         pod(container(WAIT), initContainers=[named("first", "exit 6")]), waiting("CrashLoopBackOff")
     ),
@@ -85,14 +88,12 @@ LIVES: Final[Mapping[str, Life]] = {
     ),
     "sidecar": Life(
         pod(container("sleep 1"), restart="Never", initContainers=[named("side", WAIT, restartPolicy="Always")]),
-        phase("Succeeded"),
+        finished,
     ),
-    "message-in-file": Life(
-        pod(container("echo why > /dev/termination-log; exit 7"), restart="Never"), phase("Failed")
-    ),
+    "message-in-file": Life(pod(container("echo why > /dev/termination-log; exit 7"), restart="Never"), finished),
     "message-from-log": Life(
         pod(container("echo last words; exit 8", terminationMessagePolicy="FallbackToLogsOnError"), restart="Never"),
-        phase("Failed"),
+        finished,
     ),
     "becomes-ready": Life(pod(container(WAIT, readinessProbe=probe("true"))), ready),
     "never-ready": Life(pod(container(WAIT, readinessProbe=probe("false"))), phase("Running")),
@@ -100,9 +101,9 @@ LIVES: Final[Mapping[str, Life]] = {
     "starts-too-slowly": Life(pod(container(WAIT, startupProbe=probe("false"))), restarted(1)),
     "after-start-fails": Life(
         pod(container(WAIT, lifecycle={"postStart": {"exec": {"command": ["false"]}}}), restart="Never"),
-        phase("Failed"),
+        finished,
     ),
-    "too-late": Life(pod(container(WAIT), activeDeadlineSeconds=2), phase("Failed")),
+    "too-late": Life(pod(container(WAIT), activeDeadlineSeconds=2), finished),
     "no-settings": Life(
         pod(container(WAIT, envFrom=[{"configMapRef": {"name": "absent"}}])), waiting("CreateContainerConfigError")
     ),

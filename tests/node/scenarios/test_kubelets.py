@@ -40,7 +40,11 @@ class Kubectl:
         pods = [pod_of(name, life) for name, life in LIVES.items()]
         self.run("apply", "--filename=-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
         seen: dict[str, JSONObject] = {}
-        self.place.until(lambda: self.look(seen) == set(LIVES), f"{set(LIVES)}, of which {set(seen)} were seen")
+        try:
+            self.place.until(lambda: self.look(seen) == set(LIVES), "all pods as they should be looked at")
+        except AssertionError as error:
+            error.add_note(f"not so: {sorted(set(LIVES) - set(seen))}")
+            raise
         events = json.loads(self.run("get", "events", "--output=json"))["items"]
         return {
             name: facts(pod, [event for event in events if event["involvedObject"]["name"] == name])
