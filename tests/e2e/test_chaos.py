@@ -104,7 +104,7 @@ def squad(cluster: Cluster) -> Cluster:
 
 @contextmanager
 def fault(cluster: Cluster, *words: str) -> Iterator[None]:
-    """Let a fault last meanwhile; end it by Ctrl-C, after which none lasts."""
+    """Let a fault last meanwhile; end it by SIGTERM, which is like Ctrl-C, after which none lasts."""
     process = cluster.shell.start("chaos", *words, "--for=100", f"--local={cluster.name}")
     try:
         assert process.stdout is not None
@@ -112,7 +112,7 @@ def fault(cluster: Cluster, *words: str) -> Iterator[None]:
         assert told.partition(" s  ")[2].startswith(words[0]), told
         yield
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert cluster.lws("chaos", "list") == "There are no faults.\n", output

@@ -1,10 +1,11 @@
 """Nodes are drained and groups moved on a cluster of this machine, where sets choose that by their annotations alone (ADR 23)."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SLEEP, Cluster, Shell, clean_up, facts, lws, make_shell
+from tests.e2e.harness import SLEEP, Cluster, Shell, clean_up, facts, lws, make_shell, ranks, shell_script, until
 
 from leaderworkerset.api import labels
 
@@ -36,6 +37,24 @@ def test_a_node_is_emptied_group_by_group_and_one_group_moves(cluster: Cluster) 
     assert "uncordoned" in cluster.lws("drain", node, "--cancel")
     assert f"web/0 moved off {after['0/0']}" in cluster.lws("move", "web/0", "--off", after["0/0"])
     assert after["0/0"] not in facts(cluster.view("web"), "node", group=0).values()
+
+
+def test_move_leaves_no_taint_when_sigterm_ends_it(cluster: Cluster) -> None:
+    """The move waits for its turn: group 1 is never ready."""
+    script = "[ $LWS_GROUP_INDEX = 0 ] && touch /tmp/ready; exec sleep 1000"
+    held = lws("held", shell_script(script), replicas=2)
+    held["metadata"]["annotations"] = {labels.MOVE_OFF_CLOSED_NODES: "on"}
+    (container,) = held["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
+    container["readinessProbe"] = {"exec": {"command": ["test", "-e", "/tmp/ready"]}, "periodSeconds": 1}
+    cluster.apply(held)
+    cluster.until("held", lambda view: ranks(view)["0/0"]["ready"] and ranks(view)["1/0"]["node"])
+    move = cluster.shell.start("move", "held/0", f"--local={cluster.name}")
+    until(lambda: labels.MOVING in cluster.lws("nodes"), "the taint", 30)
+    move.send_signal(signal.SIGTERM)
+    output, _ = move.communicate(timeout=30)
+    assert move.returncode == 130, output
+    assert labels.MOVING not in cluster.lws("nodes")
+    cluster.lws("delete", "held")
 
 
 def test_a_set_that_did_not_choose_it_stays_and_the_command_says_what_to_do(cluster: Cluster, tmp_path: Path) -> None:

@@ -36,8 +36,7 @@ def main(arguments: list[str]) -> int:
             if arguments == ["up"]:
                 sys.stdout.write(f"export {VARIABLE}={running.directory}\n")
                 sys.stdout.flush()
-                signal.sigwait({signal.SIGINT, signal.SIGTERM})
-                return 0
+                signal.pause()
             codes = [pytest(SHARED, arguments), pytest(ALONE, arguments)]
             running.check()
     except BuildError as error:
@@ -51,5 +50,5 @@ def pytest(selected: list[str], arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}) if sys.argv[1:] == ["up"] else None
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main(sys.argv[1:]))

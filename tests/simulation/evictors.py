@@ -63,6 +63,19 @@ async def drain(world: World, node: str, random: Random) -> None:
     await set_cordoned(world, node, cordoned=False)
 
 
+async def kubectl_drain(world: World, node: str) -> None:
+    """Drain a node as `kubectl drain` does: list its pods once, and evict each by its name until that is granted."""
+    await set_cordoned(world, node, cordoned=True)
+    pods = [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]
+
+    async def leave(pod: JSONObject) -> None:
+        while not await evict(world, pod):  # noqa: ASYNC110 - the API server refuses it until then
+            await asyncio.sleep(5.0)
+        await world.until(PODS, lambda found: meta.uid(pod) not in {meta.uid(one) for one in found})
+
+    await asyncio.gather(*map(leave, pods))
+
+
 async def cordon_in_passing(world: World, node: str, random: Random) -> None:
     """Cordon a node now and then without emptying it."""
     for _ in range(random.choice((1, 5))):

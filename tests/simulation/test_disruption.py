@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.simulation.checks.evictions import Evictions
 from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
-from tests.simulation.evictors import cordon_in_passing, drain, evict_all, evict_any, set_cordoned
+from tests.simulation.evictors import cordon_in_passing, drain, evict_all, evict_any, kubectl_drain, set_cordoned
 from tests.simulation.faults import Schedule
 from tests.simulation.schedules import planteddisruption
 from tests.simulation.workloads import SLOW, groups, template
@@ -21,6 +21,7 @@ from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.disruption.disruptionsettings import STARTING, DisruptionSettings
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.kinds.managed import OptIns, managed
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes.runner import Exit
@@ -222,3 +223,30 @@ def _is_clean(identity: str, seed: int) -> bool:
         return not hunted(identity, seed).broken
     except (AssertionError, TimeoutError):
         return False
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+@pytest.mark.parametrize("seed", range(4))
+def test_kubectl_drain_ends_although_names_of_groups_come_back(seed: int, identity: str) -> None:
+    """kubectl evicts pods by name: a group that lost one pod is elsewhere, under the same names, before the next try."""
+
+    async def scenario(world: World) -> None:
+        lws = protected("1", groupIdentity=identity)
+        if seed % 2:
+            lws["metadata"]["annotations"][labels.MOVE_OFF_CLOSED_NODES] = "on"
+        await world.bring_up(lws)
+        async with timeouts.within(LONG):
+            await kubectl_drain(world, "node-0")
+            await kubectl_drain(world, "node-1")
+        await world.ready()
+
+    simulate(
+        scenario,
+        Settings(
+            seed=seed,
+            managers=(SLOW,),
+            others=SLOW,
+            nodes=NodeSettings(count=3),
+            kinds=managed(opted=OptIns(disruption=WATCHING, maintenance=MaintenanceSettings())),
+        ),
+    )

@@ -6,11 +6,13 @@ from typing import Final
 
 import pytest
 from bench import writes
-from tests.simulation.cluster import Settings, World, simulated
+from tests import builders
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulated
 from tests.simulation.workloads import SLOW, groups
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import EVENTS, PODS
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import EVENTS, PODS, STATEFULSETS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.leaderworkerset import QUIET
 from localkube.apiserver.storage.store import Change
@@ -90,3 +92,53 @@ def test_no_phase_takes_more_writes_and_reads_than_it_did() -> None:
     assert found.keys() == LIMITS.keys()
     over = {phase: counts - Counter(LIMITS[phase]) for phase, counts in found.items()}
     assert not any(over.values()), f"more than the limits by {over}; of {found}"
+
+
+def _rich() -> JSONObject:
+    """Return a pod template with values that the API server completes, and lists that it merges by their keys."""
+    container = {
+        "name": "main",
+        "image": "app:1",
+        "command": ["sleep", "infinity"],
+        "ports": [{"containerPort": 8080}, {"containerPort": 8080, "protocol": "UDP", "name": "udp"}],
+        "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}, {"name": "EMPTY"}],
+        "resources": {"requests": {"cpu": "0.1", "memory": "64Mi"}},
+        "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+    }
+    return {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [container], "volumes": [{"name": "scratch"}]}}
+
+
+SHAPES: Final[dict[str, JSONObject]] = {
+    "plain": groups(replicas=2, size=2),
+    "rich": builders.leaderworkerset_object(
+        replicas=2, size=2, template={"leaderTemplate": _rich(), "workerTemplate": _rich()}
+    ),
+    "own names": groups(replicas=2, size=2, networkConfig={"subdomainPolicy": "UniquePerReplica"}),
+    "surge": groups(replicas=2, size=2, rolloutStrategy={"rollingUpdateConfiguration": {"maxSurge": "50%"}}),
+    "random keys": groups(replicas=2, size=2, groupIdentity="Hash"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@simulated(Settings(managers=(SLOW,), others=SLOW))
+async def test_new_leader_writes_nothing_when_nothing_differs(world: World, shape: str) -> None:
+    """A manager that begins to lead compares what keeps the leaders, and applies it only if it differs."""
+    await world.create(SHAPES[shape])
+    await world.at_rest()
+    await world.stop_manager("manager-0")
+    world.start_manager("next", SLOW)
+    await world.at_rest()
+    assert [str(entry) for entry in world.trace.of("next")] == []
+    await world.edit(replicas=3)
+    assert meta.status(await world.ready())["replicas"] == 3
+
+
+@simulated(Settings(managers=(SLOW,), others=SLOW))
+async def test_new_leader_restores_what_was_edited_while_no_manager_ran(world: World) -> None:
+    await world.bring_up(groups(replicas=2, size=2))
+    await world.stop_manager("manager-0")
+    key = ObjectKey(NAMESPACE, "web")
+    await world.client.patch(STATEFULSETS, key, {"spec": {"replicas": 1}}, kind="merge")
+    world.start_manager("next", SLOW)
+    await world.at_rest()
+    assert meta.spec(await world.get(STATEFULSETS, "web"))["replicas"] == 2

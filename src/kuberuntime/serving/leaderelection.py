@@ -4,9 +4,11 @@
 decisions. Wall clocks of different processes are never compared: a holder counts as alive for the duration of its lease
 after the last change that *this* process saw, by its own monotonic clock, as in client-go.
 
-A leader is fenced by time: it may act until `renew_deadline` after it *began* its last successful renewal. `fence.py`
-enforces this for its writes, also if the process was suspended meanwhile. As the deadline is shorter than the lease, no
-other process leads by then.
+A leader renews by one write, based on its previous one; it reads the lease only if that write meets a conflict.
+
+A leader is fenced by time: it may act until `ElectionSettings.tenure` after it *sent* its last successful renewal.
+`fence.py` enforces this for its writes, also if the process was suspended meanwhile. As the tenure is shorter than the
+lease, no other process leads by then.
 """
 
 import asyncio
@@ -21,7 +23,7 @@ from kuberuntime import randomness, timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.eventrecorder import microtime
-from kuberuntime.errors import ConflictError, KubeError
+from kuberuntime.errors import ConflictError, KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEASES
@@ -43,6 +45,23 @@ class ElectionSettings(Struct, frozen=True):
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
+
+    @property
+    def tenure(self) -> float:
+        """Return the seconds for which a leader may act after it sent its last successful renewal.
+
+        As in client-go, renewals may fail for `renew_deadline` after the wait for the first of them. But the tenure ends
+        before the lease does, by at least half of what `lease_duration` exceeds `renew_deadline`.
+
+        >>> ElectionSettings(ObjectKey("lws-system", "lock"), "me").tenure
+        12.0
+        """
+        return min(self.renew_deadline + self.retry_period, (self.lease_duration + self.renew_deadline) / 2)
+
+    @property
+    def request_limit(self) -> float:
+        """Return the seconds for a request, so that one without an answer does not use up the deadline."""
+        return self.renew_deadline / 2
 
 
 class Sighting(Struct, frozen=True):
@@ -194,22 +213,33 @@ class LeaderElection:
                 self._log.warning("the lease was not renewed in time")
 
     async def _try(self) -> bool:
-        """Read the lease and claim it if allowed; return whether this process holds it now."""
-        started = self._clock.monotonic()
+        """Claim the lease if allowed; return whether this process holds it now."""
         try:
-            lease = await self._client.find(LEASES, self._settings.lease)
-            if lease is not None:
-                self._seen = see(self._seen, lease, self._clock.monotonic())
-            decision = decide(self._settings, lease, self._seen, self._clock)
-            if isinstance(decision, Wait):
-                self._deadline = float("-inf")
-                self._log.debug("waiting for the lease", holder=decision.holder)
-                return False
-            self._held = await self._write(decision.spec, decision.replaces)
-        except KubeError as error:
-            self._log.warning("the lease could not be claimed", error=str(error))
+            if self._held is not None and self.is_leader:
+                try:
+                    return await self._claim(self._held)
+                except (ConflictError, NotFoundError):
+                    self._log.debug("the lease changed since the last renewal")
+            async with timeouts.within(self._settings.request_limit):
+                lease = await self._client.find(LEASES, self._settings.lease)
+            return await self._claim(lease)
+        except (KubeError, TimeoutError) as error:
+            self._log.warning("the lease could not be claimed", error=str(error) or "no answer in time")
             return False
-        self._deadline = started + self._settings.renew_deadline
+
+    async def _claim(self, lease: JSONObject | None) -> bool:
+        """Claim the lease, based on this state of it, if allowed; return whether this process holds it now."""
+        if lease is not None:
+            self._seen = see(self._seen, lease, self._clock.monotonic())
+        decision = decide(self._settings, lease, self._seen, self._clock)
+        if isinstance(decision, Wait):
+            self._deadline = float("-inf")
+            self._log.debug("waiting for the lease", holder=decision.holder)
+            return False
+        sent = self._clock.monotonic()
+        async with timeouts.within(self._settings.request_limit):
+            self._held = await self._write(decision.spec, decision.replaces)
+        self._deadline = sent + self._settings.tenure
         return True
 
     async def _release(self) -> None:

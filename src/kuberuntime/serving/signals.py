@@ -23,6 +23,7 @@ async def until_stopped(at_once: Callable[[], None] | None = None) -> AsyncItera
             os._exit(130)  # the second signal: end at once
         stopped.set()
 
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     for number in SIGNALS:
         loop.add_signal_handler(number, stop)
     try:
@@ -30,3 +31,4 @@ async def until_stopped(at_once: Callable[[], None] | None = None) -> AsyncItera
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
+            signal.signal(number, before[number])  # the loop leaves the default

@@ -27,7 +27,14 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.core.disruption.reconcile import ObservedDisruption, is_closed, opens, reconcile, wants_to_lose
+from leaderworkerset.core.disruption.reconcile import (
+    ObservedDisruption,
+    is_closed,
+    is_cordoned,
+    opens,
+    reconcile,
+    wants_to_lose,
+)
 from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 
 NAME: Final = "disruption"
@@ -132,6 +139,7 @@ class DisruptionDriver(Driver):
             wanted=self._wanted(key),
             now=self._clock.now(),
             pods=self._markable(key, obj),
+            is_draining=self._closed is not None and any(map(is_cordoned, self._closed.by_name.values())),
         )
 
     def _markable(self, key: ObjectKey, obj: JSONObject) -> Sequence[JSONObject]:

@@ -81,6 +81,7 @@ POD: Final = Projection(
     "status.conditions[].reason",
     "status.reason",
     "status.containerStatuses[].containerID",
+    "status.containerStatuses[].state.running",
     *(f"status.containerStatuses[].resources.{amounts}" for amounts in COMPUTE_AMOUNTS),
     *CONTAINER_ENDS,
 )

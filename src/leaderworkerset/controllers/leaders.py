@@ -1,4 +1,4 @@
-"""Reads what the leaders of a LeaderWorkerSet depend on, for the four decisions that caches are late or empty for.
+"""Reads what the leaders of a LeaderWorkerSet depend on, for the five decisions that caches are late or empty for.
 
 An update holds all groups back first. Groups that the previous update released may have been deleted just then, and two
 watches have no common order: the cache may show the leader StatefulSet as held, but not the deletion yet. Later steps
@@ -10,6 +10,9 @@ does not exist.
 
 A worker StatefulSet that vanished is created again unless its leader went with it. Where the cache of pods is the later
 one, each new one would be of a leader that is gone: the garbage collector deletes it, and its pods make the cache later.
+
+A manager that begins to lead does not know from what the leader StatefulSet or Deployment was applied. Caches keep few of
+its fields, so it is read whole once, and applied only if it differs.
 
 Evidence is kept by a finalizer. A namespace that is deleted waits for its pods before LeaderWorkerSets in it are deleted,
 so it would wait for evidence for ever; no cache holds namespaces.
@@ -47,9 +50,15 @@ async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, k
 
     Raise `KubeError` without an answer.
     """
+    keeper = await read_whole(client, kind, lws)
+    return (groupname.revision(keeper) if keeper else None) == (None if known is None else groupname.revision(known))
+
+
+async def read_whole(client: Client, kind: Resource, lws: ObjectKey) -> JSONObject:
+    """Return the leader StatefulSet or Deployment with all fields, empty if it is gone; raise `KubeError` without an answer."""
     selection = Selection(kind, lws.namespace, field_selector=f"metadata.name={lws.name}")
-    found = (await client.list_page(selection)).items  # listed: roles of earlier versions do not allow to get it
-    return [groupname.revision(one) for one in found] == ([] if known is None else [groupname.revision(known)])
+    keepers = (await client.list_page(selection)).items  # listed: roles of earlier versions do not allow to get it
+    return keepers[0] if keepers else {}
 
 
 async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:

@@ -113,6 +113,10 @@ class LeaderWorkerSetDriver(Driver):
     async def plan(self, key: ObjectKey) -> Plan:
         """Decide about one LeaderWorkerSet, with what the decision needs of the API server."""
         decision = await self._decide(key)
+        whole: JSONObject | None = None
+        if OnDemand.KEEPER in decision.needs and decision.resource is not None:
+            whole = await leaders.read_whole(self._client, decision.resource, key)
+            decision = await self._decide(key, whole=whole)
         if await self._is_behind(key, decision.needs):
             return Plan(requeue_after=BEHIND)
         if OnDemand.NAMESPACE in decision.needs and await leaders.is_namespace_ending(self._client, key.namespace):
@@ -121,10 +125,11 @@ class LeaderWorkerSetDriver(Driver):
             listing = await self._client.list(
                 CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
             )
-            decision = await self._decide(key, listing.items)
+            decision = await self._decide(key, listing.items, whole)
         if decision.source is not None:
             memory = self._memories.setdefault(key, Memory())
             memory.edition, memory.source, memory.surplus = decision.edition, decision.source, decision.surplus
+            memory.applied = decision.applied or memory.applied
             return memory.paced(decision.plan, self._clock.monotonic())
         return decision.plan
 
@@ -151,22 +156,26 @@ class LeaderWorkerSetDriver(Driver):
             return not await leaders.is_of_revision_known(self._client, kind, key, informer.store.get(key))
         return False
 
-    async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> Decision:
+    async def _decide(
+        self, key: ObjectKey, past: Sequence[JSONObject] | None = None, whole: JSONObject | None = None
+    ) -> Decision:
         """Decide about a large LeaderWorkerSet in a thread; large ones run one after the other."""
-        observed = self.observe(key, past)
+        observed = self.observe(key, past, whole)
         parent: Parent = None
         if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.gang_objects):
             parent = await gangobjects.find_parent(self._client, lws)
-            observed = replace(self.observe(key, past), parent=parent)
+            observed = replace(self.observe(key, past, whole), parent=parent)
         living = (observed.leader_statefulset, observed.leader_deployment)
         documents = (observed.leaderworkerset, *living, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
             return decide(observed, self._clock.now(), self._gang)
         async with self._turn:
-            observed = replace(self.observe(key, past), parent=parent)
+            observed = replace(self.observe(key, past, whole), parent=parent)
             return await asyncio.to_thread(decide, observed, self._clock.now(), self._gang)
 
-    def observe(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> ObservedLeaderWorkerSet:
+    def observe(
+        self, key: ObjectKey, past: Sequence[JSONObject] | None = None, whole: JSONObject | None = None
+    ) -> ObservedLeaderWorkerSet:
         """Collect the objects of one LeaderWorkerSet from the caches."""
         lws = self._informers.leaderworkersets.store.get(key)
         if lws is None:
@@ -192,6 +201,7 @@ class LeaderWorkerSetDriver(Driver):
             records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
             edition=memory.edition,
             applied=memory.applied,
+            whole=whole,
             leader_deployment=self._deployments.store.get(key),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
             evidence=self._kept(key),

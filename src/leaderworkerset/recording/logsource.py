@@ -1,7 +1,7 @@
 """Where the recorder gets logs from: files of this machine's kubelet, which outlive their pods, or the API, which loses them.
 
-Through the API a log is read as soon as its pod is seen to fail, within a deadline, and kept in memory until its episode
-is written. What is read again later is put in place of that, unless it is less.
+Through the API a log is read as soon as its pod is seen to fail, and kept in memory until its episode
+is written. A deadline begins with each request; before it, the request waits for its turn (`requestturns.py`). What is read again later is put in place of that, unless it is less.
 """
 
 import asyncio
@@ -19,16 +19,17 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.recording import episode
 from leaderworkerset.recording.building import Logs
+from leaderworkerset.recording.requestturns import RequestTurns
 
 LOG_BYTES: Final = 32 * 1024
 EPISODE_BYTES: Final = 1024 * 1024
 """The maximum bytes of one log, and of all logs of an episode, which share them equally."""
 
 DEADLINE: Final = 2.0
-"""Seconds from the failure until logs are given up; nobody waits for them but the episode."""
+"""Seconds until a request for a log is given up."""
 
-AT_ONCE: Final = 16
-"""Requests at one time."""
+PATIENCE: Final = 8.0
+"""Seconds that an episode waits for its logs; what is read later is in it when it is written again."""
 
 READ_BYTES: Final = EPISODE_BYTES
 """The maximum bytes of one answer: a limit of the API cuts the end, so more is asked for than is kept."""
@@ -98,7 +99,7 @@ class ApiLogs:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns = RequestTurns()
         self._kept: dict[tuple[str, str], dict[str, bytes]] = {}
         """The runs of each container, the oldest first, by the pod's UID and the container's name."""
         self._reading: dict[str, asyncio.Task[None]] = {}
@@ -120,9 +121,9 @@ class ApiLogs:
             task.cancel()
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
-        """Return what is known of the pods' logs once nothing is being read any more; it waits little longer than the deadline."""
+        """Return what is known of the pods' logs once nothing is being read any more; it waits no longer than `PATIENCE`."""
         if running := [task for pod in pods if (task := self._reading.get(meta.uid(pod)))]:
-            await asyncio.wait(running, timeout=2 * DEADLINE)
+            await asyncio.wait(running, timeout=PATIENCE)
         found: dict[tuple[str, str], Sequence[str]] = {
             (meta.uid(pod), name): [run.decode(errors="replace") for run in runs.values() if run][-MOST_RUNS:]
             for pod, name in _containers(pods)
@@ -144,13 +145,10 @@ class ApiLogs:
     async def _read(self, pod: JSONObject, size: int) -> None:
         uid = meta.uid(pod)
         self._faults.pop(uid, None)
-        try:
-            async with timeouts.within(DEADLINE), asyncio.TaskGroup() as tasks:
-                for run in _runs(pod):
-                    self._kept.setdefault((uid, run.container), {}).setdefault(run.identity, b"")
-                    tasks.create_task(self._read_run(pod, run, size))
-        except TimeoutError:
-            self._fault(uid, f"no answer within {DEADLINE:g} s")
+        async with asyncio.TaskGroup() as tasks:
+            for run in _runs(pod):
+                self._kept.setdefault((uid, run.container), {}).setdefault(run.identity, b"")
+                tasks.create_task(self._read_run(pod, run, size))
 
     async def _read_run(self, pod: JSONObject, run: _Run, size: int) -> None:
         query = (
@@ -162,11 +160,17 @@ class ApiLogs:
         path = PODS.path(meta.namespace(pod), meta.name(pod), "log")
         text = b""
         try:
-            async with self._turns, self._client.stream("GET", path, query) as response:
-                async for chunk in response.chunks:
+            async with (
+                self._turns.turn(pod),
+                timeouts.within(DEADLINE),
+                self._client.stream("GET", path, query) as answer,
+            ):
+                async for chunk in answer.chunks:
                     text = (text + chunk)[-size:]
         except KubeError as error:
             self._fault(meta.uid(pod), str(error))
+        except TimeoutError:
+            self._fault(meta.uid(pod), f"no answer within {DEADLINE:g} s")
         finally:  # what was read until the deadline, or until the pod was gone, is better than nothing
             self._keep((meta.uid(pod), run.container), run.identity, text)
 

@@ -30,6 +30,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels, progressnotes, runsettings
 from leaderworkerset.api.progressnotes import Hang, Progress, SilentRank
 from leaderworkerset.api.runsettings import RunSettings
+from leaderworkerset.recording.requestturns import RequestTurns
 
 WINDOW: Final = 32
 """The steps from which the rate is computed: the newest ones, so that a slow start does not count for ever."""
@@ -94,8 +95,7 @@ SETTLING: Final = 0.1
 SAID: Final = progressnotes.MARK.encode()
 
 DEADLINE: Final = 2.0
-AT_ONCE: Final = 16
-"""Seconds until the last line of a rank is given up, and the requests for them at one time."""
+"""Seconds until the last line of a rank is given up."""
 
 Waits: TypeAlias = Callable[[str], tuple[str, str]]
 """Returns what the pod with this UID waits for and the address at the other end, as far as is known. Runs in a thread."""
@@ -131,7 +131,7 @@ class ProgressFollower:
         self._groups: dict[tuple[ObjectKey, str], dict[str, JSONObject]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns = RequestTurns()
         self._was_full = False
 
     async def run(self, pods: Informer, sets: Informer) -> None:
@@ -249,12 +249,13 @@ class ProgressFollower:
 
     async def _examine(self, group: Sequence[JSONObject], since: datetime) -> Hang:
         """Return which ranks are silent since when, and what they wait for."""
-        names = {str(meta.status(pod).get("podIP") or ""): meta.name(pod) for pod in group}
+        # the caches of a manager keep no addresses, as nodes of a cluster do not show what ranks wait for
+        names = {str(address): meta.name(pod) for pod in group if (address := meta.status(pod).get("podIP"))}
         ranks = await asyncio.gather(*(self._silent(pod, names) for pod in group))
         return Hang(since=since, ranks=tuple(sorted(ranks, key=lambda one: (one.since, one.rank))))
 
     async def _silent(self, pod: JSONObject, names: Mapping[str, str]) -> SilentRank:
-        async with self._turns:
+        async with self._turns.turn(pod):
             (what, peer), last = await asyncio.gather(
                 asyncio.to_thread(self._waits, meta.uid(pod)), self._last_line(pod)
             )

@@ -1,12 +1,12 @@
 """The recorder: follows pods and records of recreations, and keeps an episode of each failure of a group.
 
 An episode is written when a failure is seen, and again, in its place, when the group's leader is gone and the logs of all
-ranks are complete. Pods that are gone are remembered as long as their leader is there; the record of a recreation that
+ranks are complete. Several failures are recorded at once, and namespaces take turns. Pods that are gone are remembered as long as their leader is there; the record of a recreation that
 was done at once comes after it (docs/adr/0003), so some groups are remembered a little longer.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,6 +24,7 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS
+from kuberuntime.turns import Turns
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import RestartPolicy
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -46,6 +47,10 @@ PAST: Final = timedelta(minutes=5)
 
 MOST_EVENTS: Final = 10_000
 """The maximum of events of a namespace that are searched for those of a group."""
+
+AT_ONCE: Final = 8
+OF_A_NAMESPACE: Final = 4
+"""The maximum of failures that are recorded at one time, and of those in one namespace."""
 
 IN_PLACE: Final = frozenset({RestartPolicy.NONE, RestartPolicy.DEFAULT})
 
@@ -73,6 +78,11 @@ class Incarnation(Struct):
     record: JSONObject | None = None
     failed: str = ""
     """The pod whose failure was seen first since the last episode, with its restarts."""
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace of its pods."""
+        return next((meta.namespace(pod) for pod in (*self.living.values(), *self.gone.values())), "")
 
     def pods(self, failed_pod_uid: str) -> list[JSONObject]:
         """Return the pods, of two of one name the failed one or, unless it is known, the present one."""
@@ -112,6 +122,13 @@ class Recorder:
         self._seen: dict[str, frozenset[tuple[str, int, str]]] = {}
         """The failed runs of each pod, by its UID: container, restarts, end."""
         self._due: dict[str, Incarnation] = {}
+        """The groups whose failures are to be recorded, by the UIDs of their leaders."""
+        self._waiting = Turns[str]()
+        """The UIDs of `_due`, by namespace, without those that are being recorded: they are due again afterwards."""
+        self._recording: dict[str, str] = {}
+        """The namespaces of the failures that are being recorded, by the UIDs of the leaders."""
+        self._keeping = asyncio.Lock()
+        """A store is written by one at a time: it numbers the episodes of a group."""
         self._own: dict[str, datetime] = {}
         """When the failure was first seen, by the identity of its episode."""
         self._wake = asyncio.Event()
@@ -125,13 +142,18 @@ class Recorder:
             await informer.wait_synced()
             informer.subscribe(partial(_apart, subscriber))
         ready.set()
-        while True:
-            await self._wake.wait()
-            await asyncio.sleep(SETTLING)
-            self._wake.clear()
-            due, self._due = self._due, {}
-            for leader_uid, members in due.items():
-                await self._record(leader_uid, members)
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await self._wake.wait()
+                await asyncio.sleep(SETTLING)
+                self._wake.clear()
+                while len(self._recording) < AT_ONCE and (leader_uid := self._waiting.take(self._has_enough)):
+                    members = self._due.pop(leader_uid)
+                    self._recording[leader_uid] = members.namespace
+                    tasks.create_task(self._record(leader_uid, members))
+
+    def _has_enough(self, namespace: Hashable) -> bool:
+        return list(self._recording.values()).count(str(namespace)) >= OF_A_NAMESPACE
 
     def _on_pod(self, change: Change) -> None:
         pod = change.object
@@ -195,6 +217,8 @@ class Recorder:
         self._add(uid, members)
 
     def _add(self, leader_uid: str, members: Incarnation) -> None:
+        if leader_uid not in self._due and leader_uid not in self._recording:
+            self._waiting.put(members.namespace, leader_uid)
         self._due[leader_uid] = members
         self._wake.set()
 
@@ -206,6 +230,11 @@ class Recorder:
             log.warning("a failure of a group was not recorded", leader_uid=leader_uid, error=str(error))
         except Exception:  # edge: anything may be stored in an object
             log.exception("a failure of a group was not recorded", leader_uid=leader_uid)
+        del self._recording[leader_uid]
+        if leader_uid in self._due:  # it failed again meanwhile
+            self._waiting.put(members.namespace, leader_uid)
+        if self._waiting:
+            self._wake.set()
 
     async def _keep(self, leader_uid: str, members: Incarnation) -> None:
         record = members.record
@@ -225,7 +254,8 @@ class Recorder:
         traces, mask = await self._traces(pods, lws, record)
         _remember(self._own, identity, self._own.get(identity, traces.now))
         found = await asyncio.to_thread(building.build, replace(traces, now=self._own[identity]), mask)
-        kept = await self._store.keep(found, identity)
+        async with self._keeping:
+            kept = await self._store.keep(found, identity)
         log.info("recorded a failure", episode=kept.place, namespace=namespace, outcome=kept.outcome)
 
     async def _traces(

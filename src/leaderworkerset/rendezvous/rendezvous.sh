@@ -51,13 +51,36 @@ is_number() {
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
+# The domain of all Services of the cluster, from the search list of the resolver: svc.cluster.local.
+service_domain() {
+    [ -r /etc/resolv.conf ] || return
+    while read -r key entries; do
+        [ "$key" = search ] || continue
+        for entry in $entries; do
+            case $entry in
+            svc.*) echo "$entry" && return ;;
+            esac
+        done
+    done </etc/resolv.conf
+}
+
 # The code of what is in the way of a name, 0 if it has an address.
 resolve() {
     if has getent && { getent ahosts "$1" || getent hosts "$1"; } >/dev/null 2>&1; then return 0; fi
     has nslookup || return 80 # getent does not say more
+    if [ -n "$domain" ]; then # nslookup of busybox ignores the search list
+        look_up "$1.$domain"
+        result=$?
+        [ "$result" -eq 80 ] || return "$result"
+    fi
+    look_up "$1"
+}
+
+look_up() {
     told=$(nslookup "$1" 2>&1)
     result=$?
     case $told in
+    *Name:*Address*) if has getent; then return 81; else return 0; fi ;; # there may be no address of another kind
     *"no servers could be reached"* | *"timed out"* | *SERVFAIL* | *"onnection refused"*) return 85 ;;
     *"No answer"*) return 81 ;;
     esac
@@ -118,6 +141,7 @@ if [ -n "$port" ] && ! has nc && ! { has bash && has timeout; }; then
     end 87 "there is neither nc nor bash with timeout" "$(advice_of 87)"
 fi
 
+domain=$(service_domain)
 begun=$(date +%s)
 deadline=$((begun + seconds))
 rank=0 last=''

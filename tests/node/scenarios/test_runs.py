@@ -53,8 +53,8 @@ def test_a_failure_is_recorded_with_its_logs(place: Place) -> None:
 
 def test_the_example_of_an_allreduce_completes(place: Place) -> None:
     manifest = (ROOT / "examples" / "allreduce" / "lws.yaml").read_text()
+    place.kubectl("apply", "--filename=-", text=manifest.replace("image: allreduce", f"image: {ALLREDUCE}"))
     with place.running([*LWS, "logs", "--namespace", place.name, "--follow", "allreduce"]) as process:
-        place.kubectl("apply", "--filename=-", text=manifest.replace("image: allreduce", f"image: {ALLREDUCE}"))
         await_lines(process, [f"{group}/0 all-reduce verified: 3 rounds over 4 ranks" for group in (0, 1)])
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from tests.simulation.checks.inplace import InPlaceInvariants
 from tests.simulation.schedules import happenings
 from tests.simulation.schedules.forking import Send
-from tests.simulation.schedules.kubelet import SLOW_PODS
+from tests.simulation.schedules.kubelet import NO_IMAGE, SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.play import KEY, Happening, Play
 from tests.simulation.schedules.playing import (
@@ -51,9 +51,9 @@ async def roll(play: Play) -> None:
 
 
 async def roll_and_return(play: Play) -> None:
-    """Ask for another image and other resources, which no node may have, and take that back in mid-rollout."""
-    cpu = play.random.choice(("4", TOO_MANY))
-    await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": sized("app:9", cpu)})
+    """Ask for another image, which may not exist, and resources, which no node may have; take that back in mid-rollout."""
+    cpu, image = play.random.choice(("4", TOO_MANY)), play.random.choice(("app:9", NO_IMAGE))
+    await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": sized(image, cpu)})
     await asyncio.sleep(play.random.uniform(0.0, 3.0))
     await play.edit("reverts", leaderWorkerTemplate={"workerTemplate": sized("app:1", "1")})
 

@@ -29,6 +29,9 @@ NODES: Final = ("node-0", "node-1", "node-2")
 
 RUNNING: Final = "ContainersReady"
 PENDING: Final = "PodResizePending"
+NO_IMAGE: Final = "app:none"
+"""An image that cannot be pulled."""
+
 SYNC: Final = (0.005, 0.1)
 """How long it takes to notice a readiness gate, in seconds from least to most."""
 
@@ -167,7 +170,7 @@ class ModelKubelet:
 
     def _recover(self, name: str, uid: str) -> None:
         pod = self._pod(name, uid)
-        if pod is None or meta.is_deleting(pod) or self._is_lost(pod):
+        if pod is None or meta.is_deleting(pod) or self._is_lost(pod) or _waits_for_image(pod):
             return
         if not meta.spec(pod).get("nodeName"):
             self._start(name, uid)
@@ -176,13 +179,25 @@ class ModelKubelet:
             self._put(pod, self._status(pod, ready=True, restarts=container["restartCount"]))
 
     def _replace(self, name: str, uid: str) -> None:
-        """End a container whose image was changed, and start the new one."""
+        """End a container whose image was changed, and start the new one, if its image can be pulled."""
         pod = self._pod(name, uid)
         if pod is None or meta.is_deleting(pod) or self._is_lost(pod) or not _is_redefined(pod):
+            return
+        if _image(pod) == NO_IMAGE:
+            self._await_image(pod)
             return
         restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
         self._put(pod, self._status(pod, ready=False, restarts=restarts))
         self._later(self.pace.start, self._recover, pod)
+
+    def _await_image(self, pod: JSONObject) -> None:
+        """Report as waiting a container that ended, with the ID, image and restarts that it had."""
+        if not _waits_for_image(pod):
+            (ended,) = meta.status(pod)["containerStatuses"]
+            status = self._status(pod, ready=False, restarts=ended["restartCount"])
+            (container,) = status["containerStatuses"]
+            container["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
+            self._put(pod, status)
 
     def _resize(self, name: str, uid: str) -> None:
         """Give a running container other resources, or say that its node can never have them."""
@@ -245,7 +260,8 @@ class ModelKubelet:
         conditions += [one for one in meta.status(pod).get("conditions") or () if one["type"] not in states]
         last: JSONObject = (meta.status(pod).get("containerStatuses") or [{}])[0]
         excused = int(str(last.get("containerID", "/0")).rpartition("/")[2])
-        excused += bool(last) and last["image"] != _image(pod) and last["restartCount"] != restarts
+        is_other = bool(last) and (last["image"] != _image(pod) or _waits_for_image(pod))
+        excused += is_other and last["restartCount"] != restarts
         image = last["image"] if last.get("restartCount") == restarts else _image(pod)
         container = {
             "name": "main", "image": image, "imageID": "", "ready": ready, "started": ready,
@@ -275,7 +291,13 @@ def _image(pod: JSONObject) -> str:
 def _is_redefined(pod: JSONObject) -> bool:
     """Return whether a running pod names another image than its container was started with."""
     running = meta.status(pod).get("containerStatuses") or ()
-    return any(one["image"] != _image(pod) for one in running) and meta.status(pod).get("phase") == "Running"
+    differs = any(one["image"] != _image(pod) for one in running) or _waits_for_image(pod)
+    return differs and meta.status(pod).get("phase") == "Running"
+
+
+def _waits_for_image(pod: JSONObject) -> bool:
+    """Return whether a container ended, and the image of the next one cannot be pulled, or could not until now."""
+    return any("waiting" in one["state"] for one in meta.status(pod).get("containerStatuses") or ())
 
 
 def _resources(pod: JSONObject) -> JSONObject:

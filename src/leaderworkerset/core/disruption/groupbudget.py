@@ -4,6 +4,7 @@ A budget is *open* where every pod of the group may be evicted, and *closed* whe
 always be evicted: its group is away already.
 """
 
+from math import inf
 from typing import Final
 
 from msgspec import Struct
@@ -24,7 +25,8 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
     """A group and its budget, if that exists. `size` is how many pods it has when it is whole.
 
     `least` is how many a closed budget demands: more than `size` where the group is about to grow. A group that
-    `is_present` has a leader that is not on its way out; one that `is_wanted` has a pod on a node that is closed.
+    `is_present` has a leader that is not on its way out; one that `is_wanted` has a pod on a node that is closed. `age` is
+    the seconds since its leader was created, infinite unless a node is cordoned.
     """
 
     label: str
@@ -33,6 +35,7 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
     is_present: bool
     is_wanted: bool
     budget: JSONObject | None
+    age: float = inf
 
     @property
     def is_open(self) -> bool:

@@ -9,6 +9,7 @@ may never become so. Only marks of our own are removed: a pod whose template has
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from math import inf
 from typing import Final
 
 from msgspec import Struct
@@ -29,7 +30,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 class ObservedDisruption(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
 
-    `wanted` are the labels of groups with a pod on a node that is closed. `pods` are all pods, needed only where one is
+    `wanted` are the labels of groups with a pod on a node that is closed; somebody `is_draining` where a node is cordoned. `pods` are all pods, needed only where one is
     marked, or to be marked.
     """
 
@@ -39,6 +40,7 @@ class ObservedDisruption(Struct, frozen=True, kw_only=True):
     wanted: Collection[str]
     now: datetime
     pods: Sequence[JSONObject] = ()
+    is_draining: bool = False
 
 
 def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
@@ -100,6 +102,7 @@ def _describe(
         is_present=leader is not None and not _is_going(leader),
         is_wanted=label in observed.wanted,
         budget=budget,
+        age=(observed.now - _created(leader, observed.now)).total_seconds() if leader and observed.is_draining else inf,
     )
 
 
@@ -160,14 +163,17 @@ def _patch(pod: JSONObject, annotations: JSONObject) -> Patch:
 
 def is_closed(node: JSONObject) -> bool:
     """Return whether a node accepts no pods, or not all."""
-    return bool(meta.spec(node).get("unschedulable")) or bool(_taints(node))
+    return is_cordoned(node) or bool(_taints(node))
+
+
+def is_cordoned(node: JSONObject) -> bool:
+    """Return whether a node accepts no pods, as while `kubectl drain` empties it."""
+    return bool(meta.spec(node).get("unschedulable"))
 
 
 def wants_to_lose(node: JSONObject, pod: JSONObject) -> bool:
     """Return whether a node that is closed would not accept the pod again."""
-    if meta.spec(node).get("unschedulable"):
-        return True
-    return not tolerate(read_tolerations(meta.spec(pod)), _taints(node))
+    return is_cordoned(node) or not tolerate(read_tolerations(meta.spec(pod)), _taints(node))
 
 
 def _taints(node: JSONObject) -> list[JSONObject]:

@@ -5,15 +5,26 @@ that is away for any reason uses up the budget; if it is open it stays so, since
 
 Closing is safe at any time. Opening is safe while fewer groups than the budget allows are open, away or not yet proved
 to be quiet (`ProtectedGroup.is_quiet`): an eviction that was granted before a group was closed may still be on its way.
+
+`kubectl drain` evicts pods by their names, and tries again every 5 s. A group that left the node meanwhile has pods of the
+same names elsewhere, and the drain waits until each of these evictions is granted (docs/adr/0031-leases-and-drains.md).
+So a new group stays open for `LINGERING`; later new groups take turns, once no group on a closed node is left.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
+
+LINGERING: Final = 15.0
+"""Seconds after the creation of its leader for which an open group stays open: longer than tools wait between evictions."""
+
+RECENT: Final = 600.0
+"""Seconds after the creation of its leader for which somebody may want to evict the pods that had the same names."""
 
 
 class Window(Struct, frozen=True):
@@ -62,17 +73,25 @@ def _choose(
 ) -> tuple[Sequence[ProtectedGroup], float | None]:
     """Return the whole groups that are open, and in how many seconds others have their turn.
 
-    Those on nodes that are closed come first, and take turns if there are too many: nobody may ever want to evict the
-    first one. Others stay as they are, unless nodes are not watched and any of them may be wanted.
+    First come new ones that are open, then those on nodes that are closed, which take turns if there are too many: nobody
+    may ever want to evict the first one. Others stay as they are, unless nodes are not watched and any of them may be wanted.
     """
-    waiting = [group for group in whole if group.is_wanted or not settings.watches_nodes]
-    if not 0 < places < len(waiting):
-        others = sorted(whole, key=lambda group: (not group.is_wanted, not group.is_open))
-        return others[:places], None
+    staying = [one for one in whole if one.is_open and one.age < LINGERING and not one.is_wanted][:places]
+    kept = {group.label for group in staying}
+    rest = [group for group in whole if group.label not in kept]
+    waiting = [group for group in rest if group.is_wanted or not settings.watches_nodes]
+    waiting = waiting or [group for group in rest if group.age < RECENT]
+    left = places - len(staying)
+    ends = min((LINGERING - group.age for group in staying), default=None)
+    if not 0 < left < len(waiting):
+        first = {group.label for group in waiting}
+        others = sorted(rest, key=lambda group: (group.label not in first, not group.is_open))
+        return [*staying, *others[:left]], ends
     seconds = settings.turn.total_seconds()
-    begin = int(now.timestamp() // seconds) * places % len(waiting)
+    begin = int(now.timestamp() // seconds) * left % len(waiting)
     turns = [*waiting[begin:], *waiting[:begin]]
-    return turns[:places], seconds - now.timestamp() % seconds
+    again = seconds - now.timestamp() % seconds
+    return [*staying, *turns[:left]], again if ends is None else min(again, ends)
 
 
 def _by_label(group: ProtectedGroup) -> tuple[int, str]:

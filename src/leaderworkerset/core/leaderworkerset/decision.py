@@ -31,6 +31,8 @@ class OnDemand(Enum):
     """An update or a move begins: no leader that stays may be deleted already. Otherwise the plan is void."""
     HISTORY = auto()
     """Revisions are retired: the StatefulSet may be of none of them. Then the decision is made again with the history."""
+    KEEPER = auto()
+    """Nothing is known about what keeps the leaders: it may be as it should be. Then the decision is made again with it."""
     NAMESPACE = auto()
     """Evidence stays: its namespace may not be on its way out, as that waits for all pods before it deletes anything else."""
 
@@ -42,7 +44,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
     recreations. `unused_pod_groups` are those of groups that no pod names, `gang_kinds` the kinds of `gang_objects` that
     the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are
-    what earlier decisions led to, if known. `leader_deployment` and `gated` are of groups with random keys, which have no
+    what earlier decisions led to, if known; `whole` is what keeps the leaders with all its fields, if it was read. `leader_deployment` and `gated` are of groups with random keys, which have no
     leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
     LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's. `leaving`
     are the leaders of groups with pods on nodes that are closed for maintenance, and these nodes' names.
@@ -64,6 +66,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     records: Sequence[JSONObject] = ()
     edition: Edition | None = None
     applied: LastApply | None = None
+    whole: JSONObject | None = None
     leader_deployment: JSONObject | None = None
     gated: GatedLeaders = field(default_factory=GatedLeaders)
     evidence: Sequence[JSONObject] = ()
@@ -137,8 +140,9 @@ def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
 class Decision(Struct, frozen=True):
     """A plan, what must be read before it is performed, and what to remember for the next decision.
 
-    That is the edition, the source of the leader StatefulSet or Deployment, which is applied if the plan applies one, and
-    the groups that end without being replaced.
+    That is the edition, the source of the leader StatefulSet or Deployment (of this `resource`), which is applied if the
+    plan applies one, and the groups that end without being replaced. `applied` is set if what keeps the leaders was compared
+    and is as it should be.
     """
 
     plan: Plan
@@ -146,3 +150,5 @@ class Decision(Struct, frozen=True):
     edition: Edition | None = None
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
+    resource: Resource | None = None
+    applied: LastApply | None = None

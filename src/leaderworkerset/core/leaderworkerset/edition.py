@@ -6,12 +6,12 @@ LeaderWorkerSet's generation and metadata, the revision's key and the step of th
 last apply, and the live StatefulSet is as that apply left it, nothing is applied.
 
 In: objects. Out: small values, which the caller keeps between decisions. Without them, after a start of the manager, the
-revision is compared and the StatefulSet applied once, which changes nothing.
+revision is compared once, and so is the whole StatefulSet, which caches do not keep: it is applied only if it differs.
 """
 
 from typing import NamedTuple
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import appliedfields, meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels
 
@@ -67,6 +67,11 @@ def follow(
     """Return what the keeper of the leaders follows from, and whether to apply it: not if it is as applied from that."""
     source = Source(Identity.of(obj), key, replicas, partition)
     return source, living is None or last != LastApply(source, Identity.of(living))
+
+
+def is_as_applied(wanted: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
+    """Return whether the keeper of the leaders, as it was read whole, is as wanted, and the cache is not behind."""
+    return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(wanted, whole, labels.FIELD_MANAGER)
 
 
 def lasting(annotations: dict[str, str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPD
 from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import budget, gatedleaders, leftovers, revisions, statefulsets, status
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of, move
-from leaderworkerset.core.leaderworkerset.edition import follow
+from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 from leaderworkerset.core.maintenance import moves
@@ -139,6 +139,10 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     given = observed.applied.source.replicas if observed.applied else None
     size = replicas(lws, facts.living, observed.groups, given, meta.created(revision))
     source, applies = follow(obj, key, size, 0, facts.living, observed.applied)
+    wanted = None
+    if applies:
+        wanted = build(obj, lws, key=key, size=size)
+        applies = not (facts.living and observed.whole and is_as_applied(wanted, facts.living, observed.whole))
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
         sized = structs.replace(lws, spec=structs.replace(lws.spec, replicas=size))
@@ -151,7 +155,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
         actions=move(facts, moved) if moved else turn.actions,
         moves=bool(moved),
         waiting={leader: observed.leaving[leader] for leader in waiting},
-        applied=build(obj, lws, key=key, size=size) if applies else None,
+        applied=wanted if applies else None,
         at_step=facts.living is not None,
         assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
         surplus=turn.surplus,

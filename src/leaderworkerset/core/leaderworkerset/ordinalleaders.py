@@ -14,7 +14,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import inplace, leftovers, revisions, rollingupdate, statefulsets, status
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader, leaders_of, move
-from leaderworkerset.core.leaderworkerset.edition import follow
+from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, fold, highest, regular
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
@@ -32,6 +32,10 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     rollout = rollingupdate.advance(lws, living, folded, facts.revision, route, waiting)
     step = rollout.step
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.applied)
+    wanted = None
+    if applies:
+        wanted = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, living=living)
+        applies = not (living and observed.whole and is_as_applied(wanted, living, observed.whole))
     assessment, error = None, None
     if living is not None:
         try:
@@ -47,9 +51,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
         actions=() if applies else _act(facts, rollout, folded, moved),
         moves=bool(moved),
         waiting={name: observed.leaving[name] for name in _names(lws.name, waiting)} if waiting else {},
-        applied=statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, living=living)
-        if applies
-        else None,
+        applied=wanted if applies else None,
         updating=_update_events(facts, rollout, folded),
         begins=rollout.begins,
         at_step=rollout.at_step,

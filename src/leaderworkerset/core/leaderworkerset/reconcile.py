@@ -59,6 +59,7 @@ from leaderworkerset.core.leaderworkerset.decision import (
     OnDemand,
     SetFacts,
 )
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.status import Assessment
@@ -159,6 +160,7 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) ->
         *left.actions,
         *_apply(facts, leaders),
     ]
+    needs |= {OnDemand.KEEPER} if leaders.applied and _is_unknown(facts) else set()
     needs |= {OnDemand.LEADERS} if leaders.moves or (leaders.begins and (leaders.applied or leaders.actions)) else set()
     found = leaders.assessment
     report = (*_make_service(facts), *(_write_status(facts, found) if found is not None else ()))
@@ -176,7 +178,27 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) ->
         )
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
     plan = Plan(tuple(actions), again, error)
-    return Decision(plan, frozenset(needs), facts.revision.edition, leaders.source, leaders.surplus)
+    return Decision(
+        plan,
+        frozenset(needs),
+        edition=facts.revision.edition,
+        source=leaders.source,
+        surplus=leaders.surplus,
+        resource=leaders.resource,
+        applied=_compared(facts, leaders),
+    )
+
+
+def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
+    """Return from what the keeper of the leaders counts as applied, if it was read whole and is as it should be."""
+    if facts.observed.whole is None or facts.living is None or leaders.applied is not None:
+        return None
+    return LastApply(leaders.source, Identity.of(facts.living))
+
+
+def _is_unknown(facts: SetFacts) -> bool:
+    """Return whether nobody knows if what keeps the leaders is as it was applied: the manager has just begun to lead."""
+    return facts.living is not None and facts.observed.applied is None and facts.observed.whole is None
 
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -> tuple[Action, ...]:

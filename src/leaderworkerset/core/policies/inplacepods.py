@@ -3,7 +3,9 @@
 The kubelet ends a container whose image was changed and starts it again, which counts as a restart of it. So the patch of
 the images also records, in an annotation, the count that this leads to, the container that runs before, and its image:
 `NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are no failure (R-POD-4), and the pod is ready only by other containers.
-Where the image of a container is taken back before it was ended, it goes on: nothing is awaited, and no restart excused.
+If the image of a container is taken back before the container ended, it continues: no other one is awaited, and no restart
+excused. If it ended, as with a new image that cannot be pulled, it starts again: that restart is excused, and awaited. The
+ID does not tell these cases apart: a kubelet reports that of the container that ended until another one starts.
 """
 
 from collections.abc import Mapping
@@ -71,7 +73,11 @@ def _before(status: JSONObject, known: Before | None, image: str, wanted: str) -
     container, restarts = str(status.get("containerID") or ""), int(status.get("restartCount") or 0)
     if known is None or not container or known.container != container:
         return Before(restarts + bool(container), container, image)
-    return Before(known.restarts - 1) if known.image == wanted else known
+    return Before(known.restarts - 1) if known.image == wanted and _runs(status) else known
+
+
+def _runs(status: JSONObject) -> bool:
+    return "running" in (status.get("state") or {})
 
 
 def _is_left(status: JSONObject, known: Mapping[str, Before]) -> bool:

@@ -20,6 +20,9 @@ from leaderworkerset.views.wording import counted, duration
 PATIENCE: Final = timedelta(minutes=2)
 """How long a rank may take to start before its cause is unknown; a pull of a large image shows in its state."""
 
+EVICTED: Final = "EvictionByEvictionAPI"
+"""The reason of a pod that the API server deletes on request of an eviction."""
+
 WARM_UP: Final = timedelta(minutes=10)
 """How long a running program may take to become ready, for example to load a large model."""
 
@@ -139,6 +142,13 @@ def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject
             yield group, told, Subject(kind="Pod", name=told.failed_pod, group=group.name)
 
 
+def _eviction(told: Recreations) -> tuple[str, ...]:
+    """Return that the pod which failed was evicted through the API: its node is being drained."""
+    if EVICTED not in told.failure:
+        return ()
+    return (f"{told.failed_pod} was evicted, as the drain of a node does: the group starts on other nodes",)
+
+
 @cause(
     code="LWS-E080",
     title="a group waits before it is recreated",
@@ -155,7 +165,7 @@ def backs_off(observed: Observed) -> Finding | None:
         return Finding(
             subject=subject,
             sentence=f"group {group.name} {recreations.sentence(told, observed.now)}",
-            evidence=(f"recreation {told.count} in a row, due {timestamps.render(told.due)}",),
+            evidence=(f"recreation {told.count} in a row, due {timestamps.render(told.due)}", *_eviction(told)),
             steps=(
                 observed.lws(f"logs {observed.view.name}/{group.name} --previous"),
                 f"wait {duration(left)}, or correct what fails: a new template is rolled out at once",
@@ -206,7 +216,7 @@ def was_recreated(observed: Observed) -> Finding | None:
             return Finding(
                 subject=subject,
                 sentence=f"group {group.name} starts again: {recreations.sentence(told, observed.now)}",
-                evidence=(f"recreation {told.count} in a row",),
+                evidence=(f"recreation {told.count} in a row", *_eviction(told)),
                 steps=(observed.lws(f"events {observed.view.name}/{group.name}"),),
             )
     return None

@@ -104,7 +104,9 @@ def _container_status(pod: JSONObject, container: JSONObject, state: PodState, *
         "imageID": current.image_id,
         "started": current.started,
     }
-    return status | ({"containerID": f"process://{current.container_id}"} if current.container_id else {})
+    # as a kubelet does, report the container that ended until another one starts
+    container_id = current.container_id or (current.last.container_id if current.last else "")
+    return status | ({"containerID": f"process://{container_id}"} if container_id else {})
 
 
 def _state(current: ContainerState, default: Waiting) -> JSONObject:

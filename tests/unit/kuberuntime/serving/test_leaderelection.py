@@ -105,12 +105,16 @@ class LeaseServer:
         self.lease: JSONObject | None = None
         self.version = 0
         self.writes: list[str] = []
+        self.reads = 0
         self.written = asyncio.Event()
 
     def serve(self, request: Request) -> Response:
         if request.method == "GET":
+            self.reads += 1
             return failure(404, "NotFound") if self.lease is None else answer(200, self.lease)
         sent = msgspec.json.decode(request.body)
+        if self.lease is None and request.method == "PUT":
+            return failure(404, "NotFound")
         if self.lease is not None and sent["metadata"].get("resourceVersion") != str(self.version):
             return failure(409, "Conflict" if request.method == "PUT" else "AlreadyExists")
         self.version += 1
@@ -199,10 +203,10 @@ async def test_a_leader_that_is_cut_off_has_stopped_before_another_begins() -> N
     await asyncio.sleep(20)
     cut_at = first.clock.monotonic()
     first.line.is_cut = True
-    await asyncio.sleep(10.1)
+    await asyncio.sleep(settings().tenure + 0.1)
     assert not acting
     assert not first.election.is_leader
-    await asyncio.sleep(10)
+    await asyncio.sleep(8)
     assert list(acting) == ["second"]
     assert 15 <= acting["second"] - cut_at + 2 < 20
     first.line.is_cut = False
@@ -213,13 +217,63 @@ async def test_a_leader_that_is_cut_off_has_stopped_before_another_begins() -> N
     await asyncio.wait(tasks)
 
 
+@pytest.mark.parametrize("delay", [2.0, 4.5], ids=["2 s", "4.5 s"])
+async def test_leader_keeps_the_lease_when_the_server_is_slow(delay: float) -> None:
+    """A request of the default times may take 5 s, as in client-go: a renewal is one write."""
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    reads = server.reads
+    only.line.delay = delay
+    await asyncio.sleep(240)
+    assert only.states == [False, True]
+    assert server.reads == reads
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_leader_keeps_the_lease_when_an_answer_is_lost() -> None:
+    """The server performs a renewal whose answer is lost; the next one meets a conflict, and reads the lease."""
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    only.line.way_back = 1000.0
+    server.written.clear()
+    await server.written.wait()
+    only.line.way_back = 0.0
+    await asyncio.sleep(60)
+    assert only.states == [False, True]
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_leader_creates_the_lease_again_when_it_is_deleted() -> None:
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    server.lease = None
+    await asyncio.sleep(3)
+    assert server.lease is not None
+    assert only.states == [False, True]
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def test_tenure_of_a_leader_ends_before_its_lease() -> None:
+    slow = ElectionSettings(KEY, "me", lease_duration=137.0, renew_deadline=107.0, retry_period=26.0)
+    assert (settings().tenure, slow.tenure) == (12.0, 122.0)
+
+
 async def test_an_answer_that_never_comes_does_not_keep_a_leader_beyond_its_deadline() -> None:
     server, acting = LeaseServer(), dict[str, float]()
     only = Candidate("only", server, acting)
     task = asyncio.create_task(only.run())
     await asyncio.sleep(5)
     only.line.delay = 1000.0
-    await asyncio.sleep(10.1)
+    await asyncio.sleep(settings().tenure + 0.1)
     assert not acting
     task.cancel()
     await asyncio.wait([task])

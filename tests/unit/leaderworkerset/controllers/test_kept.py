@@ -86,6 +86,7 @@ def decide_the_rest() -> None:
     """Make the decisions that need what the cluster of these tests does not do."""
     for step in InPlaceStep:
         checked(of_pod.reconcile)(test_inplacesteps.WALK[step])
+    checked(of_pod.reconcile)(test_inplacesteps.taken_back())
     lws = builders.leaderworkerset_object()
     confused = builders.leader_pod(lws, annotations={labels.LEADER_NAME: "x"})
     checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=confused, obj=lws))

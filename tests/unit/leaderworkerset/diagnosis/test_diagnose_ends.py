@@ -22,6 +22,7 @@ from tests.unit.leaderworkerset.diagnosis.test_diagnose import told
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api import labels
+from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import Commands
@@ -226,6 +227,22 @@ def test_the_record_of_a_group_says_which_failure_it_was(failure: str, code: str
     pods = [pod(made=1), pod(0, 1, made=1)]
     assert told(recreated(pods, failure=failure, objects=objects, of=lws(template=INITS))).code == code
     assert told(recreated(pods, failure=failure, objects=objects, of=lws(template=INITS), due=-700)).code == "LWS-E081"
+
+
+@pytest.mark.parametrize("due", [-30, 30], ids=["recreated", "waiting"])
+def test_explain_names_a_drain_when_a_pod_was_evicted(due: float) -> None:
+    state = RecreationState.RECREATED if due < 0 else RecreationState.WAITING
+    pods = [pod(made=1), pod(0, 1, made=1)]
+    found = told(
+        recreated(
+            pods,
+            failure="deleted: EvictionByEvictionAPI",
+            due=due,
+            state=state,
+            leader="web-0-uid" if due > 0 else "another",
+        )
+    )
+    assert "web-0-1 was evicted, as the drain of a node does: the group starts on other nodes" in found.evidence
 
 
 def test_a_rank_is_not_told_by_the_record_of_another() -> None:

@@ -10,6 +10,7 @@ from tests import builders
 from tests.permissions import Need, RecordingTransport, missing, unused
 from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.recording.test_progressfollower import Talking, start
 from tests.unit.localkube.apiserver.front.test_podstreams import FakeNode
 
 from kuberuntime.client.client import Client
@@ -18,7 +19,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, progressnotes
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
@@ -155,3 +156,19 @@ def test_managers_that_do_not_record_have_none_of_its_permissions() -> None:
         ("controllerrevisions", ("list",)),
         ("leaderworkersets", ("get",)),
     }
+
+
+def test_hang_on_a_cluster_blames_no_rank_for_others() -> None:
+    """The caches of a manager have no addresses of pods, and the nodes of a cluster do not say what ranks wait for."""
+
+    async def scenario() -> None:
+        async with Cluster().running() as cluster:
+            cluster.server.attach_node(Talking(cluster))
+            async with recording(cluster, cluster.client._transport):
+                await start(cluster, {labels.PROGRESS_TIMEOUT: "60s"})
+                await cluster.settle(120)
+                hang = progressnotes.hang_of(meta.annotations(await cluster.get(PODS, "web-0"))[labels.HANG])
+                assert hang is not None
+                assert [(one.pod, one.waits) for one in hang.ranks] == [("web-0", ""), ("web-0-1", "")]
+
+    virtualtime.run(scenario(), virtualtime.SingleThreadLoop)

@@ -6,22 +6,26 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from tests.simulation import virtualtime
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.recording import logsource
+from leaderworkerset.recording import logsource, requestturns
 from leaderworkerset.recording.logsource import DEADLINE, LOG_BYTES, ApiLogs, share
 
 
-def pod(name: str = "web-0", *, now: str = "b", before: str = "a") -> JSONObject:
+def pod(
+    name: str = "web-0", *, now: str = "b", before: str = "a", namespace: str = "default", node: str = ""
+) -> JSONObject:
     """Return a pod whose container is in a run, after another one."""
     status: JSONObject = {"name": "app", "containerID": now, "state": {"running": {}}}
     if before:
         status["lastState"] = {"terminated": {"containerID": before, "exitCode": 1}}
     return {
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"},
+        "spec": {"nodeName": node},
         "status": {"containerStatuses": [status]},
     }
 
@@ -35,6 +39,8 @@ class Kubelet:
     asked: list[dict[str, str]] = field(default_factory=list)
     most: int = 0
     """Requests that were answered at the same time."""
+    slow: str = ""
+    """The namespace whose logs are not answered."""
     _open: int = 0
 
     async def request(self, request: Request) -> Response:
@@ -46,6 +52,8 @@ class Kubelet:
         """Answer."""
         self.asked.append(dict(request.query))
         answer = self.previous if ("previous", "true") in request.query else self.present
+        if self.slow and f"/namespaces/{self.slow}/" in request.path:
+            answer = 3600.0
         self._open += 1
         self.most = max(self.most, self._open)
         try:
@@ -131,12 +139,41 @@ def test_no_request_is_sent_for_a_pod_that_is_gone() -> None:
         logs.hurry(pods)
         await asyncio.sleep(0.5)
         asked = len(kubelet.asked)
-        assert asked == kubelet.most == logsource.AT_ONCE
+        assert asked == kubelet.most == requestturns.OF_A_NODE
         for one in pods:
             logs.gone(one)
         found, _ = await logs.read(pods)
         assert len(kubelet.asked) == asked
         assert ["the beginning"] in [[*runs] for runs in found.values()] or found
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("nodes", [1, 64])
+def test_slow_logs_of_a_namespace_do_not_delay_those_of_another(nodes: int) -> None:
+    async def scenario() -> None:
+        loop, logs = asyncio.get_running_loop(), ApiLogs(Client(Kubelet(slow="noisy")))
+        noisy = [pod(f"web-{number}", namespace="noisy", node=f"node-{number % nodes}") for number in range(64)]
+        logs.hurry(noisy)
+        await asyncio.sleep(0.1)
+        begun, own = loop.time(), pod("own", node="node-of-its-own")
+        logs.hurry([own])
+        assert await logs.read([own]) == ({("uid-own", "app"): ["before\n", "now\n"]}, [])
+        assert loop.time() - begun <= DEADLINE
+        for one in noisy:
+            logs.gone(one)
+
+    play(scenario)
+
+
+def test_deadline_of_a_log_begins_with_its_request() -> None:
+    async def scenario() -> None:
+        kubelet = Kubelet(present=1.5, previous=b"")
+        logs = ApiLogs(Client(kubelet))
+        pods = [pod(f"web-{number}", node=f"node-{number}") for number in range(48)]
+        logs.hurry(pods)
+        found, notes = await logs.read(pods)
+        assert (len(found), notes) == (48, [])
 
     play(scenario)
 

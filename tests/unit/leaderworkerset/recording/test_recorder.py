@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CUSTOM_RESOURCE_DEFINITIONS, PODS, SECRETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS, SECRETS
 from leaderworkerset.api import labels, recreationrecord
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -36,9 +37,16 @@ class House:
         self.client = client
         self.directory = directory
         self.asked: list[tuple[str, int, int]] = []
+        self.namespace = "default"
+        """Where objects are made."""
+        self.answers = Event()
+        """Set unless the logs of namespace `noisy` have no answer."""
+        self.answers.set()
 
     def read_logs(self, pod: JSONObject, container: str, lines: int, size: int) -> Sequence[bytes]:
         """Return one run."""
+        if meta.namespace(pod) == "noisy":
+            self.answers.wait()
         self.asked.append((f"{meta.name(pod)}/{container}", lines, size))
         return [SAID]
 
@@ -49,13 +57,13 @@ class House:
     async def make_set(self, policy: str = "RecreateGroupOnPodRestart") -> None:
         """Make the LeaderWorkerSet web."""
         obj = builders.leaderworkerset_object(template={"restartPolicy": policy})
-        await self.client.create(LEADERWORKERSETS, obj | {"metadata": {"name": "web", "namespace": "default"}})
+        await self.client.create(LEADERWORKERSETS, obj | {"metadata": {"name": "web", "namespace": self.namespace}})
 
-    async def make_pod(self, rank: int) -> JSONObject:
-        """Make a pod of group 0; return it."""
-        own = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: str(rank)}
-        name = f"web-0-{rank}" if rank else "web-0"
-        obj = {"metadata": {"name": name, "namespace": "default", "labels": own}}
+    async def make_pod(self, rank: int, group: int = 0) -> JSONObject:
+        """Make a pod of a group; return it."""
+        own = {labels.NAME: "web", labels.GROUP_INDEX: str(group), labels.WORKER_INDEX: str(rank)}
+        name = f"web-{group}-{rank}" if rank else f"web-{group}"
+        obj = {"metadata": {"name": name, "namespace": self.namespace, "labels": own}}
         spec = {"containers": [{"name": "app", "image": "app:1"}]}
         return await self.client.create(PODS, {"apiVersion": "v1", "kind": "Pod"} | obj | {"spec": spec})
 
@@ -78,7 +86,7 @@ class House:
             leader=meta.uid(leader), revision="", count=count, due=builders.NOW, failure=failure, state=state
         )
         told = dict(recreationrecord.write(made))
-        own = {"name": "web-0-recreations", "namespace": "default", "annotations": told}
+        own = {"name": "web-0-recreations", "namespace": self.namespace, "annotations": told}
         record = {
             "metadata": own | {"labels": {labels.NAME: "web", labels.GROUP_INDEX: "0"}},
             "revision": 0,
@@ -231,3 +239,23 @@ async def test_logs_share_the_bytes_of_an_episode(tmp_path: Path) -> None:
                 await house.fail(pod)
             await house.until(lambda found: found and len(found[0].ranks[63].containers) == 1)
         assert house.asked[-1][1:] == (200, logsource.EPISODE_BYTES // 64)
+
+
+async def test_failures_are_recorded_while_logs_of_another_namespace_wait(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
+        await house.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "noisy"}})
+        house.answers.clear()
+        async with house.recording():
+            try:
+                house.namespace = "noisy"
+                await house.make_set()
+                for group in range(recorder.AT_ONCE):
+                    await house.fail(await house.make_pod(0, group))
+                house.namespace = "default"
+                await house.make_set()
+                await house.fail(await house.make_pod(0))
+                (seen,) = await house.until(bool)
+                assert seen.namespace == "default"
+            finally:
+                house.answers.set()
+            await house.until(lambda found: len(found) == 1 + recorder.AT_ONCE)

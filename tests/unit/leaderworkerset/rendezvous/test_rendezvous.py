@@ -159,3 +159,38 @@ def test_the_form_for_shells_reads_what_nslookup_says(tmp_path: Path) -> None:
     with ThreadPoolExecutor(len(NSLOOKUP)) as threads:
         results = list(threads.map(told, range(len(NSLOOKUP))))
     assert results == [(obstacle, [obstacle.words]) for _, _, obstacle in NSLOOKUP]
+
+
+BUSYBOX: Final = """#!/bin/sh
+if [ "$1" = web-0.web.prod.svc.example.org ]; then
+    printf 'Server:\\t10.96.0.10\\nAddress:\\t10.96.0.10:53\\n\\nName:\\t%s\\nAddress: 10.0.0.7\\n\\n' "$1"
+    printf "*** Can't find %s: No answer\\n" "$1"
+    exit 0
+fi
+printf "Server:\\t10.96.0.10\\nAddress:\\t10.96.0.10:53\\n\\n** server can't find %s: NXDOMAIN\\n" "$1"
+exit 1
+"""
+"""What nslookup of busybox says: it ignores the search list, and asks for addresses of both kinds."""
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("search", "code"),
+    [("prod.svc.example.org svc.example.org example.org", 0), ("example.org", Obstacle.NO_NAME)],
+    ids=["pod", "no cluster"],
+)
+def test_shell_form_asks_for_the_full_name_without_getent(tmp_path: Path, search: str, code: int) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("date", "sleep"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    (programs / "nslookup").write_text(BUSYBOX)
+    (programs / "nslookup").chmod(0o755)
+    resolver = tmp_path / "resolv.conf"
+    resolver.write_text(f"nameserver 10.96.0.10\nsearch {search}\noptions ndots:5\n")
+    enter = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec")
+    script = 'mount --bind "$0" /etc/resolv.conf; export PATH="$1"; exec /bin/sh "$2" leader --timeout 1'
+    group = GROUP | {labels.ENV_LEADER_ADDRESS: "web-0.web.prod", "PATH": os.environ["PATH"]}
+    words = (*enter, script, str(resolver), str(programs), str(SCRIPT))
+    result = subprocess.run(words, env=group, capture_output=True, text=True, check=False)
+    assert result.returncode == code, result.stderr

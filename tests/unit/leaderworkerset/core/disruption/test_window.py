@@ -73,6 +73,33 @@ def test_a_group_without_budget_is_not_proved_and_not_opened() -> None:
     assert decide(bare, group("1"), limit=2) == ("", "1")
 
 
+def new(found: ProtectedGroup, age: float) -> ProtectedGroup:
+    """Return the group with a leader of this age in seconds, while a node is cordoned."""
+    return replace(found, age=age)
+
+
+def test_new_open_group_stays_open_while_drains_retry() -> None:
+    """`kubectl drain` evicts by name, and tries again after 5 s: the pods may have left the node meanwhile."""
+    young = new(opened("0"), 3.0)
+    assert decide(young, group("1", wanted=True)) == ("", "")
+    assert window.decide([young], window.Allowance(limit=1, missing=0), DisruptionSettings(), NOW).again == 12.0
+    assert decide(new(opened("0"), 15.0), group("1", wanted=True)) == ("0", "")
+
+
+def test_new_open_group_is_closed_when_others_are_away() -> None:
+    assert decide(new(opened("0"), 3.0), group("1", healthy=1)) == ("0", "")
+    assert decide(new(opened("0"), 3.0), limit=0) == ("0", "")
+
+
+def test_new_groups_take_turns_when_no_group_is_on_a_closed_node() -> None:
+    groups = [new(group("0"), 100.0), new(group("1"), 100.0), group("2")]
+    turns = [decide(*groups, now=NOW + minute * MINUTE)[1] for minute in range(2)]
+    assert sorted(turns) == ["0", "1"]
+    assert decide(new(group("0"), 100.0), group("1", wanted=True)) == ("", "1")
+    assert decide(new(group("1"), 100.0), opened("2")) == ("2", "")
+    assert decide(new(group("1"), 600.0), opened("2")) == ("", "")
+
+
 def test_groups_on_closed_nodes_come_first() -> None:
     assert decide(opened("0"), group("1", wanted=True)) == ("0", "")
     assert decide(opened("0", wanted=True), group("1")) == ("", "")

@@ -91,6 +91,21 @@ WALK = {
 }
 
 
+def taken_back() -> LiveGroup:
+    """Return a group that goes back from an image that cannot be pulled: its container ended, and keeps its ID."""
+    found = group(worker=True, leader=True, key=BEFORE, mark=BEFORE)
+    for one in found.pods:
+        one["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
+    return found
+
+
+def test_taken_back_image_is_patched_and_its_restart_excused() -> None:
+    patch = only(taken_back())
+    assert (patch.resource, patch.key.name) == (PODS, "web-0-1")
+    assert patch.patch["spec"]["containers"] == [{"name": "main", "image": "app:1"}]
+    assert patch.patch["metadata"]["annotations"] == {labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1"}
+
+
 @pytest.mark.parametrize(("step", "observed"), WALK.items(), ids=list(WALK))
 def test_each_step_follows_from_what_is_observed(step: InPlaceStep, observed: LiveGroup) -> None:
     assert inplacesteps.next_step(Marked(observed, observed.statefulsets[0])).step is step

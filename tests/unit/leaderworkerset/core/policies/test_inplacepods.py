@@ -1,5 +1,7 @@
 """What is recorded of the containers of a pod that is updated in place, and which restarts are no failures."""
 
+from typing import Any
+
 import pytest
 from tests import builders
 
@@ -17,7 +19,16 @@ def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", ima
         restarts=restarts,
     )
     found["spec"]["containers"][0]["image"] = image
-    found["status"]["containerStatuses"][0] |= {"containerID": container} if container else {}
+    found["status"]["containerStatuses"][0] |= {"state": {"running": {}}} | (
+        {"containerID": container} if container else {}
+    )
+    return found
+
+
+def waiting(before: str, **facts: Any) -> JSONObject:
+    """Return a leader whose container ended and waits for its image; a kubelet reports the ID of the one that ended."""
+    found = pod(before, **facts)
+    found["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
     return found
 
 
@@ -30,9 +41,21 @@ def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", ima
         (pod("main=1=runc://a=app:0", restarts=1, container="runc://b"), "main=2=runc://b=app:1"),
         (pod("main=1=runc://a=app:0"), "main=1=runc://a=app:0"),
         (pod("main=1=runc://a=app:2"), "main=0=="),
+        (waiting("main=1=runc://a=app:2"), "main=1=runc://a=app:2"),
+        (waiting("main=1=runc://a=app:0"), "main=1=runc://a=app:0"),
         (pod("proxy=4==,main=1=runc://a=app:0"), "main=1=runc://a=app:0,proxy=4=="),
     ],
-    ids=["first", "was restarted", "never ran", "again", "not ended yet", "taken back", "of others"],
+    ids=[
+        "first",
+        "was restarted",
+        "never ran",
+        "again",
+        "not ended yet",
+        "taken back",
+        "taken back after it ended",
+        "another one after it ended",
+        "of others",
+    ],
 )
 def test_the_record_has_the_restarts_that_the_change_leads_to(found: JSONObject, expected: str) -> None:
     """A container that shall be ended already is not counted twice; one whose image is taken back goes on."""

@@ -148,6 +148,15 @@ def test_a_container_in_back_off_shows_how_it_ended() -> None:
     assert found["ready"] is False
 
 
+def test_containerid_stays_until_another_container_starts() -> None:
+    crashed = state.delayed(ended(3), state.Waiting("CrashLoopBackOff", ""), after(20))
+    again = state.starting(crashed)
+    assert [status_of(build(pod(), set_up(pod(), one)))["containerID"] for one in (crashed, again)] == [
+        "process://id-main",
+        "process://id-main",
+    ]
+
+
 def test_an_end_is_told_with_code_signal_reason_and_times() -> None:
     killed = state.ended(running(), Exit(137, 9), "last words", after(3))
     assert status_of(build(pod(), set_up(pod(), killed)))["state"]["terminated"] == {

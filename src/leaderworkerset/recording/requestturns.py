@@ -1,0 +1,65 @@
+"""Limits how many logs are requested at once, so that neither a namespace nor a node keeps others waiting.
+
+Namespaces take turns, however many requests each has. A node that does not answer holds few of the places.
+"""
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.turns import Turns
+
+AT_ONCE: Final = 16
+OF_A_NODE: Final = 4
+"""The maximum of requests at one time, and of those to one node."""
+
+
+class RequestTurns:
+    """Places for requests."""
+
+    def __init__(self) -> None:
+        self._free = AT_ONCE
+        self._busy: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, Turns[tuple[str, asyncio.Future[None]]]] = OrderedDict()
+        """By namespace, the requests that wait; each with its node."""
+
+    @asynccontextmanager
+    async def turn(self, pod: JSONObject) -> AsyncIterator[None]:
+        """Wait for a place, and hold it during a request for the log of a pod."""
+        node = str(meta.spec(pod).get("nodeName") or "")
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(meta.namespace(pod), Turns()).put(node, (node, granted))
+        self._grant()
+        try:
+            await granted
+            yield
+        finally:
+            if granted.done() and not granted.cancelled():
+                self._free += 1
+                self._busy -= Counter((node,))
+                self._grant()
+
+    def _grant(self) -> None:
+        while self._free and (request := self._next()) is not None:
+            node, granted = request
+            if not granted.done():
+                granted.set_result(None)
+                self._free -= 1
+                self._busy[node] += 1
+
+    def _next(self) -> tuple[str, asyncio.Future[None]] | None:
+        for namespace, requests in list(self._waiting.items()):
+            if (request := requests.take(self._is_full)) is None:
+                continue
+            self._waiting.move_to_end(namespace)
+            if not requests:
+                del self._waiting[namespace]
+            return request
+        return None
+
+    def _is_full(self, node: Hashable) -> bool:
+        return self._busy[str(node)] >= OF_A_NODE
