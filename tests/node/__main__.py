@@ -41,6 +41,8 @@ def main(arguments: list[str]) -> int:
             running.check()
     except BuildError as error:
         sys.exit(f"the cluster cannot be built: {error}")
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     return max((code for code in codes if code != NOTHING_SELECTED), default=NOTHING_SELECTED)
 
 

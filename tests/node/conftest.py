@@ -26,6 +26,8 @@ def nodes() -> Iterator[Cluster]:
     if directory := os.environ.get(VARIABLE):
         yield attach(Path(directory))
         return
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.exit("each process would start a cluster: run `python -m tests.node`, or set LWS_NODE_CLUSTER")
     if reason := prerequisites.obstacle():
         pytest.skip(reason)
     with cluster(programs.say) as running:

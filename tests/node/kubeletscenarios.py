@@ -11,6 +11,9 @@ from kuberuntime.objects.meta import JSONObject
 NOT_THE_KUBELETS: Final = {"Scheduled", "Pulled", "Pulling"}
 """Reasons of events of the scheduler, and of images, which the embedded kubelet does not pull."""
 
+NOT_STARTED: Final = ("ContainersReady", "PodReadyToStartContainers", "Ready")
+"""Conditions of a pod none of whose containers has started."""
+
 Settled = Callable[[JSONObject], bool]
 
 
@@ -22,11 +25,6 @@ def phase(name: str) -> Settled:
 def finished(pod: JSONObject) -> bool:
     """Wait until no container will start again."""
     return pod["status"].get("phase") in {"Succeeded", "Failed"}
-
-
-def restarted(count: int) -> Settled:
-    """Wait until the first container has started again so often, and is waiting or running."""
-    return lambda pod: any(one["restartCount"] >= count for one in pod["status"].get("containerStatuses", [])[:1])
 
 
 def ready(pod: JSONObject) -> bool:
@@ -51,7 +49,7 @@ class Life:
 
     spec: JSONObject
     settled: Settled
-    known: Mapping[str, Any] = field(default_factory=dict)
+    known: Mapping[str, str] = field(default_factory=dict)
     """Facts that the embedded kubelet has otherwise, and why that stays."""
 
 
@@ -77,8 +75,19 @@ LIVES: Final[Mapping[str, Life]] = {
     "on-failure-well": Life(pod(container("exit 0"), restart="OnFailure"), finished),
     "on-failure-badly": Life(pod(container("exit 5"), restart="OnFailure"), waiting("CrashLoopBackOff")),
     "always": Life(pod(container("exit 0")), waiting("CrashLoopBackOff")),
-    "killed-by-itself": Life(pod(container("kill -KILL $$"), restart="Never"), finished),
-    "no-program": Life(pod({**container(), "command": ["/no/such/program"]}, restart="Never"), finished),
+    "no-program": Life(
+        pod({**container(), "command": ["/no/such/program"]}, restart="Never"),
+        lambda pod: finished(pod) or waiting("ProgramNotFound")(pod),
+        dict.fromkeys(
+            ("phase", "main", "events", *(f"condition {name}" for name in NOT_STARTED)),
+            "the program may be installed later: the container waits, and says what to do",
+        ),
+    ),
+    "no-message": Life(
+        pod(container("echo last words; exit 9"), restart="Never"),
+        finished,
+        {"main": "a container that fails without a message gets the last lines of its log"},
+    ),
     "init-fails": Life(pod(container(WAIT), restart="Never", initContainers=[named("first", "exit 6")]), finished),
     "init-fails-again": Life(
         pod(container(WAIT), initContainers=[named("first", "exit 6")]), waiting("CrashLoopBackOff")
@@ -97,8 +106,8 @@ LIVES: Final[Mapping[str, Life]] = {
     ),
     "becomes-ready": Life(pod(container(WAIT, readinessProbe=probe("true"))), ready),
     "never-ready": Life(pod(container(WAIT, readinessProbe=probe("false"))), phase("Running")),
-    "not-alive": Life(pod(container(WAIT, livenessProbe=probe("false"))), restarted(1)),
-    "starts-too-slowly": Life(pod(container(WAIT, startupProbe=probe("false"))), restarted(1)),
+    "not-alive": Life(pod(container(WAIT, livenessProbe=probe("false"))), waiting("CrashLoopBackOff")),
+    "starts-too-slowly": Life(pod(container(WAIT, startupProbe=probe("false"))), waiting("CrashLoopBackOff")),
     "after-start-fails": Life(
         pod(container(WAIT, lifecycle={"postStart": {"exec": {"command": ["false"]}}}), restart="Never"),
         finished,

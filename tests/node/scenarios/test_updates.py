@@ -49,15 +49,15 @@ def test_an_image_that_cannot_be_pulled_is_taken_back(place: Place) -> None:
     place.ready(obj, 4)
     before = identities(place, "back")
     place.apply(changed(obj, IMAGE, "localhost/absent:1"))
-    place.until(lambda: waits_for_image(place, "back"), "a container whose image cannot be pulled")
+    place.until(lambda: waiting_for_image(place, "back") == 2, "a group whose image cannot be pulled")
     place.ready(obj, 4)
     assert identities(place, "back") == before
 
 
-def waits_for_image(place: Place, name: str) -> bool:
-    """Tell whether a container of a LeaderWorkerSet waits for an image that is nowhere."""
+def waiting_for_image(place: Place, name: str) -> int:
+    """Return how many containers of a LeaderWorkerSet wait for an image that is nowhere."""
     states = [one["status"]["containerStatuses"][0]["state"] for one in place.pods(name)]
-    return any(state.get("waiting", {}).get("reason") in {"ErrImagePull", "ImagePullBackOff"} for state in states)
+    return sum(state.get("waiting", {}).get("reason") in {"ErrImagePull", "ImagePullBackOff"} for state in states)
 
 
 def test_all_containers_restart_in_their_pod(place: Place) -> None:
