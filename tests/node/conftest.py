@@ -1,7 +1,7 @@
 """The cluster that all scenarios share: the one that `python -m tests.node` runs, or one of this session."""
 
-import hashlib
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,9 +36,9 @@ def nodes() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def place(nodes: Cluster, request: pytest.FixtureRequest) -> Iterator[Place]:
+def place(nodes: Cluster) -> Iterator[Place]:
     """Return a namespace of this test's own."""
-    name = f"t-{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:8]}"
+    name = f"t-{secrets.token_hex(4)}"
     nodes.kubectl("create", "namespace", name)
     yield Place(nodes, name)
     nodes.kubectl("delete", "namespace", name, "--wait=false")

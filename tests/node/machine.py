@@ -49,6 +49,9 @@ SYSCTLS: Final = {
 }
 """What a kubelet sets for the whole machine: it finds files that already say so."""
 
+STARTED: "Final[list[subprocess.Popen[bytes]]]" = []
+"""What this process started on machines: Python warns when it forgets a program that runs."""
+
 MOUNTS: Final = """set -eu
 mount --make-rshared /
 for folder in /var/lib /var/log /run; do mount -t tmpfs tmpfs $folder; done
@@ -116,6 +119,7 @@ class Machine:
                 env=environment(self.directory),
                 start_new_session=True,
             )
+        STARTED.append(process)
         (self.directory / f"{name}.pid").write_text(str(child_of(process)))
 
     def log(self, name: str) -> str:

@@ -15,7 +15,7 @@ from tests.node.objects import PREFIX
 
 from kuberuntime.objects.meta import JSONObject
 
-SECONDS: Final = 240.0
+SECONDS: Final = 180.0
 """How long a scenario waits for anything: the machine may be loaded."""
 
 LWS: Final = [sys.executable, "-m", "leaderworkerset.cli"]

@@ -8,6 +8,8 @@ from tests.node.cluster import NODES, Cluster, await_nodes
 from tests.node.machine import is_alive
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+"""The node controller takes this one back by itself."""
 
 
 @pytest.fixture(autouse=True)
@@ -24,5 +26,5 @@ def _mended(nodes: Cluster) -> Iterator[None]:
     await_nodes(nodes)
     for name in NODES:
         taints = nodes.kubectl("get", "node", name, "--output=jsonpath={.spec.taints[*].key}").split()
-        for taint in set(taints) & {OUT_OF_SERVICE}:
+        for taint in {one for one in taints if one != UNREACHABLE}:
             nodes.kubectl("taint", "node", name, f"{taint}-")

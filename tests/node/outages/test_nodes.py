@@ -1,5 +1,6 @@
 """Nodes that are emptied, lost, or silent for a while."""
 
+from tests.controlplane.process import StartError
 from tests.node import daemons
 from tests.node.machine import Machine
 from tests.node.objects import leaderworkerset, pod
@@ -55,7 +56,7 @@ def test_lws_move_takes_a_group_off_a_node(place: Place) -> None:
     obj = leaderworkerset("one", pod())
     before = place.ready(obj, 2)
     node = before[0]["spec"]["nodeName"]
-    place.lws("move", "one/0")
+    place.lws("move", "one/0", "--off", node)
     after = place.await_ready("one", 1, 2)
     assert {pod["spec"]["nodeName"] for pod in after}.isdisjoint({node})
     assert not taints(place)
@@ -83,7 +84,8 @@ def test_a_kubelet_that_was_away_touches_no_pod(place: Place) -> None:
     for name in ("kubelet", "containerd"):
         machine.kill(name)
     start(place, machine)
-    place.exec(next(one["metadata"]["name"] for one in on_node(place, "silent", machine)), "true")
+    pod = str(on_node(place, "silent", machine)[0]["metadata"]["name"])
+    place.until(lambda: answers(place, pod), f"an answer of {pod}")
     place.await_ready("silent", 3, 6)
     assert place.uids("silent") == before
 
@@ -98,6 +100,15 @@ def test_groups_leave_a_node_that_is_lost(place: Place) -> None:
     place.cluster.kubectl("taint", "node", machine.name, f"{OUT_OF_SERVICE}=lost:NoExecute")
     place.await_ready("lost", 3, 6)
     assert nodes_of(place, "lost") == {"node1"}
+
+
+def answers(place: Place, pod: str) -> bool:
+    """Tell whether a program can be run in a pod."""
+    try:
+        place.exec(pod, "true")
+    except StartError:
+        return False
+    return True
 
 
 def on_node(place: Place, name: str, machine: Machine) -> list[JSONObject]:
