@@ -2,9 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
-DOCS := $(VENV)/.docs
+# One stamp for each lock that is installed: what running needs, what tests need, and the tools of each target.
 RUNS := $(VENV)/.runs
+TESTS := $(VENV)/.tests
+STAMP := $(VENV)/.installed
+EXAMPLES := $(VENV)/.examples
+BROWSER := $(VENV)/.browser
+DOCS := $(VENV)/.docs
+PACKAGES := packages/kuberuntime packages/localkube packages/leaderworkerset
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 VERSION := import platform; print(platform.python_version())
 # A worker that ends in the middle of a test is not replaced: by groups, pytest-xdist 3.8 then waits for ever.
@@ -16,10 +21,10 @@ NO_HANGING := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt check test nightly night unit unit-all integration e2e controlplane bench generate wheels release recording docs docs-serve lock coverage contract parity mutate simulate extras frameworks clean
+.PHONY: help setup dev demo fmt check test test-kubernetes test-node test-all nightly night unit unit-all controlplane conformance bench generate wheels release recording docs docs-serve lock coverage contract parity mutate simulate extras frameworks browser changelog conformance image clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(RUNS) ## make .venv with .venv/bin/lws in it: what running needs
 ifneq ($(origin PYTHON),file)
@@ -27,19 +32,35 @@ ifneq ($(origin PYTHON),file)
 	{ echo "$(VENV) is of Python $$has, and PYTHON is $$wanted: remove $(VENV), or choose another place: make VENV=DIRECTORY" >&2; exit 1; }
 endif
 
-dev: setup $(STAMP) ## install the tools of development, too (some minutes, 800 MB)
+dev: setup $(STAMP) ## install the tools of development, too: types, lint, locks
 
-$(RUNS): requirements/local.lock requirements/build.lock pyproject.toml
+$(RUNS): requirements/local.lock requirements/build.lock $(PACKAGES:=/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=/path/to/another" if sys.version_info < (3, 11) else 0)'
 	@echo "Installing what running needs into $(VENV), from a package index; that takes a minute or so …"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) --require-hashes -r requirements/local.lock -r requirements/build.lock
-	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(PIP) --no-deps --no-build-isolation $(foreach package,$(PACKAGES),--editable $(package))
 	@touch $@
 
-$(STAMP): requirements/dev.lock $(RUNS)
-	@echo "Installing the tools of development into $(VENV), the first time some minutes …"
+$(TESTS): requirements/test.lock packages/testkit/pyproject.toml $(RUNS)
+	@echo "Installing what tests need into $(VENV) …"
+	@$(PIP) --require-hashes -r requirements/test.lock
+	@$(PIP) --no-deps --no-build-isolation --editable packages/testkit
+	@touch $@
+
+$(STAMP): requirements/dev.lock $(TESTS)
+	@echo "Installing the tools of development into $(VENV) …"
 	@$(PIP) --require-hashes -r requirements/dev.lock
+	@touch $@
+
+$(EXAMPLES): requirements/examples.lock $(TESTS)
+	@echo "Installing JAX for an example into $(VENV) (550 MB) …"
+	@$(PIP) --require-hashes -r requirements/examples.lock
+	@touch $@
+
+$(BROWSER): requirements/browser.lock $(TESTS)
+	@echo "Installing what drives a browser into $(VENV) …"
+	@$(PIP) --require-hashes -r requirements/browser.lock
 	@touch $@
 
 demo: $(RUNS) ## two groups of four processes compute something together, and end
@@ -71,57 +92,69 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 	$(BIN)/python -m docs.generate_matrix
 	$(BIN)/python -m docs.generate_compatibility
 
-test: dev controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
-	$(BIN)/pytest $(SIDE_BY_SIDE) $(NO_HANGING) $(RECORD) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest $(NO_HANGING) --second-try --last-failed --last-failed-no-failures=none; }
+# What failed is tried once more, alone. More than MOST_UNSTABLE tests that pass only then fail the run, too.
+PYTEST = $(BIN)/pytest $(SIDE_BY_SIDE) $(NO_HANGING)
+AGAIN = { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest $(NO_HANGING) --second-try --last-failed --last-failed-no-failures=none $(1); }
+
+test: setup $(TESTS) ## the fast proof: every rule once, on the embedded cluster (8 minutes; no Go)
+	$(PYTEST) --tier fast $(ARGS) || $(call AGAIN,--tier fast)
+
+test-kubernetes: setup $(TESTS) controlplane ## the same integration suite on a real control plane, conformance, kubectl, installers, upgrades
+	$(PYTEST) --tier kubernetes $(RECORD) $(ARGS) || $(call AGAIN,--tier kubernetes)
+
+test-node: setup $(TESTS) ## groups of real containers on real kubelets (root, Debian)
+	$(BIN)/python -m tests.node $(NO_HANGING) $(ARGS)
+
+test-all: test test-kubernetes test-node unit-all browser nightly ## everything, on every Python and Kubernetes of this machine (hours)
 
 nightly: export THOROUGH := 1
 nightly: RECORD := --record docs/reference/compatibility.jsonl
-nightly: test unit-all docs ## all tests, and the site; tests on a control plane again, on the newer Kubernetes; and a thousand simulated schedules
-	KUBERNETES=1.37 $(BIN)/pytest $(SIDE_BY_SIDE) $(RECORD) -k 'not embedded' tests/integration tests/kubectl tests/parity
+nightly: $(EXAMPLES) docs test test-kubernetes ## what seldom breaks, the newer Kubernetes, examples with JAX, and a thousand simulated schedules
+	KUBERNETES=1.37 $(PYTEST) --tier kubernetes $(RECORD) packages/leaderworkerset/tests/integration packages/leaderworkerset/tests/parity tests/kubernetes
 	$(MAKE) simulate SEEDS=1000
 
 night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, mutants, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
 	@$(BIN)/python -m tests.night $(ARGS)
 
-unit: dev ## the fast tests: those of tests/unit that take less than a tenth of a second
+unit: setup $(TESTS) ## the fast tests: those of the three packages that take less than a tenth of a second
 	@echo "The product's here; at the same time those of kuberuntime, localkube and the repository, printed at the end:"
-	@$(BIN)/pytest -q -m 'not slow' tests/unit --ignore=tests/unit/leaderworkerset > $(VENV)/.unit 2>&1 & others=$$!; \
-	$(BIN)/pytest -q -m 'not slow' tests/unit/leaderworkerset; failed=$$?; \
+	@$(BIN)/pytest -q -m 'not slow' packages/kuberuntime/tests/unit packages/localkube/tests/unit tests/repository > $(VENV)/.unit 2>&1 & others=$$!; \
+	$(BIN)/pytest -q -m 'not slow' packages/leaderworkerset/tests/unit; failed=$$?; \
 	wait $$others || failed=$$?; cat $(VENV)/.unit; exit $$failed
 
-unit-all: dev ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
-	$(BIN)/python -m tests.interpreters
+unit-all: setup $(TESTS) ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
+	$(BIN)/python -m tests.interpreters $(ARGS)
 
-integration: dev controlplane ## the tests on the embedded cluster and on a real control plane
-	$(BIN)/pytest $(SIDE_BY_SIDE) tests/integration tests/conformance
-
-e2e: dev ## the tests of the command line, with real processes
-	$(BIN)/pytest tests/e2e
-
-controlplane: dev ## build the control plane that the tests run on, where it is not yet
+controlplane: setup $(TESTS) ## build the control plane that the tests run on, where it is not yet
 	@$(BIN)/python -m tests.controlplane.build
 
-simulate: dev ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
+conformance: setup $(TESTS) controlplane ## record again what kube-apiserver and its controllers answer, for the tests of localkube
+	$(BIN)/pytest --renew packages/localkube/tests/conformance
+
+simulate: setup $(TESTS) ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --misuse $(or $(MISUSE),20) --clocks $(or $(CLOCKS),20) --keys $(or $(KEYS),20) --gangs $(or $(GANGS),20) --in-place $(or $(IN_PLACE),20) --moves $(or $(MOVES),20) --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
 
-frameworks: $(VENV)/.frameworks ## install small frameworks (MPI, 15 MB) into build/frameworks, for the tests of their manifests
+frameworks: build/frameworks/.installed ## install small frameworks (MPI, 15 MB) into build/frameworks, for the tests of their manifests
 
-$(VENV)/.frameworks: requirements/frameworks.lock $(STAMP)
+build/frameworks/.installed: requirements/frameworks.lock
 	@rm -rf build/frameworks
 	@$(PYTHON) -m venv build/frameworks
 	@build/frameworks/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/frameworks.lock
 	@touch $@
 
-extras: dev ## build Helm, promtool, Kueue, the Go manager, operator-verify and scheduler-plugins for the tests that use them (minutes); without them these are skipped
-	@$(BIN)/python -m tests.packages.build
+extras: setup $(TESTS) ## build Helm, promtool, Kueue, the Go manager, operator-verify and scheduler-plugins for the tests that use them (minutes); without them these are skipped
+	@$(BIN)/python -m tests.kubernetes.programs.build
 
 wheels: setup ## build the three wheels into dist/
 	rm -rf dist
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./src/kuberuntime ./src/localkube .
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist $(addprefix ./,$(PACKAGES))
 
 release: setup ## build what a release consists of into dist/: wheels, sources, chart, manifests, bundles, checksums
 	rm -rf dist
 	$(BIN)/python -m deploy.release dist $(RELEASE)
+
+changelog: dev ## move the files of changelog.d into CHANGELOG.md, below the version that the packages have
+	$(BIN)/scriv collect
 
 recording: dev ## record `lws run`, and a rollout that gets stuck, anew for the front page
 	$(BIN)/python docs/record_run.py
@@ -138,36 +171,37 @@ docs: $(DOCS) ## the documentation as a site, with search, in build/site/html; c
 docs-serve: $(DOCS) ## build that site, and serve it on this machine
 	$(BIN)/python -m docs.buildsite --serve
 
+browser: setup $(BROWSER) ## the dashboard and the site in a real browser (Chromium must be there)
+	$(BIN)/pytest $(NO_HANGING) tests/browser tests/kubernetes/programs/test_site.py
+
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+OWN := --no-emit-package kuberuntime --no-emit-package localkube
+
 lock: dev ## pin the dependencies anew
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kuberuntime --no-emit-package localkube -o requirements/runtime.lock pyproject.toml
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/runtime.lock --extra local --no-emit-package kuberuntime --no-emit-package localkube -o requirements/local.lock pyproject.toml
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/local.lock --all-extras --no-emit-package kuberuntime --no-emit-package localkube -o requirements/dev.lock pyproject.toml requirements/dev.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/dev.lock -o requirements/build.lock requirements/build.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/go.lock requirements/go.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/dev.lock -o requirements/docs.lock requirements/docs.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/docs.lock -o requirements/mkdocs.lock requirements/mkdocs.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/frameworks.lock requirements/frameworks.in
+	$(LOCK) $(OWN) -o requirements/runtime.lock packages/leaderworkerset/pyproject.toml
+	$(LOCK) $(OWN) -c requirements/runtime.lock --extra local -o requirements/local.lock packages/leaderworkerset/pyproject.toml
+	$(LOCK) -c requirements/local.lock -o requirements/test.lock requirements/test.in
+	@for name in dev examples browser build; do $(LOCK) -c requirements/local.lock -c requirements/test.lock -o requirements/$$name.lock requirements/$$name.in; done
+	$(LOCK) -o requirements/go.lock requirements/go.in
+	$(LOCK) -c requirements/dev.lock -o requirements/docs.lock requirements/docs.in
+	$(LOCK) -c requirements/docs.lock -o requirements/mkdocs.lock requirements/mkdocs.in
+	$(LOCK) -o requirements/frameworks.lock requirements/frameworks.in
 
 coverage: dev ## every branch of manifests/, objects/, api/ and core/ is taken by their unit tests
-	$(BIN)/coverage run --source=kuberuntime.manifests,kuberuntime.objects,leaderworkerset.api,leaderworkerset.core --branch -m pytest -q tests/unit/kuberuntime/manifests tests/unit/kuberuntime/objects tests/unit/leaderworkerset/api tests/unit/leaderworkerset/core
+	$(BIN)/coverage run --source=kuberuntime.manifests,kuberuntime.objects,leaderworkerset.api,leaderworkerset.core --branch -m pytest -q packages/kuberuntime/tests/unit/kuberuntime/manifests packages/kuberuntime/tests/unit/kuberuntime/objects packages/leaderworkerset/tests/unit/leaderworkerset/api packages/leaderworkerset/tests/unit/leaderworkerset/core
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100
 
-contract: dev ## which tests prove which rule of the contract, and where (-v: names; --run: by passing tests)
+contract: setup $(TESTS) ## which tests prove which rule of the contract, and where (-v: names; --run: by passing tests)
 	$(BIN)/python -m tests.contract $(ARGS)
 
-parity: dev ## what our manager leaves, against what was recorded of the Go manager, on both clusters
+parity: setup $(TESTS) ## what our manager leaves, against what was recorded of the Go manager, on both clusters
 	$(BIN)/python -m tests.parity $(ARGS)
 
-mutate: dev ## try the tests of core/ with small errors (long; ARGS="rollout --sample 100" for less)
+mutate: setup $(TESTS) ## try the tests of core/ with small errors (long; ARGS="rollout --sample 100" for less)
 	$(BIN)/python -m tests.mutation $(ARGS)
 
 clean: ## remove what was built
 	rm -rf $(VENV) .venvs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: image test-node
-
 image: setup ## build the manager's image with podman or buildah: make image BASE_IMAGE=REGISTRY/NAME:TAG@sha256:DIGEST
 	$(BIN)/python deploy/image.py --base "$(or $(BASE_IMAGE),$(error BASE_IMAGE is not set: make image BASE_IMAGE=REGISTRY/NAME:TAG@sha256:DIGEST, an image of Python 3.13))"
-
-test-node: dev ## real containers: a Kubernetes of two nodes on this machine, as root (ten minutes; the first time half an hour)
-	$(BIN)/python -m tests.node $(ARGS)

@@ -6,7 +6,7 @@ By default it tries the shapes that a usual LeaderWorkerSet grows in; with `--al
 
 growth   every decision of the core and every admission webhook, in every shape, at half the size and at the whole:
          processor seconds; one whose time grows by more than 2.2 is reported, and ends the program with 1
-         (`tests/property/growth` holds the same in executed lines)
+         (`packages/leaderworkerset/tests/property/growth` holds the same in executed lines)
 stall    the longest time the event loop did not come round while one object of the whole size was decided in a
          thread, as `lws manager` does; the floor is the longest call that runs in C (one JSON text of the object)
 """
@@ -18,8 +18,8 @@ import time
 from functools import partial
 
 from bench.record import machine, report
+from testkit import work
 from tests import builders
-from tests.property.growth import work
 from tests.property.growth.recipes import RECIPES
 from tests.property.growth.shapes import SHAPES, LargeSet
 

@@ -15,13 +15,14 @@ from pathlib import Path
 
 import structlog
 from bench.record import machine, report
+from testkit.clusters.kubernetes import KubernetesCluster
 from tests.controlplane import build
 from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane
-from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
-from tests.integration.manager import fencing
-from tests.integration.manager.installation import ACCOUNT
-from tests.integration.manager.world import opened
+from tests.integration.clusters.managed import set_up
+from tests.kubernetes.manager import fencing
+from tests.kubernetes.manager.installation import ACCOUNT
+from tests.kubernetes.manager.world import opened
 
 USUAL_QPS = 500
 

@@ -12,7 +12,7 @@ from bench.manager import SETTLE, USUAL_ELECTION
 from bench.phases import LIMIT, POLL, Bench, in_turn
 from bench.record import Line, report
 from tests.integration.clusters import objects
-from tests.integration.manager.replicas import until
+from tests.kubernetes.manager.replicas import until
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey

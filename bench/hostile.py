@@ -3,7 +3,7 @@
     python -m bench.hostile [--objects 200000] [--seconds S]
 
 The manager is a process as its Deployment starts it; the API server is the embedded one, without controllers. Hostile
-objects (`tests/hostile.py`) go into its store as they are: also what a webhook would deny comes through the watches, but
+objects (`packages/leaderworkerset/tests/hostile.py`) go into its store as they are: also what a webhook would deny comes through the watches, but
 nothing that this API server could not decode. Each is changed once and deleted; a thousand are there at once. The other tenant creates LeaderWorkerSets, one
 after the other: for each it waits for the first write of the manager, and until an edit of it and a pod that belongs to
 no group are answered, which needs every watch of these kinds. Prints one JSON line for each phase:
@@ -37,12 +37,12 @@ import structlog
 from bench.idle import cpu_seconds
 from bench.load import percentile
 from bench.record import machine, report
+from testkit.clusters.embedded import EmbeddedCluster
 from tests import hostile
 from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters import objects
-from tests.integration.clusters.embedded import EmbeddedCluster
-from tests.integration.manager.deployed import deployed
-from tests.integration.manager.replicas import Replica
+from tests.kubernetes.manager.deployed import deployed
+from tests.kubernetes.manager.replicas import Replica
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import SystemClock

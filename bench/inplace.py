@@ -70,7 +70,7 @@ def measure(groups: int, load: float, run: int, directory: str) -> None:
 
     lws("up", "bench", "--detach")
     try:
-        compare(groups, run, roll, lambda: uids(lws("get", "--local=bench", "web", "-o", "json")))
+        compare(groups, run, roll, lambda: uids(lws("get", "--local=bench", "web", "-o", "view")))
     finally:
         lws("down", "bench", "--delete")
 
@@ -87,7 +87,7 @@ def compare(groups: int, run: int, roll: Callable[[str, str, str], float], pods:
 
 
 def uids(text: str) -> set[str]:
-    """Return the UIDs of the pods in what `lws get -o json` prints."""
+    """Return the UIDs of the pods in what `lws get -o view` prints."""
     groups = json.loads(text)["items"][0]["groups"]
     return {rank["uid"] for group in groups for rank in group["ranks"] if rank.get("uid")}
 

@@ -18,13 +18,14 @@ from pathlib import Path
 
 import structlog
 from bench.record import machine, report
+from testkit.clusters.kubernetes import KubernetesCluster
 from tests.controlplane import build
 from tests.controlplane.audit import WRITES, Audit
 from tests.controlplane.process import Plane, control_plane
-from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
-from tests.integration.manager.groups import Space
-from tests.integration.manager.installation import ACCOUNT
-from tests.integration.manager.world import World, opened
+from tests.integration.clusters.managed import set_up
+from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.installation import ACCOUNT
+from tests.kubernetes.manager.world import World, opened
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject

@@ -23,12 +23,14 @@ from typing import Any
 import structlog
 from bench.manager import SETTLE, USUAL_ELECTION
 from bench.record import machine, medians, report
+from testkit.clusters.kubernetes import KubernetesCluster
+from testkit.repository import ROOT
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
-from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
-from tests.integration.manager.groups import Space
-from tests.integration.manager.replicas import Replica, until
-from tests.integration.manager.world import World, opened
+from tests.integration.clusters.managed import set_up
+from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.replicas import Replica, until
+from tests.kubernetes.manager.world import World, opened
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
@@ -36,7 +38,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
-OWN = {"installed": Path(__file__).resolve().parents[1] / "src"}
+OWN = {"installed": ROOT}
 SETS = 10
 SIZE = 4
 LIMIT = 600.0
@@ -110,11 +112,16 @@ async def follow(measured: Measured, path: Path, steps: Sequence[int]) -> None:
     await clear(measured.space)
 
 
+def python_path(tree: Path) -> str:
+    """Return what PYTHONPATH must be for a source tree: a workspace, or one of before with everything below `src`."""
+    return ":".join(map(str, [*tree.glob("packages/*/src"), tree / "src"]))
+
+
 async def start(measured: Measured, name: str, path: Path) -> Replica:
     """Start a manager from a source tree and wait until it leads and is at rest."""
     replica = await measured.world.prepare(f"{name}-{measured.source}-{measured.run}", leaderElection=USUAL_ELECTION)
-    replica.environment["PYTHONPATH"] = str(path)
-    replica.program = ("-Bu", str(path.parent / "deploy" / "manager"))  # -I would ignore PYTHONPATH
+    replica.environment["PYTHONPATH"] = python_path(path)
+    replica.program = ("-Bu", str(path / "deploy" / "manager"))  # -I would ignore PYTHONPATH
     replica.start()
     measured.world.balancer.backends.append(replica.webhooks)
     await replica.await_ready()

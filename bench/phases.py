@@ -13,9 +13,9 @@ import msgspec
 from bench.idle import cpu_seconds
 from bench.record import Line, report
 from tests.integration.clusters import objects
-from tests.integration.manager.groups import Space
-from tests.integration.manager.replicas import until
-from tests.integration.manager.world import World
+from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.replicas import until
+from tests.kubernetes.manager.world import World
 
 from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta

@@ -24,8 +24,8 @@ import msgspec
 from bench.decisions import LARGEST
 from bench.record import machine, report
 from msgspec.structs import replace
+from testkit import work
 from tests import builders
-from tests.property.growth import work
 from tests.property.growth.shapes import SHAPES, LargeSet
 from tests.property.growth.test_remembered import settle
 

@@ -18,7 +18,7 @@ its writes (events and statuses among them; renewals of its lease not). With `go
 control plane, its webhooks included, whose certificate is an RSA key as in its own secret (R-CERT-1). With `bare`, a process does
 the least that a manager must do (`bench/bare.py`): a lower bound of `created`, `rows`, `groups` and `many`.
 Nodes, rates and sizes stand in the lines; control plane, scheduler, kwok and manager share the cores of the machine.
-Needs the binaries of `tests/controlplane`; for `go`, `python -m tests.packages.build lws`.
+Needs the binaries of `tests/controlplane`; for `go`, `python -m tests.kubernetes.programs.build lws`.
 """
 
 import argparse
@@ -37,14 +37,15 @@ from bench.forms import FORMS
 from bench.manager import SETTLE, USUAL_ELECTION
 from bench.phases import Bench
 from bench.record import Line, machine, medians
+from testkit.clusters.cluster import NODES
+from testkit.clusters.kubernetes import KubernetesCluster, build_node
 from tests.controlplane import build
 from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane, free_ports
-from tests.integration.clusters.cluster import NODES
-from tests.integration.clusters.kubernetes import KubernetesCluster, build_node, set_up
-from tests.integration.manager.groups import Space
-from tests.integration.manager.installation import ACCOUNT, trust, write_certificate, write_kubeconfig
-from tests.integration.manager.world import World, opened
+from tests.integration.clusters.managed import set_up
+from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.installation import ACCOUNT, trust, write_certificate, write_kubeconfig
+from tests.kubernetes.manager.world import World, opened
 from tests.parity.gomanager import CERTIFICATES, go_manager
 
 from kuberuntime.objects import meta

@@ -4,7 +4,7 @@
 
 One LeaderWorkerSet of 100 groups of 4 pods is created, rolled to another image (a quarter of the groups at once), and
 scaled to none; then 100 of one group of 2 pods are created. Requests take 1 to 20 ms, the time of a program's start is
-the simulated kubelet's. `reads` are requests that read, and watches. `tests/simulation/test_writes.py` compares the counts
+the simulated kubelet's. `reads` are requests that read, and watches. `packages/leaderworkerset/tests/simulation/test_writes.py` compares the counts
 of smaller scenarios with limits.
 """
 

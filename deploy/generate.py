@@ -2,7 +2,7 @@
 
 python deploy/generate.py [--check]
 python deploy/generate.py --release DIRECTORY --operator-image NAME@DIGEST --operand-image NAME@DIGEST \
-    [--bundle-image PACKAGE=NAME@DIGEST ...] [--repository URL]
+    [--bundle-image PACKAGE=NAME@DIGEST ...] [--repository URL] [--runbooks URL]
 
 Definitions come in two flavours, slim and with descriptions; the kustomize base, its components and overlays, the chart and
 `manifests.yaml` are the objects that `lws install` applies. `operator/` and `olm/` install the operator, which applies
@@ -18,8 +18,20 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # started as a file, Python finds no `deploy`
 
-from deploy.packages import alerts, board, bundle, bundlelint, catalog, health, helmchart, k9s, sbom, userroles
-from deploy.packages.bundle import Package
+from deploy.packages import (
+    alerts,
+    board,
+    bundle,
+    bundlelint,
+    catalog,
+    health,
+    helmchart,
+    k9s,
+    publishing,
+    sbom,
+    userroles,
+)
+from deploy.packages.bundle import Package, Publication
 from deploy.packages.bundlelint import Bundle
 from deploy.packages.operatordeployment import OperatorSettings, build_operator
 
@@ -249,13 +261,20 @@ def olm() -> dict[str, str]:
 
 
 def olm_package(
-    package: Package, image: str, released: OperatorSettings | None = None, repository: str = ""
+    package: Package,
+    image: str,
+    chosen: OperatorSettings | None = None,
+    publication: Publication | None = None,
+    *,
+    released: bool = False,
 ) -> dict[str, str]:
     """Return the bundle of one package, and where its image is known the catalog; raise where the linter finds a fault."""
-    chosen, folder = released or OperatorSettings(), f"olm/{package.name}"
-    version, beside = bundle.version(package, OPERATED, MANAGED, chosen, repository), bundle.beside()
+    chosen, publication = chosen or OperatorSettings(), publication or publishing.published()
+    folder = f"olm/{package.name}"
+    version = bundle.version(package, OPERATED, MANAGED, chosen, publication)
+    beside = bundle.beside(publication)
     linted = Bundle(version, beside[:1], bundle.metadata(package))
-    if found := bundlelint.errors(linted, released=released is not None):
+    if found := bundlelint.errors(linted, released=released):
         raise SystemExit("\n".join(f"{folder}: {fault}" for fault in found))
     return {
         f"{folder}/manifests/{package.name}.clusterserviceversion.yaml": packaged([version]),
@@ -280,10 +299,10 @@ def chart() -> dict[str, str]:
     return {f"helm/lws/{name}": text for name, text in helmchart.files(served, texts).items()}
 
 
-def alerting() -> dict[str, str]:
+def alerting(runbooks: str = "") -> dict[str, str]:
     """Return the alerts, and the board."""
     return {
-        "monitoring/prometheusrule.yaml": render([alerts.prometheus_rule(InstallSettings().namespace)]),
+        "monitoring/prometheusrule.yaml": render([alerts.prometheus_rule(InstallSettings().namespace, runbooks)]),
         "monitoring/grafana.json": json.dumps(board.build(), indent=2) + "\n",
     }
 
@@ -317,21 +336,21 @@ def materials() -> dict[str, str]:
     }
 
 
-def release_bundles(directory: Path, chosen: OperatorSettings, images: Sequence[str], repository: str) -> int:
-    """Write the bundles of a release, and the catalog of those whose images are pushed; each image is named by digest."""
+def release_bundles(directory: Path, chosen: OperatorSettings, images: Sequence[str], publication: Publication) -> int:
+    """Write the bundles of a release, and the catalog of those whose images are pushed; each image is named by digest.
+
+    The alerts come with them, as their runbooks are where the release is published.
+    """
     named: dict[str, str] = {}
     for image in images:
         name, _, digest = image.partition("=")
         if name not in {package.name for package in bundle.PACKAGES} or not bundlelint.DIGEST.fullmatch(digest):
             raise SystemExit(f"--bundle-image {image}: not PACKAGE=NAME@DIGEST")
         named[name] = digest
-    texts: dict[str, str] = {}
+    texts = alerting(publication.runbooks)
     for package in bundle.PACKAGES:
-        texts |= olm_package(package, named.get(package.name, ""), chosen, repository)
-    for name, text in texts.items():
-        path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        texts |= olm_package(package, named.get(package.name, ""), chosen, publication, released=True)
+    for path in publishing.write(directory, texts):
         print(path)
     return 0
 
@@ -351,12 +370,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=[],
         help="the pushed image of a bundle, by digest, which the catalog names",
     )
-    parser.add_argument("--repository", metavar="URL", default="", help="where the sources of a release are published")
+    publishing.add_addresses(parser)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is out of date")
     given = parser.parse_args(arguments)
     if given.release:
         chosen = OperatorSettings(image=given.operator_image, operand_image=given.operand_image)
-        return release_bundles(given.release, chosen, given.bundle_image, given.repository)
+        return release_bundles(
+            given.release, chosen, given.bundle_image, publishing.published(given.repository, given.runbooks)
+        )
     check = given.check
     stale = {
         path: text

@@ -4,7 +4,7 @@ kubectl get --raw /openapi/v3/api/v1 | python deploy/record_openapi.py
 
 In: the document, on standard input. Out: `deploy/openapi/core-v1.json`. A field that a newer Kubernetes has is missing
 in the field tables too (`gotypes/kubernetes.json` of the runtime, `api/gotypes.json` of the product): then
-`tests/unit/leaderworkerset/api/test_openapi.py` fails.
+`packages/leaderworkerset/tests/unit/leaderworkerset/api/test_openapi.py` fails.
 """
 
 import json

@@ -5,60 +5,51 @@ catalog, the bill of materials, notes, and the checksums of all. The same tree g
 in CHANGELOG.md, archives are sorted, and nothing is asked of git or of a network.
 
 Bundles name images by digest once these are pushed (`--operator-image` and `--operand-image`, as of `deploy/generate.py`);
-before that they are those of the tree, whose images no cluster can pull.
+before that they are those of the tree, whose images no cluster can pull. A tree with unreleased changes is refused.
 """
 
 import argparse
 import functools
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from deploy import generate
-from deploy.packages import archives
+from deploy.packages import archives, changelog, publishing
+from deploy.packages.bundle import Publication
 from deploy.packages.operatordeployment import OperatorSettings
 
 import leaderworkerset
 
 ROOT: Final = Path(__file__).parents[1]
-PROJECTS: Final = ("src/kuberuntime", "src/localkube", ".")
+PROJECTS: Final = ("packages/kuberuntime", "packages/localkube", "packages/leaderworkerset")
 """The packages, each after those that it needs."""
 
 CHECKSUMS: Final = "SHA256SUMS"
 NOTES: Final = "RELEASE_NOTES.txt"
 COPIED: Final = {"deploy/manifests.yaml": "manifests.yaml", "deploy/sbom.cdx.json": "sbom.cdx.json"}
-HEADING: Final = re.compile(r"^## (?P<version>\d+\.\d+\.\d+) - (?P<day>\d{4}-\d\d-\d\d)$", re.MULTILINE)
-"""What begins the notes of a release in CHANGELOG.md."""
 
 
-def released(changelog: str, version: str) -> tuple[str, int]:
-    """Return the notes of a version and its time, midnight in UTC as seconds since 1970; SystemExit where it has none."""
-    for found in HEADING.finditer(changelog):
-        if found["version"] == version:
-            notes = re.split(r"^## ", changelog[found.end() :], maxsplit=1, flags=re.MULTILINE)[0]
-            return notes.strip() + "\n", int(datetime.fromisoformat(found["day"]).replace(tzinfo=UTC).timestamp())
-    raise SystemExit(f'CHANGELOG.md has no heading "## {version} - YYYY-MM-DD": write its notes before the release')
-
-
-def build(root: Path, into: Path, chosen: OperatorSettings | None = None, repository: str = "") -> list[Path]:
+def build(
+    root: Path, into: Path, chosen: OperatorSettings | None = None, publication: Publication | None = None
+) -> list[Path]:
     """Build the release of the tree `root` into an empty or new directory; return its files, the checksums last."""
     into.mkdir(parents=True, exist_ok=True)
     if left := sorted(path.name for path in into.iterdir()):
         raise SystemExit(f"{into} is not empty: {', '.join(left[:3])}: empty it, or choose another directory")
     version = leaderworkerset.__version__
-    notes, moment = released((root / "CHANGELOG.md").read_text("utf-8"), version)
+    notes, moment = changelog.released((root / "CHANGELOG.md").read_text("utf-8"), version)
     for project in PROJECTS:
         distribute(root / project, into, moment)
-    for name, (folder, members) in packed(root, version, chosen_bundles(root, into, chosen, repository)).items():
+    generated = into / "generated"
+    for name, (folder, members) in packed(root, version, written(generated, chosen, publication)).items():
         (into / name).write_bytes(archives.pack(members, folder, moment))
-    shutil.rmtree(into / "olm", ignore_errors=True)
+    shutil.rmtree(generated, ignore_errors=True)
     for source, name in COPIED.items():
         shutil.copyfile(root / source, into / name)
     (into / NOTES).write_text(notes, "utf-8")
@@ -78,30 +69,54 @@ def distribute(project: Path, into: Path, moment: int) -> None:
         )
 
 
-def packed(root: Path, version: str, bundles: Mapping[str, Path]) -> dict[str, tuple[str, Mapping[str, Path]]]:
-    """Return the archives of a release by name, each with its folder and the files in it."""
-    told = (root / ".containerignore").read_text("utf-8").splitlines()
-    sent = [line[1:] for line in told if line.startswith("!")]
+OPTIONAL: Final = ("deploy/in-place", "deploy/recorder", "deploy/maintenance", "deploy/disruption-budgets")
+"""Permissions that a manager has only where an administrator grants them, however it was installed."""
+
+APPLIED: Final = {
+    "kustomize": ("deploy/manifests.yaml", "deploy/crds", "deploy/kustomize", *OPTIONAL),
+    "operator": ("deploy/operator", "deploy/images.txt", *OPTIONAL),
+    "monitoring": ("deploy/monitoring", "deploy/neighbours"),
+    "bundles": ("deploy/olm",),
+}
+"""What pages apply, by archive. Each has the folders of the repository, so that commands of the pages work where it is unpacked."""
+
+
+def packed(root: Path, version: str, generated: Mapping[str, Path]) -> dict[str, tuple[str, Mapping[str, Path]]]:
+    """Return the archives of a release by name, each with its folder and the files in it; `generated` replace files of the tree."""
+    lines = (root / ".containerignore").read_text("utf-8").splitlines()
+    sent = [line[1:] for line in lines if line.startswith("!")]
     below = functools.partial(archives.below, root)
-    return {
+    image = f"lws-image-{version}"
+    applied: dict[str, tuple[str, Mapping[str, Path]]] = {
+        f"lws-{name}-{version}.tar.gz": (f"lws-{version}", replaced(below(*places), generated))
+        for name, places in APPLIED.items()
+    }
+    return applied | {
         f"lws-{version}.tgz": ("lws", archives.below(root / "deploy/helm/lws", ".")),
-        f"lws-bundles-{version}.tar.gz": ("olm", bundles),
-        f"lws-image-{version}.tar.gz": (
-            f"lws-image-{version}",
-            below(".containerignore", "deploy/Containerfile", *sent),
-        ),
-        f"lws-kustomize-{version}.tar.gz": (f"lws-{version}", below("deploy/crds", "deploy/kustomize")),
-        f"lws-monitoring-{version}.tar.gz": (f"lws-{version}", below("deploy/monitoring", "deploy/neighbours")),
-        f"lws-operator-{version}.tar.gz": (f"lws-{version}", below("deploy/operator")),
+        f"{image}.tar.gz": (image, below(".containerignore", "deploy/Containerfile", *sent)),
     }
 
 
-def chosen_bundles(root: Path, into: Path, chosen: OperatorSettings | None, repository: str) -> dict[str, Path]:
-    """Return the files of bundles and catalog; for chosen images they are written below `into` first."""
-    if chosen is None:
-        return archives.below(root / "deploy/olm", ".")
-    generate.release_bundles(into, chosen, (), repository)
-    return archives.below(into / "olm", ".")
+def replaced(members: Mapping[str, Path], generated: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the members, those that were generated for this release in place of those of the tree.
+
+    Where bundles were generated, the catalog of the tree is left out: it names bundles that nobody has pushed.
+    """
+    is_released = any(name.startswith("deploy/olm/") for name in generated)
+    kept = {
+        name: path for name, path in members.items() if not (is_released and name.startswith("deploy/olm/catalog/"))
+    }
+    return kept | {name: path for name, path in generated.items() if name in members}
+
+
+def written(folder: Path, chosen: OperatorSettings | None, publication: Publication | None) -> dict[str, Path]:
+    """Write below a folder what depends on the pushed images, or on where the release is published."""
+    publication = publication or Publication()
+    if chosen is not None:
+        generate.release_bundles(folder, chosen, (), publication)
+    elif publication.runbooks:
+        publishing.write(folder, generate.alerting(publication.runbooks))
+    return {f"deploy/{name}": path for name, path in archives.below(folder, ".").items()}
 
 
 def checksums(files: Sequence[Path]) -> Iterator[str]:
@@ -116,13 +131,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path, help="an empty or new directory")
     for name in ("operator-image", "operand-image"):
         parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the pushed image, by digest")
-    parser.add_argument(
-        "--repository", metavar="URL", default="", help="where the sources of the release are published"
-    )
+    publishing.add_addresses(parser)
     given = parser.parse_args(arguments)
+    fragments = [path.name for path in (ROOT / "changelog.d").glob("*.md") if path.name != "README.md"]
+    changelog.refuse_unreleased((ROOT / "CHANGELOG.md").read_text("utf-8"), fragments, leaderworkerset.__version__)
     named = bool(given.operator_image or given.operand_image)
     chosen = OperatorSettings(image=given.operator_image, operand_image=given.operand_image) if named else None
-    build(ROOT, given.directory, chosen, given.repository)
+    build(ROOT, given.directory, chosen, publishing.published(given.repository, given.runbooks))
     print((given.directory / CHECKSUMS).read_text("utf-8"), end="")
     return 0
 

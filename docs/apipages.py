@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-SOURCES: Final = Path(__file__).parents[1] / "src"
+PACKAGES: Final = Path(__file__).parents[1] / "packages"
 
 Definition: TypeAlias = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 PROPERTIES: Final = frozenset({"property", "cached_property"})
@@ -33,12 +33,12 @@ APIS: Final = {
     ),
     "docs/reference/api-localkube.md": Api(
         "A cluster in a program: localkube",
-        "Start a Kubernetes of this machine from a program or a test. First read [localkube](../../src/localkube/README.md).",
+        "Start a Kubernetes of this machine from a program or a test. First read [localkube](../../packages/localkube/README.md).",
         ["localkube.cluster", "localkube.clustersettings", "localkube.testing", "localkube.fixtures"],
     ),
     "docs/reference/api-kuberuntime.md": Api(
         "Parts of controllers: kuberuntime",
-        "What controllers of any kind are made of. First read [kuberuntime](../../src/kuberuntime/README.md).",
+        "What controllers of any kind are made of. First read [kuberuntime](../../packages/kuberuntime/README.md).",
         [
             "kuberuntime.access.kubeconfig",
             "kuberuntime.client.client",
@@ -76,7 +76,8 @@ def page(api: Api) -> str:
 
 def parsed(module: str) -> ast.Module:
     """Return the source of a module, or of a package's `__init__`."""
-    path = SOURCES / Path(*module.split("."))
+    package, *_ = parts = module.split(".")
+    path = PACKAGES.joinpath(package, "src", *parts)
     found = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     return ast.parse(found.read_text(encoding="utf-8"))
 

@@ -46,7 +46,7 @@ nodes, StatefulSets, ControllerRevisions and services explain most.
 TWELVE_WAYS = """\
 # Twelve ways to break a program
 
-<!-- Written by docs/generate_causes.py from tests/explanations/ways.py. Do not edit: make generate. -->
+<!-- Written by docs/generate_causes.py from packages/leaderworkerset/tests/explanations/ways.py. Do not edit: make generate. -->
 
 What `lws run` prints of each as soon as the cause stands: the cause, and below it the next step. The error that ends the command
 with `--stuck-after` or at its time limit is the same sentence with the same code, and so is what `lws explain`, `lws wait` and

@@ -46,7 +46,8 @@ where it is stuck until a user acts, and 5 where no known cause explains it ([ca
 
 Results go to standard output, everything else (progress, notes, errors) to standard error. On a terminal `lws run` and
 `lws get --watch` show a table that stays; elsewhere they print plain lines. What `-o json` and `-o yaml` print is stable:
-it has `apiVersion: lws/v1` as long as no field changes its meaning; fields may be added. With `--watch`, JSON documents
+objects of the API, or a document with `apiVersion: lws/v1` as long as no field changes its meaning; fields may be added.
+`lws get -o view` prints such a document: groups and ranks with their reasons. With `--watch`, JSON documents
 stand on one line each.
 
 | variable | does |

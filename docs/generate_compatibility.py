@@ -17,8 +17,8 @@ from docs import generatedpage, stability
 from docs.generate_matrix import required
 from tests import results
 from tests.controlplane import build
+from tests.kubernetes.programs import build as packages
 from tests.node import programs as node
-from tests.packages import build as packages
 
 import leaderworkerset
 from leaderworkerset.api import labels
@@ -76,7 +76,7 @@ while its own project supports it and the tests run on it; one is left out in a 
 From one minor version to the next, and one back, without stopping a group. `tests/e2e/test_upgrade.py` has what version {before} left (it was never
 published; `tests/predecessor.py` names its commit): a cluster of this machine with sets, revisions and records of recreations in its store, failures that were
 recorded, and definitions. This version starts on it, finds every object as it was, and rolls a set; every field of the definitions before is in those
-of now, of the same type; and the code of {before} goes on with what this version wrote. `tests/integration/manager/test_upgrade.py` goes the same way on a
+of now, of the same type; and the code of {before} goes on with what this version wrote. `tests/kubernetes/manager/test_upgrade.py` goes the same way on a
 real control plane: definitions, rights, webhooks and manager of {before}, then of this version, then of {before} again, under sets of every kind that run. Nothing of
 a set at rest is written on the way, and each version rolls and scales what the other left. Handing over between this manager and the Go manager is tested
 apart, [with a real control plane](differences.md#move-here-and-back).
@@ -136,7 +136,7 @@ lws explain -A                                                               # a
 ```
 
 Back: remove [groupRestarts](../how-to/restarts.md#for-all-leaderworkersets-of-a-cluster) from the manager's configuration, which the Go manager
-refuses, and install it by its own manifests. `tests/parity` hands fleets over in both directions, in the middle of rollouts, too, and
+refuses, and install it by its own manifests. `packages/leaderworkerset/tests/parity` hands fleets over in both directions, in the middle of rollouts, too, and
 no pod is restarted. Details: [upgrade, and go back](../how-to/install.md#upgrade-and-go-back).
 
 ## Decisions
@@ -152,6 +152,9 @@ no pod is restarted. Details: [upgrade, and go back](../how-to/install.md#upgrad
 | [0012](../adr/0012-revision-history.md) | old revisions are kept, as history |
 | [0014](../adr/0014-workers-lost-unseen.md) | a worker that goes while no manager runs is noticed |
 | [0017](../adr/0017-newest.md) | fields that are newer than v0.10 |
+| [0029](../adr/0029-stored-values.md) | admission: what is stored blocks no update; more that cannot work is rejected at creation |
+| [0030](../adr/0030-broken-groups-and-foreign-owners.md) | broken groups of an older revision never stop a rollout; objects of other owners are reported |
+| [0031](../adr/0031-leases-and-drains.md) | a new leader compares what keeps the leaders, and writes only what differs; certificates with serial number 0 are renewed |
 
 ## Tests
 
@@ -171,9 +174,10 @@ class Difference(NamedTuple):
     place: str
 
 
-def differences(tests: Path = ROOT / "tests") -> Iterator[Difference]:
+def differences(root: Path = ROOT) -> Iterator[Difference]:
     """Yield the tests that are named for a difference, by their place."""
-    for path in sorted(tests.rglob("test_*.py")):
+    folders = [*root.glob("packages/*/tests"), root / "tests"]
+    for path in sorted(path for folder in folders for path in folder.rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
         if PREFIX not in text:
             continue
@@ -181,12 +185,12 @@ def differences(tests: Path = ROOT / "tests") -> Iterator[Difference]:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(PREFIX):
                 words = node.name.removeprefix(PREFIX).replace("_", " ")
                 note = " ".join((ast.get_docstring(node) or "").split()).replace("|", r"\|")
-                yield Difference(words, note, path.relative_to(tests.parent).as_posix())
+                yield Difference(words, note, path.relative_to(root).as_posix())
 
 
 def compatibility() -> str:
     """Return the page on versions, promises and gates."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "packages/leaderworkerset/pyproject.toml").read_text(encoding="utf-8"))["project"]
     pythons = [found[1] for one in project["classifiers"] if (found := re.search(r":: (3\.\d+)$", one))]
     return PAGE.format(
         version=leaderworkerset.__version__,

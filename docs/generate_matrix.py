@@ -10,7 +10,7 @@ from pathlib import Path
 
 from docs import generatedpage
 from tests.controlplane import build
-from tests.packages import build as packages
+from tests.kubernetes.programs import build as packages
 from tests.shipped import pairs
 from tests.shipped.factors import ALWAYS, ANNOTATIONS, ELSEWHERE, FIELDS, FLAGS, Factor, Value
 
@@ -23,7 +23,7 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_matrix.py from the tables in tests/shipped. Do not edit: make generate. -->
 
-`tests/integration/shipped` starts the manager as its Deployment does: the program of the image, the arguments, the file, and
+`tests/kubernetes/shipped` starts the manager as its Deployment does: the program of the image, the arguments, the file, and
 the rights of the account, for each of {rows} sets of settings every night, and for {usual} of them, which have every value, in
 `make test`. On each a LeaderWorkerSet is created, its group is recreated,
 rolled, joined by another one, and deleted, and what was set is looked for: gang objects, gates, ports, paths, leases.
@@ -50,11 +50,11 @@ prepares groups for:
 
 | provider | who places the pods in tests | test |
 |---|---|---|
-| `native` | kube-scheduler | `tests/integration/gang` |
-| `kubernetes` | kube-scheduler of 1.37, which alone has what `spec.scheduling` needs | `tests/integration/gang/test_workloadaware.py` |
-| `built-in` | kube-scheduler, behind the gate | `tests/integration/ganggate` |
-| `coscheduling` | the scheduler of scheduler-plugins {plugins}, where `make extras` built it | `tests/integration/coscheduling` |
-| `volcano` | the test itself | `tests/integration/gang` |
+| `native` | kube-scheduler | `tests/kubernetes/gang` |
+| `kubernetes` | kube-scheduler of 1.37, which alone has what `spec.scheduling` needs | `tests/kubernetes/gang/test_workloadaware.py` |
+| `built-in` | kube-scheduler, behind the gate | `tests/kubernetes/ganggate` |
+| `coscheduling` | the scheduler of scheduler-plugins {plugins}, where `make extras` built it | `tests/kubernetes/coscheduling` |
+| `volcano` | the test itself | `tests/kubernetes/gang` |
 
 Volcano's scheduler is not part of the tests: they build programs from Go modules, and its module cannot be fetched where they were made.
 What is tested is what it is given: the PodGroups, their numbers, whose they are, the marks of pods, and that none is left.

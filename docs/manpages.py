@@ -15,7 +15,7 @@ import click
 from leaderworkerset.cli import app
 from leaderworkerset.cli.commandtable import COMMANDS, Command
 
-FOLDER: Final = Path(__file__).parent / "man"
+FOLDER: Final = Path(__file__).parents[1] / "packages/leaderworkerset/man"
 
 SOURCE: Final = "LeaderWorkerSet in Python"
 MANUAL: Final = "Commands"

@@ -12,8 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-SOURCES: Final = Path("src")
-PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset")
+from testkit import repository
+from testkit.repository import PACKAGES
+
 MOST_MODULES: Final = 24
 """Modules in one folder, besides `__init__`."""
 
@@ -22,8 +23,9 @@ TYPE: Final = re.compile(r"^class ([A-Za-z]\w*)", re.MULTILINE)
 UNNAMED: Final = frozenset({"__init__", "__main__"})
 
 
-def modules(package: str, sources: Path = SOURCES) -> list[Path]:
+def modules(package: str, sources: Path | None = None) -> list[Path]:
     """Return the files of a package."""
+    sources = sources or repository.sources(package)
     return sorted((sources / package).rglob("*.py"))
 
 
@@ -37,7 +39,11 @@ def imports(path: Path) -> list[tuple[str, str]]:
 
 def sizes(package: str) -> Counter[str]:
     """Return how many modules each folder has."""
-    return Counter(str(path.parent.relative_to(SOURCES)) for path in modules(package) if path.stem != "__init__")
+    return Counter(
+        str(path.parent.relative_to(repository.sources(package)))
+        for path in modules(package)
+        if path.stem != "__init__"
+    )
 
 
 def repeated(names: Iterable[str], times: int = 2) -> list[str]:
@@ -60,15 +66,17 @@ def module_names(package: str) -> Iterator[str]:
     return (path.stem for path in modules(package) if path.stem not in UNNAMED)
 
 
-def mutual(package: str, sources: Path = SOURCES) -> list[tuple[str, str]]:
+def mutual(package: str, sources: Path | None = None) -> list[tuple[str, str]]:
     """Return the pairs of folders that import each other, neither of them in the other."""
+    sources = sources or repository.sources(package)
     edges = {edge for path in modules(package, sources) for edge in _imports(path, sources)}
     pairs = sorted((one, other) for one, other in edges if one < other and (other, one) in edges)
     return [(one, other) for one, other in pairs if not other.startswith(f"{one}.")]
 
 
-def unread(package: str, sources: Path = SOURCES) -> list[str]:
+def unread(package: str, sources: Path | None = None) -> list[str]:
     """Return the modules of a package that no other one in the sources imports."""
+    sources = sources or repository.sources(package)
     names = {".".join(path.relative_to(sources).with_suffix("").parts) for path in modules(package, sources)}
     for path in sources.rglob("*.py"):
         for module, name in imports(path):

@@ -52,23 +52,36 @@ CAMPAIGNS: Final = (
     Campaign(
         "scenarios",
         "orders of events in which a named scenario ends otherwise",
-        "SEEDS=20 pytest -q tests/simulation --ignore=tests/simulation/schedules",
+        "SEEDS=20 pytest -q packages/leaderworkerset/tests/simulation --ignore=packages/leaderworkerset/tests/simulation/schedules",
     ),
-    Campaign("requests", "answers of 500, leaks, tracebacks", "SEEDS=1000 pytest -q tests/fuzz/test_requests.py"),
-    Campaign("reviews", "the same, of webhooks", "SEEDS=150 pytest -q tests/fuzz/test_reviews.py"),
+    Campaign(
+        "requests",
+        "answers of 500, leaks, tracebacks",
+        "SEEDS=1000 pytest -q packages/localkube/tests/fuzz/test_requests.py",
+    ),
+    Campaign(
+        "reviews", "the same, of webhooks", "SEEDS=150 pytest -q packages/leaderworkerset/tests/fuzz/test_reviews.py"
+    ),
     Campaign(
         "connections",
         "the same, of what is no HTTP",
-        "SEEDS=60 pytest -q tests/fuzz/test_wire.py tests/fuzz/test_serving.py",
+        "SEEDS=60 pytest -q packages/localkube/tests/fuzz/test_wire.py packages/leaderworkerset/tests/fuzz/test_serving.py",
     ),
     Campaign(
         "texts",
         "YAML, kubeconfigs and objects that end a program",
-        "SEEDS=2000 pytest -q tests/fuzz/test_yaml.py tests/fuzz/test_kubeconfig.py",
+        "SEEDS=2000 pytest -q packages/leaderworkerset/tests/fuzz/test_yaml.py packages/leaderworkerset/tests/fuzz/test_kubeconfig.py",
     ),
-    Campaign("operator", "observations that end the operator", "SEEDS=200 pytest -q tests/fuzz/test_operator.py"),
     Campaign(
-        "properties", "inputs for which a property does not hold", "EXAMPLES=60 pytest -q tests/unit tests/property"
+        "operator",
+        "observations that end the operator",
+        "SEEDS=200 pytest -q packages/leaderworkerset/tests/fuzz/test_operator.py",
+    ),
+    Campaign(
+        "properties",
+        "inputs for which a property does not hold",
+        "EXAMPLES=60 pytest -q packages/kuberuntime/tests packages/localkube/tests/unit packages/leaderworkerset/tests/unit "
+        "packages/leaderworkerset/tests/property",
     ),
     Campaign("mutants", "errors in the code that no test notices", "python -m tests.mutation"),
     Campaign("soak", "memory that grows over thousands of cycles", "python -m bench.soak"),

@@ -28,6 +28,24 @@ class Alert:
     summary: str
 
 
+FAILOVER: Final = "5m"
+"""How long the last value of a leader counts after it: a lease, the start of caches, and some scrapes."""
+
+STATE_DESIRED: Final = 'state="desired"'
+STATE_READY: Final = 'state="ready"'
+STATE_EXHAUSTED: Final = 'state="exhausted"'
+
+
+def of_set(metric: str, *labels: str) -> str:
+    """Return the metric by LeaderWorkerSet, whichever replica leads, also while none does.
+
+    The labels `pod` and `instance` change with the leader, and between two leaders nobody shows the metric. Either of these
+    would let an alert wait for its whole time again.
+    """
+    series = f"{metric}{{{','.join((JOB, *labels))}}}"
+    return f"max by (namespace, leaderworkerset) (last_over_time({series}[{FAILOVER}]))"
+
+
 ALERTS: Final = (
     Alert(
         "LWSManagerDown",
@@ -82,21 +100,21 @@ ALERTS: Final = (
     ),
     Alert(
         "LWSGroupsGivenUp",
-        f'lws_groups_failing{{{JOB},state="exhausted"}} > 0',
+        f"{of_set('lws_groups_failing', STATE_EXHAUSTED)} > 0",
         0,
         "warning",
         "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} failed more often than maxGroupRestarts allows.",
     ),
     Alert(
         "LWSGroupsNotReady",
-        f'lws_groups{{{JOB},state="desired"}} > ignoring (state) lws_groups{{{JOB},state="ready"}}',
+        f"{of_set('lws_groups', STATE_DESIRED)} > {of_set('lws_groups', STATE_READY)}",
         30,
         "warning",
         "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} have not been ready for half an hour.",
     ),
     Alert(
         "LWSGroupMoveStalled",
-        f"lws_groups_to_move{{{JOB}}} > 0 and changes(lws_groups_to_move{{{JOB}}}[5m]) == 0",
+        f"{of_set('lws_groups_to_move')} > 0 and changes({of_set('lws_groups_to_move')}[5m:1m]) == 0",
         30,
         "warning",
         "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} wait to be moved off nodes; none was for half an hour.",
@@ -123,21 +141,24 @@ OPERATOR_ALERTS: Final = (
 """The alerts of packages that install the operator."""
 
 
-def prometheus_rule(namespace: str, runbooks: str = RUNBOOKS) -> JSONObject:
-    """Build the rule with all alerts; `runbooks` is where their page is published."""
+def prometheus_rule(namespace: str, runbooks: str = "") -> JSONObject:
+    """Build the rule with all alerts; `runbooks` is the URL of their page, where it is published."""
     return build(PROMETHEUS_RULES, NAME, namespace, spec=groups("lws", ALERTS, runbooks))
 
 
-def groups(name: str, alerts: Sequence[Alert], runbooks: str = RUNBOOKS) -> JSONObject:
+def groups(name: str, alerts: Sequence[Alert], runbooks: str = "") -> JSONObject:
     """Return the spec of a rule with one group of alerts."""
     return {"groups": [{"name": name, "rules": [_rule(alert, runbooks) for alert in alerts]}]}
 
 
 def _rule(alert: Alert, runbooks: str) -> JSONObject:
+    """Return the rule of an alert: `runbook` is its section in the repository, `runbook_url` only ever a URL."""
+    anchor = f"#{alert.name.lower()}"
     return {
         "alert": alert.name,
         "expr": alert.expression,
         "for": f"{alert.minutes}m",
         "labels": {"severity": alert.severity},
-        "annotations": {"summary": alert.summary, "runbook_url": f"{runbooks}#{alert.name.lower()}"},
+        "annotations": {"summary": alert.summary, "runbook": RUNBOOKS + anchor}
+        | ({"runbook_url": runbooks + anchor} if runbooks else {}),
     }

@@ -14,6 +14,7 @@ from deploy.packages import operatordeployment
 from deploy.packages.alerts import OPERATOR_ALERTS, groups
 from deploy.packages.operatordeployment import OperatorSettings
 
+import leaderworkerset
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.metadata import OLDEST_KUBERNETES
@@ -24,8 +25,9 @@ from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
 
-VERSION: Final = "1.0.0"
-CREATED: Final = "2026-01-01T00:00:00Z"
+FORMER: Final = "1.0.0"
+"""The version of every bundle up to release 0.2.0, whatever the release was (docs/adr/0032-what-a-release-says.md)."""
+
 API_HOME: Final = "https://github.com/kubernetes-sigs/lws"
 """The project that defines the API."""
 
@@ -81,6 +83,16 @@ ICON: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class Publication:
+    """A release: its version, its day, and where its sources and docs/how-to/alerts.md are published, if they are."""
+
+    version: str = leaderworkerset.__version__
+    created: str = "1970-01-01T00:00:00Z"
+    repository: str = ""
+    runbooks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Package:
     """A package of the catalog: its name, its install modes and its channels."""
 
@@ -88,10 +100,9 @@ class Package:
     modes: tuple[str, ...]
     channels: tuple[str, ...]
 
-    @property
-    def version_name(self) -> str:
-        """Return the name of its ClusterServiceVersion."""
-        return f"{self.name}.v{VERSION}"
+    def version_name(self, version: str) -> str:
+        """Return the name of its ClusterServiceVersion in a release."""
+        return f"{self.name}.v{version}"
 
 
 LEADER_WORKER_SET: Final = Package("leader-worker-set", ("OwnNamespace",), ("stable-v1.0",))
@@ -100,23 +111,24 @@ PACKAGES: Final = (LEADER_WORKER_SET, ALIAS)
 
 
 def version(
-    package: Package, kinds: Registry, declared: Declared, chosen: OperatorSettings, repository: str = ""
+    package: Package, kinds: Registry, declared: Declared, chosen: OperatorSettings, publication: Publication
 ) -> JSONObject:
-    """Build the ClusterServiceVersion of a package; `repository` is the address of its sources, where it is published."""
+    """Build the ClusterServiceVersion of a package."""
+    repository = {"repository": publication.repository} if publication.repository else {}
     return {
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "ClusterServiceVersion",
         "metadata": {
-            "name": package.version_name,
+            "name": package.version_name(publication.version),
             "namespace": "placeholder",
             "labels": {f"operatorframework.io/arch.{name}": "supported" for name in ARCHITECTURES}
             | {"operatorframework.io/os.linux": "supported"},
-            "annotations": annotations(chosen) | ({"repository": repository} if repository else {}),
+            "annotations": annotations(chosen, publication) | repository,
         },
         "spec": {
             "displayName": "Leader Worker Set Operator (lws)",
             "description": DESCRIPTION,
-            "version": VERSION,
+            "version": publication.version,
             "maturity": "alpha",
             "minKubeVersion": OLDEST_KUBERNETES,
             "provider": {"name": "LeaderWorkerSet in Python"},
@@ -132,7 +144,7 @@ def version(
     }
 
 
-def annotations(chosen: OperatorSettings) -> dict[str, str]:
+def annotations(chosen: OperatorSettings, publication: Publication) -> dict[str, str]:
     """Return the annotations that consoles and catalogs read."""
     infra = {
         "nodeSelector": {"node-role.kubernetes.io/infra": ""},
@@ -145,10 +157,10 @@ def annotations(chosen: OperatorSettings) -> dict[str, str]:
         "capabilities": "Seamless Upgrades",
         "categories": "AI/Machine Learning, Integration & Delivery",
         "containerImage": chosen.image,
-        "createdAt": CREATED,
+        "createdAt": publication.created,
         "description": "Installs and keeps the manager of LeaderWorkerSets.",
         "support": "community",
-        "olm.skipRange": f">=0.0.1 <{VERSION}",
+        "olm.skipRange": f">=0.0.1 <{publication.version}",
         "operatorframework.io/cluster-monitoring": "true",
         "operatorframework.io/suggested-namespace": OPERATOR,
         "operatorframework.io/initialization-resource": json.dumps(sample),
@@ -191,14 +203,16 @@ def containerfile(package: Package) -> str:
     return "\n".join(["FROM scratch", *lines, "COPY manifests /manifests/", "COPY metadata /metadata/", ""])
 
 
-def beside() -> Sequence[JSONObject]:
+def beside(publication: Publication) -> Sequence[JSONObject]:
     """Return the objects of `manifests/` beside the version: the operand's definitions are part of the operator (R-OP-36)."""
     scraped = objects.service_monitor("", verified=False)["spec"] | {"selector": {"matchLabels": {"name": OPERATOR}}}
     return [
         operator_crd(),
         operatordeployment.metrics_service(""),
         operatordeployment.build(SERVICE_MONITORS, OPERATOR, spec=scraped),
-        operatordeployment.build(PROMETHEUS_RULES, OPERATOR, spec=groups("lws-operator", OPERATOR_ALERTS)),
+        operatordeployment.build(
+            PROMETHEUS_RULES, OPERATOR, spec=groups("lws-operator", OPERATOR_ALERTS, publication.runbooks)
+        ),
     ]
 
 

@@ -6,17 +6,24 @@ from typing import Final
 from deploy.packages import bundle
 from deploy.packages.bundle import Package
 
+import leaderworkerset
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.operator.operatornames import OPERATORS
 
-IMAGE: Final = f"localhost/leaderworkerset-catalog:v{bundle.VERSION}"
+IMAGE: Final = f"localhost/leaderworkerset-catalog:v{leaderworkerset.__version__}"
 """The name of the catalog's image."""
 
 
 def bundle_image(package: Package) -> str:
     """Return the name of a bundle's image that is not released."""
-    return f"localhost/{package.name}-bundle:v{bundle.VERSION}"
+    return f"localhost/{package.name}-bundle:v{leaderworkerset.__version__}"
+
+
+def edges(package: Package, version: str) -> JSONObject:
+    """Return the entry of a channel for the only version of its catalog: every older version is upgraded to it directly."""
+    before = {} if version == bundle.FORMER else {"skips": [package.version_name(bundle.FORMER)]}
+    return {"name": package.version_name(version), "skipRange": f">=0.0.1 <{version}"} | before
 
 
 def blobs(package: Package, version: JSONObject, image: str) -> Sequence[JSONObject]:
@@ -44,13 +51,13 @@ def blobs(package: Package, version: JSONObject, image: str) -> Sequence[JSONObj
                 "schema": "olm.channel",
                 "package": package.name,
                 "name": channel,
-                "entries": [{"name": package.version_name, "skipRange": meta.annotations(version)["olm.skipRange"]}],
+                "entries": [edges(package, spec["version"])],
             }
             for channel in package.channels
         ),
         {
             "schema": "olm.bundle",
-            "name": package.version_name,
+            "name": meta.name(version),
             "package": package.name,
             "image": image,
             "properties": [
@@ -58,7 +65,7 @@ def blobs(package: Package, version: JSONObject, image: str) -> Sequence[JSONObj
                     "type": "olm.gvk",
                     "value": {"group": OPERATORS.group, "kind": OPERATORS.kind, "version": OPERATORS.version},
                 },
-                {"type": "olm.package", "value": {"packageName": package.name, "version": bundle.VERSION}},
+                {"type": "olm.package", "value": {"packageName": package.name, "version": spec["version"]}},
                 {"type": "olm.csv.metadata", "value": own},
                 *bundle.properties()["properties"],
             ],

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from deploy.packages.alerts import RUNBOOKS
 
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -23,6 +22,8 @@ from leaderworkerset.manager.config.configuration import (
 from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 
 TEXT: Final[JSONObject] = {"type": "string"}
+ADDRESS: Final[JSONObject] = TEXT | {"pattern": "^(https?://.+)?$"}
+"""A URL, or nothing."""
 SWITCH: Final[JSONObject] = {"type": "boolean"}
 MAP: Final[JSONObject] = {"type": "object"}
 LIST: Final[JSONObject] = {"type": "array"}
@@ -112,7 +113,12 @@ def _parts() -> tuple[Value, ...]:
         Value("prometheus.namespace", "monitoring", TEXT | {"minLength": 1}, "The namespace of Prometheus."),
         Value("prometheus.labels", {}, MAP, "By which a Prometheus finds ServiceMonitor and PrometheusRule."),
         Value("prometheus.alerts", True, SWITCH, "With enablePrometheus: the PrometheusRule with all alerts."),
-        Value("prometheus.runbooks", RUNBOOKS, TEXT, "Where docs/how-to/alerts.md is published, for runbook_url."),
+        Value(
+            "prometheus.runbooks",
+            "",
+            ADDRESS,
+            "The URL of docs/how-to/alerts.md where you publish it, for runbook_url.",
+        ),
         Value("enableDisaggregatedSet", False, SWITCH, accepted),
         Value("gangSchedulingManagement", {}, _gang(), "This block of the manager's configuration."),
         Value("groupRestarts", {}, section(GroupRestarts), restarts),

@@ -19,30 +19,35 @@ from leaderworkerset.operator.operatornames import OPERATORS
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Types of conditions: the one that is True where all is well, those that mean progress or a failure while they are True."""
+    """What each condition type means: that the object is healthy, makes progress, or is degraded while the condition is True."""
 
-    healthy: str
+    healthy: tuple[str, ...]
     progressing: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
     """Those that must not be False."""
+    neutral: tuple[str, ...] = ()
+    """Those that do not change the health."""
     unmanaged: tuple[str, ...] = ()
     """Values of `spec.managementState` with which nothing is to be waited for."""
 
 
 HEALTH: Final[Mapping[Resource, Health]] = {
     LEADERWORKERSETS: Health(
-        healthy=conditions.AVAILABLE.type,
+        healthy=(conditions.AVAILABLE.type, conditions.COMPLETE.type),
         progressing=(conditions.UPDATE_IN_PROGRESS.type, conditions.PROGRESSING.type),
-        degraded=(conditions.DEGRADED.type,),
+        degraded=(conditions.FAILED.type, conditions.DEGRADED.type),
         needed=(conditions.WORKLOAD_SCHEDULING_CREATED.type,),
+        # A group that leaves a node is Progressing by itself. Until then it serves, and a sync must not wait for a drain.
+        neutral=(conditions.MOVE_IN_PROGRESS.type,),
     ),
-    DISAGGREGATED_SETS: Health(healthy=setstatus.AVAILABLE.type, progressing=(setstatus.PROGRESSING.type,)),
-    ROLE_SCALERS: Health(healthy="Ready"),
+    DISAGGREGATED_SETS: Health(healthy=(setstatus.AVAILABLE.type,), progressing=(setstatus.PROGRESSING.type,)),
+    ROLE_SCALERS: Health(healthy=("Ready",)),
     OPERATORS: Health(
-        healthy=operatorstatus.AVAILABLE,
+        healthy=(operatorstatus.AVAILABLE,),
         progressing=(operatorstatus.PROGRESSING,),
         degraded=(operatorstatus.DEGRADED, operatorstatus.SYNC_DEGRADED),
+        neutral=(operatorstatus.UPGRADEABLE, operatorstatus.DELETES_DEFINITIONS),
         unmanaged=("Unmanaged", "Force", "Removed"),
     ),
 }
@@ -76,7 +81,6 @@ for _, kind in ipairs({KINDS}) do
 end
 """
 END: Final = """\
-if is("KIND", "True") then return result("Healthy", text(found["KIND"])) end
 return result("Progressing", found["KIND"] and text(found["KIND"]) or "waiting for its controller")
 """
 
@@ -88,10 +92,11 @@ def lua(health: Health) -> str:
         (health.degraded, "True", "Degraded"),
         (health.needed, "False", "Progressing"),
         (health.progressing, "True", "Progressing"),
+        (health.healthy, "True", "Healthy"),
     ):
         step = ANY.replace("STATUS", status).replace("HEALTH", means).replace("KINDS", quoted(kinds))
         steps.append(step if kinds else "")
-    return "".join([*steps, END.replace("KIND", health.healthy)])
+    return "".join([*steps, END.replace("KIND", health.healthy[0])])
 
 
 def quoted(names: Sequence[str]) -> str:
@@ -125,11 +130,22 @@ def flux() -> list[JSONObject]:
 def current(health: Health) -> str:
     """Return the expression that is true where all is well with the newest generation, or nothing is to be waited for."""
     newest = "(!has(c.observedGeneration) || c.observedGeneration == metadata.generation)"
-    well = [SEEN, is_true(health.healthy, f" && {newest}"), *(f"!{is_true(kind)}" for kind in health.progressing)]
+    healthy = " || ".join(is_true(kind, f" && {newest}") for kind in health.healthy)
+    well = [
+        SEEN,
+        f"({healthy})" if len(health.healthy) > 1 else healthy,
+        *(f"!{has_status(kind, 'False')}" for kind in health.needed),
+        *(f"!{is_true(kind)}" for kind in health.progressing),
+    ]
     left = f"has(spec.managementState) && spec.managementState in [{quoted(health.unmanaged)}] || "
     return (left if health.unmanaged else "") + " && ".join(well)
 
 
 def is_true(kind: str, more: str = "") -> str:
     """Return the expression that a condition is True."""
-    return f'status.conditions.exists(c, c.type == "{kind}" && c.status == "True"{more})'
+    return has_status(kind, "True", more)
+
+
+def has_status(kind: str, status: str, more: str = "") -> str:
+    """Return the expression that a condition has a status."""
+    return f'status.conditions.exists(c, c.type == "{kind}" && c.status == "{status}"{more})'

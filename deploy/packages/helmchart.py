@@ -153,6 +153,12 @@ def _alerts() -> dict[str, str]:
     rule = alerts.prometheus_rule(NAMESPACE, value("prometheus.runbooks"))
     text = _text(PROMETHEUS_RULES, rule, [alerts.NAME, metadata.METRICS_SERVICE])
     escaped = re.sub(r"\{\{ \$labels\.\w+ }}", r'{{ "\g<0>" }}', text)
+    escaped = re.sub(
+        r"^ *runbook_url: .*\n",
+        lambda line: only_if(".Values.prometheus.runbooks", line[0]),
+        escaped,
+        flags=re.MULTILINE,
+    )
     return {_file(PROMETHEUS_RULES, alerts.NAME): only_if(f"and {PROMETHEUS} .Values.prometheus.alerts", escaped)}
 
 

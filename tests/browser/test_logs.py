@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from testkit.waiting import until
 from tests.browser.conftest import LIMIT, chromium, playwright
-from tests.e2e.harness import Cluster, clean_up, line_with, lws, make_shell, shell_script, until
+from tests.e2e.harness import Cluster, clean_up, line_with, lws, make_shell, shell_script
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

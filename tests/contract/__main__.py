@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     """Run the command line."""
     is_run = "--run" in arguments
     witness = Witness()
-    options = ["-q", "-p", "no:cacheprovider", "--no-header", str(ROOT / "tests")]
+    options = ["-q", "-p", "no:cacheprovider", "--no-header"]
     pytest.main(options if is_run else ["--collect-only", "-qqq", *options], plugins=[witness])
     tests = [(test, text) for test, text in witness.texts.items() if not is_run or test in witness.passed]
     proofs = prove(tests)

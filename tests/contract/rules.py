@@ -91,7 +91,7 @@ NO_BEHAVIOUR: Final = {
 """Quirks that nobody can observe in a cluster."""
 
 
-ON_KUBERNETES: Final = tuple(f"tests/integration/{folder}/" for folder in ("install", "lwsoperator", "manager"))
+ON_KUBERNETES: Final = ("tests/kubernetes/",)
 """Folders whose tests run on a real control plane only."""
 
 
@@ -147,7 +147,7 @@ def place_of(test: str) -> Place:
     """Tell from its id where a test runs."""
     if "kubernetes" in test.partition("[")[2] or test.startswith(ON_KUBERNETES):
         return Place.KUBERNETES
-    if "embedded" in test.partition("[")[2] or test.startswith(("tests/unit/controllers/", "tests/e2e/")):
+    if "embedded" in test.partition("[")[2] or test.startswith("tests/e2e/"):
         return Place.EMBEDDED
     return Place.CORE
 

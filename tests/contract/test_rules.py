@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
+from testkit.repository import ROOT, files_of_tests
 from tests.contract import rules
 from tests.contract.rules import Place, Proof
 
-TESTS = Path(__file__).parents[1]
-REFERENCE = TESTS.parent / "docs" / "reference"
+REFERENCE = ROOT / "docs" / "reference"
 CONTRACT = (REFERENCE / "contract.md").read_text()
 OPERATOR = (REFERENCE / "contract-operator.md").read_text()
 
@@ -33,7 +33,7 @@ def test_scenarios_are_counted_as_rules_are() -> None:
 
 
 def test_all_contracts_are_read_and_quirks_are_those_of_the_first() -> None:
-    found = rules.required(TESTS.parent / "docs" / "reference")
+    found = rules.required(ROOT / "docs" / "reference")
 
     assert {"R-ARC-1", "Q-1", "R-DS-1", "R-DS-107", "R-KQ-10", "R-KQ-161"} <= set(found)
     assert {f"R-OP-{number}" for number in range(1, 84)} <= set(found)
@@ -57,10 +57,12 @@ def test_the_newest_rules_are_counted_by_their_numbers_without_letters() -> None
 
 
 def test_every_rule_that_a_test_cites_is_in_its_contract() -> None:
-    found = set(rules.required(TESTS.parent / "docs" / "reference"))
+    found = set(rules.required(ROOT / "docs" / "reference"))
     chapters = {one.rpartition("-")[0] for one in found}
     texts = {
-        path: path.read_text() for path in sorted(TESTS.rglob("test_*.py")) if path.parent != Path(__file__).parent
+        path: path.read_text()
+        for name, path in files_of_tests()
+        if path.name.startswith("test_") and path.parent != Path(__file__).parent
     }
     unknown = {
         (path.name, rule)
@@ -78,7 +80,7 @@ def test_a_rule_is_proved_where_its_test_runs() -> None:
         ("tests/integration/test_b.py::test_b[embedded]", "R-ARC-1, Q-5"),
         ("tests/integration/test_b.py::test_b[kubernetes]", "R-ARC-1, Q-5"),
     ]
-    alone = [("tests/integration/lwsoperator/test_c.py::test_c[as printed]", "R-OP-58")]
+    alone = [("tests/kubernetes/lwsoperator/test_c.py::test_c[as printed]", "R-OP-58")]
 
     assert rules.prove(tests)["R-ARC-1"] == [Proof(test, place) for (test, _), place in zip(tests, Place, strict=True)]
     assert rules.prove(alone)["R-OP-58"] == [Proof(alone[0][0], Place.KUBERNETES)]
@@ -92,7 +94,8 @@ def test_the_tests_that_hold_our_differences_exist() -> None:
     named = {contract: set(re.findall(r"\| `(test_\w+)` \|", contract)) for contract in (CONTRACT, OPERATOR)}
     there = {
         name
-        for path in TESTS.rglob("test_*.py")
+        for name, path in files_of_tests()
+        if path.name.startswith("test_")
         for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
     }
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+from testkit.waiting import until
+
 from kuberuntime.objects.meta import JSONObject
 
 Running: TypeAlias = "subprocess.Popen[str]"
@@ -20,6 +22,8 @@ Running: TypeAlias = "subprocess.Popen[str]"
 ROOT = Path(__file__).parents[2]
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 SECONDS = 90.0
+KEPT = frozenset({"history", "ephemeral"})
+"""What is kept of a run with failures."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Shell:
         """Fail if a process, a mount or the state of a run is left, after a moment for the kernel to end them."""
         until(lambda: not self.processes(), f"the end of {self.processes()}", 5)
         assert self.mounts() == []
-        kept = [path.name for path in self.state.glob("run-*")]
+        kept = [path.name for path in self.state.glob("run-*") if {one.name for one in path.iterdir()} - KEPT]
         assert kept == []
 
 
@@ -154,13 +158,13 @@ class Cluster:
         self.lws("wait", obj["metadata"]["name"], f"--for={wait}", "--timeout=30")
 
     def view(self, name: str) -> JSONObject:
-        """Return what `lws get -o json` says of a LeaderWorkerSet."""
-        found: JSONObject = json.loads(self.lws("get", name, "-o", "json"))["items"][0]
+        """Return what `lws get -o view` says of a LeaderWorkerSet."""
+        found: JSONObject = json.loads(self.lws("get", name, "-o", "view"))["items"][0]
         return found
 
     def until(self, name: str, wanted: Callable[[JSONObject], bool], seconds: float = 30) -> JSONObject:
         """Watch a LeaderWorkerSet until it is as wanted; return its view then."""
-        with self.shell.running("get", name, f"--local={self.name}", "--watch", "-o", "json") as watch:
+        with self.shell.running("get", name, f"--local={self.name}", "--watch", "-o", "view") as watch:
             seen: JSONObject = {}
             for line in lines_of(watch, seconds):
                 seen = json.loads(line)["items"][0]
@@ -211,14 +215,6 @@ def line_with(process: Running, words: str, seconds: float = 30) -> str:
 
 SELDOM = 0.5
 """Seconds between two checks that start a program."""
-
-
-def until(check: Callable[[], Any], what: str, seconds: float = 30, *, poll: float = 0.1) -> None:
-    """Wait for what no event reports: check the machine every tenth of a second."""
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"
-        select.select([], [], [], poll)
 
 
 def ranks(view: JSONObject) -> dict[str, JSONObject]:

@@ -12,6 +12,10 @@ from tests.e2e.harness import ROOT, Shell
 
 LEFT_OUT = {
     "make setup": "the environment that runs this test is set up",
+    "source .venv/bin/activate": "`.venv/bin` is on PATH already",
+    "pip install jax": "the environment that runs this test has it",
+    "pip install --require-hashes -r requirements/frameworks.lock": "tests do not install: `make frameworks` does",
+    "lws run -f docs/how-to/frameworks/mpi.yaml": "tests/e2e/test_frameworks.py runs it with the MPI of `make frameworks`",
     "pip install numpy": "the environment that runs this test has it",
     "make demo": "has a test of its own, from a fresh clone",
     "make test": "is what runs this test",

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SELDOM, Cluster, Shell, facts, is_whole, ranks, until
+from testkit.waiting import until
+from tests.e2e.harness import SELDOM, Cluster, Shell, facts, is_whole, ranks
 
 from kuberuntime.objects.meta import JSONObject
 

@@ -14,7 +14,7 @@ LIMIT = 30
 ENDED = "error: cluster ends has ended; start it again with `lws up ends`"
 ATTACHED = {
     "table": (["get", "-w"], "web-0"),
-    "document": (["get", "web", "-w", "-o", "json"], "web-0"),
+    "document": (["get", "web", "-w", "-o", "view"], "web-0"),
     "logs": (["logs", "web", "-f"], "hello"),
     "wait": (["wait", "web", "--for=replicas=2"], ""),
     "exec": (["exec", "web/0", "--", "sh", "-c", "echo attached; exec sleep 1000"], "attached"),

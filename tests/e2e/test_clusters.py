@@ -1,9 +1,11 @@
 """Clusters of this machine over their lives: they keep their options, are listed, and are stopped by name or all."""
 
 import json
+from pathlib import Path
 
 import pytest
-from tests.e2e.harness import Shell
+from testkit.waiting import until
+from tests.e2e.harness import SELDOM, Cluster, Shell, lws
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -12,8 +14,9 @@ def test_two_clusters_keep_their_options_and_end_together(shell: Shell) -> None:
     shell.lws("up", "one", "--detach", "--nodes=2", "--gpus-per-node=8")
     shell.lws("up", "--local=two", "--detach")
 
-    again = shell.lws("up", "one", "--detach", "--nodes=5")
-    assert "Ignored, because it runs (it has --nodes=2): --nodes=5. To use them: `lws down one`" in again.stderr
+    again = shell.lws("up", "one", "--detach", "--nodes=5", code=1)
+    assert " without --nodes=5; to use that, stop it and start it again: `lws down one`, then this" in again.stderr
+    assert "runs already" in shell.lws("up", "one", "--detach", "--nodes=2").stdout
     listed = json.loads(shell.lws("clusters", "-o", "json").stdout)["items"]
     assert {one["name"]: (one["state"], one["nodes"], one["pods"]) for one in listed} == {
         "one": ("running", 2, 0),
@@ -29,3 +32,22 @@ def test_two_clusters_keep_their_options_and_end_together(shell: Shell) -> None:
     shell.lws("down", "--all", "--delete")
     assert json.loads(shell.lws("clusters", "-o", "json").stdout)["items"] == []
     shell.assert_nothing_is_left()
+
+
+def test_an_image_is_mapped_while_the_cluster_runs(shell: Shell, tmp_path: Path) -> None:
+    """The pod waits for its program, starts once the image is mapped, and the mapping is kept for the next start."""
+    program = tmp_path / "engine" / "bin" / "serve-it"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\nexec sleep 1000\n")
+    program.chmod(0o755)
+    cluster = Cluster(shell, "mapped")
+    shell.lws("up", "mapped", "--detach")
+    cluster.apply(lws("engine", {"image": "engine:1", "command": ["serve-it"]}))
+    lacking = "LWS-E057: pod engine-0 has no program to run here"
+    until(lambda: lacking in cluster.ended("explain", "engine").stdout, "the cause", poll=SELDOM)
+    told = shell.lws("up", "mapped", f"--image=engine={program.parents[1]}").stdout
+    assert f"Image engine is mapped to {program.parents[1]} now: containers that start later use it." in told
+    cluster.lws("wait", "engine", "--timeout=120s")
+    shell.lws("down", "mapped")
+    assert f"--image=engine={program.parents[1]}" in shell.lws("up", "mapped", "--detach").stdout
+    shell.lws("down", "mapped", "--delete")

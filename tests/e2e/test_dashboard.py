@@ -11,7 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.e2e.harness import Cluster, Running, line_with, lws, shell_script, until
+from testkit.waiting import until
+from tests.e2e.harness import Cluster, Running, line_with, lws, shell_script
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

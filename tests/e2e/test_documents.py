@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit.repository import PACKAGES
 from tests.e2e.harness import ROOT, Shell
-from tests.e2e.pages import follow, missing
+from tests.e2e.pages import commands, follow, missing
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -23,41 +24,75 @@ PAGES = {
     "docs/how-to/python-client.md": "left: []",
     "docs/how-to/see-what-runs.md": "copied 1 file from 1 rank",
     "docs/how-to/dashboard.md": "The dashboard is open for one browser: http://127.0.0.1:",
+    "examples/kuberuntime/README.md": "Cluster default is up",
 }
 """The pages, and what is printed when all went well."""
 
 ELSEWHERE = {
-    "docs/how-to/install.md": "needs a cluster and a registry: what it installs is tested in tests/unit/deploy",
-    "docs/how-to/operator.md": "needs a cluster: each step is tested in tests/integration/lwsoperator",
-    "docs/how-to/helm.md": "needs Helm and a cluster: what it renders is tested in tests/packages",
-    "docs/how-to/alerts.md": "needs a cluster with Prometheus; each alert is tested in tests/packages",
-    "docs/how-to/autoscaling.md": "speaks of kubectl: tests/kubectl/test_top.py; its autoscaler is tested in tests/integration/lws/test_autoscaling.py",
+    "docs/how-to/install.md": "needs a cluster and a registry: what it installs is tested in tests/repository/deploy",
+    "docs/how-to/operator.md": "needs a cluster: each step is tested in tests/kubernetes/lwsoperator",
+    "docs/how-to/helm.md": "needs Helm and a cluster: what it renders is tested in tests/kubernetes/programs",
+    "docs/how-to/alerts.md": "needs a cluster with Prometheus; each alert is tested in tests/kubernetes/programs",
+    "docs/how-to/autoscaling.md": "needs kubectl: tests/kubernetes/kubectl/test_pages.py runs it",
     "docs/how-to/extend.md": "has no commands",
-    "docs/how-to/restarts.md": "speaks of kubectl: tests/integration/lws: test_budget.py, test_restart_bounds.py do what it says",
-    "docs/how-to/maintenance.md": "needs a manager on a cluster: tests/integration/shipped/test_disruption.py does what it says",
-    "docs/how-to/places-and-ends.md": "tests/integration/lws: test_ends.py, test_places.py and test_scaling.py do what it says",
+    "docs/how-to/restarts.md": "speaks of kubectl: packages/leaderworkerset/tests/integration/lws: test_budget.py, test_restart_bounds.py do what it says",
+    "docs/how-to/maintenance.md": "needs a manager on a cluster: tests/kubernetes/shipped/test_disruption.py does what it says",
+    "docs/how-to/places-and-ends.md": "packages/leaderworkerset/tests/integration/lws: test_ends.py, test_places.py and test_scaling.py do what it says",
     "docs/how-to/gang-scheduling.md": "needs a manager on a cluster; what it says is tested in tests/integration: gang, ganggate, kueue",
     "docs/how-to/groups-with-random-keys.md": "its keys differ each time: tests/e2e/test_keyed_groups.py does what it says",
-    "docs/how-to/share-a-cluster.md": "has no commands: its objects are applied in tests/integration/manager/test_hostile.py",
-    "docs/how-to/progress.md": "its sets hang for minutes: tests/e2e/test_progress.py and tests/integration/lws/test_completion.py do what it says",
+    "docs/how-to/share-a-cluster.md": "has no commands: its objects are applied in tests/kubernetes/manager/test_hostile.py",
+    "docs/how-to/progress.md": "its sets hang for minutes: tests/e2e/test_progress.py and packages/leaderworkerset/tests/integration/lws/test_completion.py do what it says",
     "docs/how-to/what-happened.md": "speaks of a set that failed: tests/e2e/test_history.py does what it says",
-    "docs/how-to/neighbours.md": "speaks of other tools: what they are given is tested in tests/unit/deploy/test_health.py",
+    "docs/how-to/neighbours.md": "speaks of other tools: what they are given is tested in tests/repository/deploy/test_health.py",
     "docs/how-to/verify.md": "needs a published release: builds and offline installations are tested in tests/e2e/test_wheels.py",
     "docs/how-to/operate.md": "needs a manager on a cluster",
-    "docs/how-to/restart-in-place.md": "has no commands: tests/integration/lws/test_restart_in_place.py does what it says",
-    "docs/how-to/update-in-place.md": "needs a manager on a cluster: tests/integration/lws/test_inplace.py does what it says",
-    "docs/how-to/drain.md": "needs a manager with further rights: tests/integration/shipped/test_moves.py does what it says",
+    "docs/how-to/when-the-manager-is-away.md": "needs a manager on a cluster: packages/leaderworkerset/tests/integration/lws/test_deletion.py deletes without one",
+    "docs/how-to/restart-in-place.md": "has no commands: packages/leaderworkerset/tests/integration/lws/test_restart_in_place.py does what it says",
+    "docs/how-to/update-in-place.md": "needs a manager on a cluster: packages/leaderworkerset/tests/integration/lws/test_inplace.py does what it says",
+    "docs/how-to/backup.md": "needs a cluster: tests/kubernetes/manager/test_etcd.py and tests/repository/docs/test_operations.py do what it says",
+    "docs/how-to/ipv6.md": "needs a cluster with IPv6; its facts are tested in tests/repository/docs/test_operations.py",
+    "docs/how-to/ports.md": "needs a cluster and a firewall; its facts are tested in tests/repository/docs/test_operations.py",
+    "docs/how-to/sizing.md": "needs a cluster; its numbers are compared in tests/repository/docs/test_operations.py",
+    "docs/how-to/slow-control-planes.md": "needs a cluster; its numbers are compared in tests/repository/docs/test_operations.py",
+    "docs/how-to/upgrade-with-olm.md": "needs a cluster: tests/kubernetes/lwsoperator/test_with_olm.py does what it says",
+    "docs/how-to/drain.md": "needs a manager with further rights: tests/kubernetes/shipped/test_moves.py does what it says",
 }
 """The pages whose commands cannot run here, and why."""
+
+OTHERS = {
+    "CONTRIBUTING.md": "its commands run the tests",
+    "docs/reference/cli.md": "is generated: packages/leaderworkerset/tests/unit/leaderworkerset/cli/test_commandtable.py parses each example",
+    "docs/reference/differences.md": "needs a cluster with the Go manager: tests/parity hands fleets over",
+    "examples/localkube/README.md": "tests/e2e/test_packages_alone.py runs it",
+} | dict.fromkeys(
+    (
+        f"examples/{name}/README.md"
+        for name in ("allreduce", "disaggregated", "jax-data-parallel", "router", "tensor-parallel")
+    ),
+    "tests/e2e/test_examples.py runs it",
+)
+"""The pages with commands elsewhere, and where they are run."""
 
 
 def test_every_page_is_tried_or_says_why_not() -> None:
     pages = {"README.md", *(str(page.relative_to(ROOT)) for page in (ROOT / "docs/how-to").glob("*.md"))}
-    assert pages == {*PAGES, *ELSEWHERE}
+    assert pages == {page for page in {*PAGES, *ELSEWHERE} if not page.startswith("examples/")}
+
+
+def test_every_page_with_commands_is_run_or_listed() -> None:
+    pages = [
+        *ROOT.glob("*.md"),
+        *(page for name in ("docs", "examples", "bench") for page in (ROOT / name).rglob("*.md")),
+    ]
+    found = {str(page.relative_to(ROOT)) for page in pages if list(commands(str(page.relative_to(ROOT))))}
+    assert found <= {*PAGES, *ELSEWHERE, *OTHERS}
+    assert set(OTHERS) <= found
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_do_what_it_says(shell: Shell, page: str) -> None:
+    """No kubeconfig is there: a command that addressed the reader's own cluster would fail."""
+    assert "KUBECONFIG" not in shell.environment
     printed = follow(shell, page)
     assert PAGES[page] in printed
     assert missing(page, printed) == []
@@ -88,7 +123,11 @@ def test_the_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", str(clone)], check=True)
     environment = Path(sys.prefix)
-    inside = Shell(shell.base, {**shell.environment, "PYTHONPATH": str(clone / "src")}, clone)
+    inside = Shell(
+        shell.base,
+        {**shell.environment, "PYTHONPATH": ":".join(str(clone / "packages" / name / "src") for name in PACKAGES)},
+        clone,
+    )
     result = inside.run(["make", "demo", f"VENV={environment}", "-o", f"{environment}/.runs"])
     assert result.stdout.count("all-reduce verified: 3 rounds over 4 ranks") == 8
     assert result.stderr.splitlines()[-1] == "8 ranks in 2 groups ended with 0"

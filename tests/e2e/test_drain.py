@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SLEEP, Cluster, Shell, clean_up, facts, lws, make_shell, ranks, shell_script, until
+from testkit.waiting import until
+from tests.e2e.harness import SLEEP, Cluster, Shell, clean_up, facts, lws, make_shell, ranks, shell_script
 
 from leaderworkerset.api import labels
 

@@ -28,8 +28,8 @@ SCREENS = {
         "dies  0  1  1  #",
         "GROUP  RANK  POD  STATE  READY  RESTARTS",
         "0  0  dies-0  CrashLoopBackOff  no  %",
-        "dies-0: rank: boom (Error, exit code 3); waits before it is",
-        "  started again",
+        "dies-0: rank: last line: boom (Error, exit code 3); waits",
+        "  before it is started again",
     ],
     ("raises", 160): [
         "NAME  READY  DESIRED  UP-TO-DATE  AGE",
@@ -46,8 +46,7 @@ SCREENS = {
         "GROUP  RANK  POD  STATE  READY  RESTARTS  AGE",
         "0  0  absent-0  ProgramNotFound  no  %  #",
         'absent-0: rank: program "no-such-program" is not installed on this machine:',
-        "  install it, map the image with --image host=DIR to a root file system or",
-        "  virtual environment that has it, or rehearse with --stub",
+        "  install it, or correct the command",
     ],
     ("ports", 80): [
         "NAME  READY  DESIRED  UP-TO-DATE  AGE",

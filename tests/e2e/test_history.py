@@ -7,7 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SELDOM, Cluster, Shell, lws, python, shell_script, until
+from testkit.waiting import until
+from tests.e2e.harness import SELDOM, Cluster, Shell, lws, python, shell_script
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -42,7 +43,7 @@ def test_a_recreated_group_is_listed_and_shown_with_the_logs_of_all_its_ranks(cl
     cluster.apply(lws("fails", shell_script(CRASH, grace=1), size=2))
     one = wait(cluster, "fails", "recreated")
     assert (one["number"], one["group"], one["firstRank"], one["failedPod"]) == (1, "0", 1, "fails-0-1")
-    assert one["failure"] == "rank: exit code 3, Error: out of luck"
+    assert one["failure"] == "rank: exit code 3, Error, last line: out of luck"
     assert one["revision"]["number"] == 1
     assert {rank["node"] for rank in one["ranks"]} == {"node-0"}
     assert logs(one, 0) == [["rank 0"]]
@@ -50,11 +51,11 @@ def test_a_recreated_group_is_listed_and_shown_with_the_logs_of_all_its_ranks(cl
     assert any(event["reason"] == "RecreateGroup" for event in one["events"])
     listed = cluster.lws("history", "fails/0").splitlines()
     assert listed[0].split() == ["EPISODE", "AGE", "OUTCOME", "FIRST", "FAILURE"]
-    assert listed[1].startswith("fails/0/1 ")
-    shown = cluster.lws("history", "fails/0/1")
-    assert "fails/0/1: group 0 was recreated" in shown
+    assert listed[1].startswith("fails/0#1 ")
+    shown = cluster.lws("history", "fails/0#1")
+    assert "fails/0#1: group 0 was recreated" in shown
     assert "Log of rank 1 (fails-0-1, rank, run 1 of" in shown
-    assert "there is no episode fails/0/99" in cluster.refused("history", "fails/0/99")
+    assert "there is no episode fails/0#99" in cluster.refused("history", "fails/0#99")
     cluster.lws("must-gather", f"--dest-dir={tmp_path / 'gathered'}")
     folders = [tmp_path / "gathered", *(path for path in (tmp_path / "gathered").rglob("*") if path.is_dir())]
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
@@ -76,7 +77,7 @@ def test_explain_tells_the_last_failure_when_the_pods_are_gone(cluster: Cluster)
     shown = cluster.shell.lws("explain", f"--local={cluster.name}", "told", code=4).stdout
     assert "Last recorded failure: group 0 " in shown
     assert "  out of luck" in shown
-    assert "history -n default told/0/" in shown
+    assert "history -n default told/0#" in shown
 
 
 def test_a_group_that_was_given_up_says_so(cluster: Cluster) -> None:
@@ -102,7 +103,7 @@ def test_the_value_of_a_secret_that_a_program_prints_is_masked_and_it_says_so(cl
     environment = [{"name": "WORDS", "valueFrom": {"secretKeyRef": {"name": "vault", "key": "key"}}}]
     cluster.apply(lws("leaks", shell_script('echo "it is $WORDS"; exit 1', grace=1, env=environment)))
     wait(cluster, "leaks", "recreated")
-    shown = cluster.lws("history", "leaks/0/1")
+    shown = cluster.lws("history", "leaks/0#1")
     assert "it is [masked]" in shown
     assert "Note: what looks like a secret is replaced by [masked], " in shown
     kept = [path.read_text() for path in (cluster.shell.state / cluster.name / "history").rglob("*.json")]

@@ -38,7 +38,7 @@ MANIFEST: dict[str, Any] = {
 
 def groups(shell: Shell, name: str = "web") -> list[str]:
     """Return the keys of the groups, all of whose ranks are ready."""
-    (shown,) = json.loads(shell.lws("get", "--local", name, "-o", "json").stdout)["items"]
+    (shown,) = json.loads(shell.lws("get", "--local", name, "-o", "view").stdout)["items"]
     assert all(rank["ready"] for rank in ranks(shown).values())
     return [str(group["group"]) for group in shown["groups"]]
 
@@ -104,5 +104,5 @@ def test_two_sets_change_over_without_a_group_less(shell: Shell) -> None:
 
 def ready_leaders(shell: Shell) -> int:
     """Return to how many leaders the Service of the page sends requests."""
-    shown = json.loads(shell.lws("get", "--local", "-o", "json").stdout)["items"]
+    shown = json.loads(shell.lws("get", "--local", "-o", "view").stdout)["items"]
     return sum(rank["ready"] for item in shown for place, rank in ranks(item).items() if str(place).endswith("/0"))

@@ -5,7 +5,8 @@ import signal
 
 import pytest
 from bench.idle import processes
-from tests.e2e.harness import SLEEP, Cluster, Shell, facts, is_whole, lws, ranks, until
+from testkit.waiting import until
+from tests.e2e.harness import SLEEP, Cluster, Shell, facts, is_whole, lws, ranks
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

@@ -181,5 +181,5 @@ def test_on_a_shared_network_the_pod_that_lost_the_port_says_so(open_plan: Clust
     assert {rank["address"].split(".")[0] for rank in ranks(view).values()} == {"127"}
     with urlopen(f"http://{winner['address']}:18080", timeout=10) as answer:  # no port-forward needed
         assert answer.read().decode() == winner["pod"]
-    assert json.loads(open_plan.lws("get", "clash", "-o", "json"))["items"][0]["ready"] == 1
+    assert json.loads(open_plan.lws("get", "clash", "-o", "view"))["items"][0]["ready"] == 1
     open_plan.lws("delete", "clash")

@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
-from tests.e2e.harness import ROOT, SELDOM, Cluster, Shell, until
+from testkit.waiting import until
+from tests.e2e.harness import ROOT, SELDOM, Cluster, Shell, lws, shell_script
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.cli.sets.causes import FIRST
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -145,6 +147,23 @@ def test_a_run_that_is_complete_is_not_started_again(cluster: Cluster) -> None:
     view = cluster.view("finished")
     assert [group["end"] for group in view["groups"]] == ["Complete", "Complete"]
     assert "2 groups of 2 complete" in cluster.lws("explain", "finished")
+
+
+def test_ranks_that_ended_long_before_others_are_no_fault_of_a_run_until_done(shell: Shell) -> None:
+    """The second group runs for longer than the time to the first diagnosis."""
+    script = f"if [ $LWS_GROUP_INDEX = 1 ]; then sleep {FIRST + 3}; fi; echo finished"
+    batch = json.dumps(lws("batch", shell_script(script), replicas=2, size=2))
+    told = shell.lws("run", "-", "--until=done", "--fail-fast", "--timeout=120", text=batch).stderr
+    assert "stuck" not in told
+    assert told.splitlines()[-1] == "4 ranks in 2 groups ended with 0"
+
+
+def test_a_run_that_is_not_done_in_time_names_the_ranks_that_run(shell: Shell) -> None:
+    script = "if [ $LWS_WORKER_INDEX = 1 ]; then exec sleep 1000; fi"
+    hanging = json.dumps(lws("hanging", shell_script(script, grace=1), size=2))
+    told = shell.lws("run", "-", "--until=done", "--timeout=20", text=hanging, code=124).stderr
+    error = "error: not done after 20 s: hanging: 1 of 2 ranks ended with exit code 0; not ended: 0/1 (Running)"
+    assert error in told.splitlines()
 
 
 def test_run_until_done_ends_with_the_leaders_of_sets_that_run_to_completion(shell: Shell) -> None:

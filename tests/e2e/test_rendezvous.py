@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
-from tests.e2e.harness import ROOT, SELDOM, SLEEP, Cluster, facts, lines_with, lws, python, shell_script, until
+from testkit.waiting import until
+from tests.e2e.harness import ROOT, SELDOM, SLEEP, Cluster, facts, lines_with, lws, python, shell_script
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.rendezvous.obstacles import Obstacle
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 FORMS: Final = {
     "python": (sys.executable, "-m", "leaderworkerset.rendezvous"),
-    "shell": ("sh", str(ROOT / "src/leaderworkerset/rendezvous/rendezvous.sh")),
+    "shell": ("sh", str(ROOT / "packages/leaderworkerset/src/leaderworkerset/rendezvous/rendezvous.sh")),
 }
 
 LEADER: Final = """

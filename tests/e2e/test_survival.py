@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from testkit.waiting import until
 from tests.e2e.harness import (
     SLEEP,
     Cluster,
@@ -21,7 +22,6 @@ from tests.e2e.harness import (
     python,
     ranks,
     shell_script,
-    until,
 )
 
 from kuberuntime.objects.meta import JSONObject
@@ -157,6 +157,17 @@ def test_a_second_ctrl_c_ends_a_run_at_once(shell: Shell) -> None:
     os.kill(run.pid, signal.SIGINT)
     run.communicate(timeout=10)
     assert run.returncode == 130
+    shell.assert_nothing_is_left()
+
+
+def test_the_last_words_of_ranks_are_shown_after_ctrl_c(shell: Shell) -> None:
+    trap = "trap 'echo saved rank $LWS_WORKER_INDEX; exit 0' TERM; echo started; while :; do sleep 0.1; done"
+    run = shell.start("run", "-f", write(shell, lws("wordy", shell_script(trap, grace=5), size=2)))
+    lines_with(run, "started", 2)
+    os.kill(run.pid, signal.SIGINT)
+    shown, told = run.communicate(timeout=30)
+    assert run.returncode == 0
+    assert {"0/0 saved rank 0", "0/1 saved rank 1"} <= set(shown.splitlines()), told
     shell.assert_nothing_is_left()
 
 

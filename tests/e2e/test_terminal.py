@@ -156,7 +156,11 @@ def test_sets_are_shown_in_every_form(cluster: Cluster) -> None:
     ]
     assert row.split()[:5] == ["0", "0", "forms-0", "Running", "yes"]
     assert cluster.lws("get", "-o", "name") == "leaderworkerset.leaderworkerset.x-k8s.io/forms\n"
-    assert yaml.safe_load(cluster.lws("get", "-o", "yaml")) == json.loads(cluster.lws("get", "-o", "json"))
+    for yaml_form, json_form in (("yaml", "json"), ("view-yaml", "view")):
+        assert yaml.safe_load(cluster.lws("get", "-o", yaml_form)) == json.loads(cluster.lws("get", "-o", json_form))
+    assert json.loads(cluster.lws("get", "forms", "-o", "json"))["kind"] == "LeaderWorkerSet"
+    assert json.loads(cluster.lws("get", "forms/0/1", "-o", "json"))["kind"] == "Pod"
+    assert json.loads(cluster.lws("get", "-o", "view"))["kind"] == "LeaderWorkerSetViewList"
     assert len(cluster.lws("get", "forms/0/1").splitlines()) == 5
     assert "NAMESPACE" in cluster.lws("get", "-A").splitlines()[0]
     assert cluster.lws("get", "-l", "no=such") == ""

@@ -1,6 +1,6 @@
 """From the version before to this one, and back: what 0.1.0 left of a cluster with sets is gone on with by this version.
 
-`tests/vectors/release-0.1.0.tar.xz` is the directory of a cluster that `lws up` of 0.1.0 ran: objects, definitions, options, failures
+`packages/leaderworkerset/tests/vectors/release-0.1.0.tar.xz` is the directory of a cluster that `lws up` of 0.1.0 ran: objects, definitions, options, failures
 that were recorded. In it `web` was rolled once, `keyed` has random keys, `split` is a DisaggregatedSet, and `fails` was
 recreated and waits. 0.1.0 was never published: `tests/predecessor.py` has it from the history.
 """
@@ -19,7 +19,7 @@ from leaderworkerset.kinds.managed import MANAGED
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
-LEFT = ROOT / "tests/vectors/release-0.1.0.tar.xz"
+LEFT = ROOT / "packages/leaderworkerset/tests/vectors/release-0.1.0.tar.xz"
 SETTLED = ("web", "keyed", "split")
 KINDS = (
     "leaderworkersets.",

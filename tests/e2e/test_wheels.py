@@ -14,6 +14,7 @@ from zipfile import ZipFile
 
 import pytest
 from deploy import release as builder
+from deploy.packages import changelog
 from tests.e2e import wheelhouse
 from tests.e2e.harness import ROOT, Shell
 
@@ -22,7 +23,7 @@ import leaderworkerset
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.xdist_group("wheels")]
 
 PROJECTS = ("kuberuntime", "localkube", "leaderworkerset")
-SOURCES = ("src", "deploy", "docs/man", "requirements", ".containerignore", ".gitignore", "pyproject.toml")
+SOURCES = ("packages", "deploy", "docs/how-to", "requirements", ".containerignore", ".gitignore", "pyproject.toml")
 PAGES = ("CHANGELOG.md", "LICENSE", "README.md")
 WITHOUT_LOCALKUBE = ("kuberuntime", "leaderworkerset")
 
@@ -35,6 +36,15 @@ for package in (kuberuntime, leaderworkerset):
             importlib.import_module(module.name)
 print(leaderworkerset.__file__)
 print(*[name for name in sys.modules if name.split(".")[0] == "localkube"])
+"""
+
+BUILD = """
+import sys
+from pathlib import Path
+from deploy import release
+into = Path(sys.argv[1])
+release.build(release.ROOT, into)
+print((into / release.CHECKSUMS).read_text(), end="")
 """
 
 
@@ -86,14 +96,15 @@ def manager_only(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize("name", PROJECTS)
 def test_a_wheel_contains_what_git_knows_of_its_package_and_nothing_else(wheels: dict[str, Path], name: str) -> None:
     found = {path for path in ZipFile(wheels[name]).namelist() if ".dist-info/" not in path}
-    folder = ROOT / "src" / name
-    own = {
-        str(path.relative_to(ROOT / "src")) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"
-    }
-    left_out = {f"{name}/{file}" for file in ("LICENSE", "README.md", "pyproject.toml")}
+    sources = ROOT / "packages" / name / "src"
+    own = {str(path.relative_to(sources)) for path in sources.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     manual = {path for path in found if "/share/man/" in path}
-    assert found - manual == own - left_out
-    pages = {path.name for path in (ROOT / "docs/man").iterdir()} if name == "leaderworkerset" else set()
+    assert found - manual == own
+    pages = (
+        {path.name for path in (ROOT / "packages/leaderworkerset/man").iterdir()}
+        if name == "leaderworkerset"
+        else set()
+    )
     assert {path.partition(".data/data/share/man/man1/")[2] for path in manual} == pages
     assert f"{name}/py.typed" in found
     assert any(path.endswith("LICENSE") for path in ZipFile(wheels[name]).namelist())
@@ -159,7 +170,7 @@ def test_without_localkube_the_other_commands_work(
 
 
 def test_a_copy_of_the_tree_gives_the_same_bytes(release: Path, tmp_path: Path) -> None:
-    """Elsewhere, with other times and rights of files, in another time zone, by the command that `make release` runs."""
+    """Elsewhere, with other times and rights of files, in another time zone; also where changes are not released yet."""
     copy = tmp_path / "copy"
     for place in SOURCES:
         if (ROOT / place).is_dir():
@@ -169,8 +180,13 @@ def test_a_copy_of_the_tree_gives_the_same_bytes(release: Path, tmp_path: Path) 
             shutil.copy(ROOT / place, copy / place)
     for path in copy.rglob("*"):
         path.chmod(path.stat().st_mode & 0o700)
-    environment = {**os.environ, "PYTHONPATH": f"{copy}/src", "TZ": "Pacific/Auckland", "PYTHONHASHSEED": "7"}
-    words = [sys.executable, "-m", "deploy.release", str(tmp_path / "dist")]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": ":".join(f"{copy}/packages/{name}/src" for name in PROJECTS),
+        "TZ": "Pacific/Auckland",
+        "PYTHONHASHSEED": "7",
+    }
+    words = [sys.executable, "-c", BUILD, str(tmp_path / "dist")]
     printed = subprocess.run(
         words, cwd=copy, env=environment, umask=0o077, capture_output=True, text=True, check=True, timeout=120
     ).stdout
@@ -191,7 +207,7 @@ def test_the_sources_of_a_release_give_its_wheel(
     with tarfile.open(next(release.glob(f"{name}-*.tar.gz"))) as archive:
         archive.extractall(tmp_path, filter="data")
     (project,) = tmp_path.iterdir()
-    _, moment = builder.released((ROOT / "CHANGELOG.md").read_text(), leaderworkerset.__version__)
+    _, moment = changelog.released((ROOT / "CHANGELOG.md").read_text(), leaderworkerset.__version__)
     builder.distribute(project, tmp_path / "again", moment)
     assert (tmp_path / "again" / wheels[name].name).read_bytes() == wheels[name].read_bytes()
 

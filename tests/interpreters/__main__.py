@@ -1,7 +1,7 @@
-"""Run the fast tests, and one `lws run`, on every further Python of this machine: `python -m tests.interpreters [--list]`.
+"""Run the fast tests, and one `lws run`, on every further Python of this machine: `python -m tests.interpreters [--list] [--ends]`.
 
 Further: besides the one that runs this, on which `make test` runs everything. Ends with 1 where one failed; a machine
-with a single Python is no failure, but said loudly.
+with a single Python is no failure, but said loudly. With `--ends` only the oldest and the newest are tried.
 """
 
 import os
@@ -24,12 +24,15 @@ OPTIONS: Final = ("-q", "-n", "logical", "--dist", "worksteal", "--max-worker-re
 """One process for each core. Asserts are not rewritten, which takes longer than all imports: the second try shows values."""
 
 PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset")
-FOLDERS: Final = (*(f"tests/unit/{package}" for package in PACKAGES), "tests/simulation/test_life.py")
+FOLDERS: Final = (
+    *(f"packages/{package}/tests/unit" for package in PACKAGES),
+    "packages/leaderworkerset/tests/simulation/test_life.py",
+)
 """The fast tests of the three packages, and the life of groups in a whole simulated cluster.
 
 What differs from Python to Python is the language and its library, which the unit tests of every module use. Other
 simulations and the properties make more inputs for the same code: three times their minutes found nothing of one Python's.
-What reads the files of this repository (`tests/unit/docs`, `tests/unit/deploy`, the layout) reads the same by any of them.
+What reads the files of this repository (`tests/repository/docs`, `tests/repository/deploy`, the layout) reads the same by any of them.
 """
 
 DEMO: Final = ("-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done")
@@ -46,6 +49,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line."""
     found = find(os.environ, minimum())
     further = [one for one in found if one.version != OWN and not one.unfit]
+    if "--ends" in arguments:
+        further = further[:1] + further[1:][-1:]
     announce(found, further)
     if "--list" in arguments:
         return 0
@@ -56,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def minimum() -> Version:
     """Return the oldest Python that the project names."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "packages/leaderworkerset/pyproject.toml").read_text())["project"]
     return tuple(int(number) for number in project["requires-python"].removeprefix(">=").split("."))
 
 

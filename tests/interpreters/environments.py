@@ -13,27 +13,13 @@ from tests.interpreters.discovery import Interpreter
 
 ROOT: Final = Path(__file__).parents[2]
 ENVIRONMENTS: Final = ROOT / ".venvs"
+PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "testkit")
 QUIET: Final = ("--quiet", "--disable-pip-version-check")
 LAZY: Final = "--no-compile"
 """What the tests import is compiled as they do; that is a fraction of what is installed."""
 
-ELSEWHERE: Final = frozenset(
-    {
-        "axe-core-python",
-        "jax",
-        "jaxlib",
-        "ml-dtypes",
-        "mypy",
-        "numpy",
-        "opt-einsum",
-        "playwright",
-        "ruff",
-        "scipy",
-        "uv",
-        "zizmor",
-    }
-)
-"""What examples, browsers and checks of the code need, and the fast tests do not: nine tenths of what the lock weighs."""
+ELSEWHERE: Final = frozenset({"numpy"})
+"""What an example needs, and the fast tests do not."""
 
 STAMP: Final = ".installed"
 """Written last; it says what the environment was made of."""
@@ -49,10 +35,11 @@ def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIR
     # Debian has ensurepip in a package of its own: the pip of this environment installs into the other one.
     subprocess.run([str(interpreter.path), "-m", "venv", "--without-pip", str(directory)], check=True)
     lock = directory / "needed.lock"
-    lock.write_text(needed((root / "requirements/dev.lock").read_text()))
+    lock.write_text(needed((root / "requirements/test.lock").read_text()))
     install = [sys.executable, "-m", "pip", "--python", str(python), "install", *QUIET, "--no-deps"]
     subprocess.run([*install, LAZY, "--require-hashes", "-r", str(lock)], cwd=root, check=True)
-    subprocess.run([*install, "--no-build-isolation", "--editable", "."], cwd=root, check=True)
+    own = [word for name in PACKAGES for word in ("--editable", f"packages/{name}")]
+    subprocess.run([*install, "--no-build-isolation", *own], cwd=root, check=True)
     stamp.write_text(made_of)
     return python
 
@@ -65,7 +52,7 @@ def needed(lock: str) -> str:
 
 def digest(interpreter: Interpreter, root: Path = ROOT) -> str:
     """Return what an environment is made of, as a hash: the interpreter, the place, the lock, what is installed."""
-    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    lock = needed((root / "requirements/dev.lock").read_text())
-    parts = [str(interpreter.path), str(root), lock, repr(project)]
+    projects = [tomllib.loads((root / f"packages/{name}/pyproject.toml").read_text()) for name in PACKAGES]
+    lock = needed((root / "requirements/test.lock").read_text())
+    parts = [str(interpreter.path), str(root), lock, repr(projects)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

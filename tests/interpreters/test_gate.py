@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit import suite
 from tests.interpreters import __main__ as gate
 from tests.interpreters import environments
 from tests.interpreters.discovery import Interpreter
@@ -57,8 +58,11 @@ def test_a_program_that_fails_twice_fails() -> None:
 def repository(place: Path, lock: str = "a==1") -> Path:
     """Return a small repository with a lock."""
     (place / "requirements").mkdir(parents=True)
-    (place / "requirements" / "dev.lock").write_text(lock)
-    (place / "pyproject.toml").write_text('[project]\nname = "x"\n[tool.ruff]\nline-length = 1\n')
+    (place / "requirements" / "test.lock").write_text(lock)
+    for name in environments.PACKAGES:
+        (place / "packages" / name).mkdir(parents=True)
+        (place / "packages" / name / "pyproject.toml").write_text(f'[project]\nname = "{name}"\n')
+    (place / "pyproject.toml").write_text("[tool.ruff]\nline-length = 1\n")
     return place
 
 
@@ -79,18 +83,21 @@ def test_an_environment_of_another_lock_or_interpreter_is_made_anew(tmp_path: Pa
 
 
 def test_what_the_fast_tests_do_not_need_is_not_installed_for_them() -> None:
-    kept, left_out = "a==1 \\\n    --hash=sha256:0\n", "jax==2 ; python_full_version < '3.12' \\\n    --hash=sha256:1\n"
+    kept, left_out = (
+        "a==1 \\\n    --hash=sha256:0\n",
+        "numpy==2 ; python_full_version < '3.12' \\\n    --hash=sha256:1\n",
+    )
     assert environments.needed(left_out + kept + left_out) == kept
-    names = {line.partition("==")[0] for line in (ROOT / "requirements/dev.lock").read_text().splitlines()}
+    names = {line.partition("==")[0] for line in (ROOT / "requirements/test.lock").read_text().splitlines()}
     assert names >= environments.ELSEWHERE
 
 
 def test_settings_of_tools_are_no_reason_to_make_environments_anew(tmp_path: Path) -> None:
     root = repository(tmp_path)
     before = environments.digest(MISSING, root)
-    (root / "pyproject.toml").write_text('[project]\nname = "x"\n[tool.ruff]\nline-length = 2\n')
+    (root / "pyproject.toml").write_text("[tool.ruff]\nline-length = 2\n")
     assert environments.digest(MISSING, root) == before
-    (root / "pyproject.toml").write_text('[project]\nname = "y"\n')
+    (root / "packages/localkube/pyproject.toml").write_text('[project]\nname = "y"\n')
     assert environments.digest(MISSING, root) != before
 
 
@@ -109,6 +116,20 @@ def test_what_passes_only_the_second_time_is_listed_by_name_above_the_last_line(
     lines = tried(tmp_path, "--second-try", "--last-failed", "--last-failed-no-failures=none").splitlines()
     assert [line for line in lines if line.startswith("unstable: ")] == ["unstable: test_it.py::test_shaky"]
     assert "1 failed, 1 passed" in lines[-1]
+
+
+def test_a_run_fails_with_more_unstable_tests_than_its_budget(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\nfrom pathlib import Path\n"
+        f"@pytest.mark.parametrize('number', range({suite.MOST_UNSTABLE + 1}))\n"
+        "def test_shaky(number):\n"
+        f"    marker = Path({str(tmp_path)!r}, f'marker-{{number}}')\n"
+        "    tried, _ = marker.exists(), marker.touch()\n"
+        "    assert tried\n"
+    )
+    tried(tmp_path)
+    again = tried(tmp_path, "--second-try", "--last-failed", "--last-failed-no-failures=none")
+    assert f"{suite.MOST_UNSTABLE + 1} tests are unstable, and at most {suite.MOST_UNSTABLE} may be" in again
 
 
 def test_what_hangs_fails_by_its_name_and_is_tried_again(tmp_path: Path) -> None:
@@ -130,7 +151,7 @@ def test_what_hangs_fails_by_its_name_and_is_tried_again(tmp_path: Path) -> None
 def tried(folder: Path, *options: str) -> str:
     """Return what pytest prints of the tests in a folder, with this repository's plugin."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-c", "/dev/null", f"--rootdir={folder}"]
+    command = [sys.executable, "-m", "pytest", "-p", "testkit.suite", "-c", "/dev/null", f"--rootdir={folder}"]
     result = subprocess.run(
         [*command, "-o", f"cache_dir={folder}/cache", *options, str(folder)],
         cwd=ROOT,
@@ -148,7 +169,8 @@ def test_the_recipe_tries_again_with_the_list_of_unstable_tests() -> None:
     assert "$(BIN)/pytest $(NO_HANGING) --second-try --last-failed --last-failed-no-failures=none" in recipe
 
 
-def test_continuous_integration_runs_the_command_of_the_readme_and_then_every_python() -> None:
+def test_continuous_integration_runs_the_readme_command_first() -> None:
     commands = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make")]
-    assert commands == ["make test", "make unit-all"]
+    tiers = ["make test", "make check", "make test-kubernetes", "make test-node"]
+    assert commands == [*tiers, "make unit-all ARGS=--ends"]
     assert "\nmake test " in (ROOT / "README.md").read_text()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.interpreters.environments import ROOT
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+PROJECT = tomllib.loads((ROOT / "packages/leaderworkerset/pyproject.toml").read_text())
 CLASSIFIER = re.compile(r"Programming Language :: Python :: (3\.\d+)")
 TRIED = [found[1] for one in PROJECT["project"]["classifiers"] if (found := CLASSIFIER.fullmatch(one))]
 OLDEST = PROJECT["project"]["requires-python"].removeprefix(">=")
@@ -50,8 +51,8 @@ def test_contributors_read_the_same_versions() -> None:
 
 
 def test_tools_check_for_the_oldest_python() -> None:
-    assert PROJECT["tool"]["ruff"]["target-version"] == f"py{OLDEST.replace('.', '')}"
-    assert PROJECT["tool"]["mypy"]["python_version"] == OLDEST
+    assert TOOLS["ruff"]["target-version"] == f"py{OLDEST.replace('.', '')}"
+    assert TOOLS["mypy"]["python_version"] == OLDEST
     assert set(re.findall(r"--python-version (\S+)", text_of("Makefile"))) == {OLDEST}
 
 

@@ -15,9 +15,9 @@ from tests.mutation import broken, trial
 from tests.mutation.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src"
+SOURCE = ROOT / "packages/leaderworkerset/src"
 CORE = SOURCE / "leaderworkerset" / "core"
-UNIT = ROOT / "tests" / "unit" / "leaderworkerset"
+UNIT = ROOT / "packages/leaderworkerset/tests/unit/leaderworkerset"
 ALL = (UNIT / "core", UNIT / "controllers")
 REQUIRED = 0.9
 

@@ -156,7 +156,7 @@ ALWAYS: Final[Mapping[str, str]] = {
 
 ELSEWHERE: Final[Mapping[str, str]] = {
     "--version": "unit/leaderworkerset/cli/commands/test_manager.py",
-    "ENABLE_WEBHOOKS": "integration/manager/test_start.py",
+    "ENABLE_WEBHOOKS": "kubernetes/manager/test_start.py",
     labels.RECOVER: "integration/lws/test_budget.py",
     labels.FOLLOW_PROGRESS: "e2e/test_progress.py",
     labels.PROGRESS_TIMEOUT: "e2e/test_progress.py",
@@ -167,7 +167,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     labels.IN_PLACE: "integration/lws/test_inplace.py",
     labels.POD_TERMINATION_POLICY: "integration/lws/test_ends.py",
     labels.STAY_ON_NODES: "integration/lws/test_places.py",
-    labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
+    labels.GANG_SCHEDULER: "kubernetes/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }
 """Settings, or their other values, that need another world than that of the matrix, and the test that sets them."""

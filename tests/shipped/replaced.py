@@ -1,16 +1,15 @@
 """Where tests build, replace or patch a part of what ships, and for each of them the test that runs the shipped part.
 
 A test that builds a part by itself proves nothing of how the process builds it. `found` reads the tests; what it finds is
-listed in `REPLACED`, or `tests/unit/test_shipped.py` fails.
+listed in `REPLACED`, or `tests/repository/test_shipped.py` fails.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-TESTS: Final = Path(__file__).parents[1]
 OURS: Final = ("kuberuntime.", "localkube.", "leaderworkerset.")
 ASSEMBLY: Final = frozenset(
     {
@@ -56,12 +55,11 @@ class Replaced:
     places: tuple[str, ...]
 
 
-def found(tests: Path = TESTS) -> set[tuple[str, str]]:
-    """Return each part that is replaced, with the file below `tests` where it is."""
-    texts = {path: path.read_text() for path in tests.rglob("*.py")}
+def found(files: Iterable[tuple[str, Path]]) -> set[tuple[str, str]]:
+    """Return each part that is replaced, with the name of the file where it is."""
     return {
-        (part, str(path.relative_to(tests)))
-        for path, text in texts.items()
+        (part, name)
+        for name, text in ((name, path.read_text()) for name, path in files)
         if any(word in text for word in WORDS)
         for part in _parts(ast.parse(text))
     }
@@ -89,16 +87,16 @@ def _parts(tree: ast.Module) -> Iterator[str]:
                 yield qualified
 
 
-CREATED: Final = "integration/shipped/test_matrix.py"
-RECORDED: Final = "integration/shipped/test_recorder.py"
-HANDED_OVER: Final = "integration/manager/test_handover.py"
+CREATED: Final = "kubernetes/shipped/test_matrix.py"
+RECORDED: Final = "kubernetes/shipped/test_recorder.py"
+HANDED_OVER: Final = "kubernetes/manager/test_handover.py"
 
 REPLACED: Final = (
     Replaced(
         "leaderworkerset.manager.controllers.Controllers",
         CREATED,
         (
-            "integration/controllers/test_soak.py",
+            "integration/soak/test_soak.py",
             "simulation/product.py",
             "unit/leaderworkerset/controllers/test_permissions.py",
             "unit/leaderworkerset/controllers/test_stopping.py",
@@ -110,7 +108,7 @@ REPLACED: Final = (
         "e2e/test_clusters.py",
         (
             "fuzz/test_cluster.py",
-            "integration/clusters/cluster.py",
+            "integration/clusters/managed.py",
             "integration/clusters/space.py",
             "parity/clusters.py",
             "unit/leaderworkerset/kinds/test_widget.py",
@@ -121,7 +119,7 @@ REPLACED: Final = (
         "e2e/test_clusters.py",
         (
             "fuzz/test_cluster.py",
-            "integration/clusters/cluster.py",
+            "integration/clusters/managed.py",
             "parity/clusters.py",
             "unit/leaderworkerset/kinds/test_widget.py",
             "unit/leaderworkerset/manager/test_lwsmanager.py",
@@ -135,21 +133,25 @@ REPLACED: Final = (
     Replaced(
         "kuberuntime.serving.leaderelection.LeaderElection",
         HANDED_OVER,
-        ("simulation/product.py", "unit/kuberuntime/serving/test_leaderelection.py"),
+        (
+            "simulation/product.py",
+            "unit/kuberuntime/client/test_outage.py",
+            "unit/kuberuntime/serving/test_leaderelection.py",
+        ),
     ),
     Replaced(
         "leaderworkerset.manager.gangdetection.GangDetection",
-        "integration/gang/test_gangs.py",
+        "kubernetes/gang/test_gangs.py",
         ("unit/leaderworkerset/manager/test_gangdetection.py",),
     ),
     Replaced(
         "leaderworkerset.webhooks.rotationloop.Rotation",
-        "integration/manager/test_certificates.py",
+        "kubernetes/manager/test_certificates.py",
         ("unit/leaderworkerset/webhooks/test_rotationloop.py",),
     ),
     Replaced(
         "leaderworkerset.operator.operatorprocess.OperatorProcess",
-        "integration/lwsoperator/test_scenarios.py",
+        "kubernetes/lwsoperator/test_scenarios.py",
         ("unit/leaderworkerset/operator/test_operatorprocess.py",),
     ),
     Replaced(
@@ -159,7 +161,7 @@ REPLACED: Final = (
             "conformance/transcript.py",
             "dashboardhouse.py",
             "fuzz/test_serving.py",
-            "integration/clusters/recording.py",
+            "testkit/clusters/recording.py",
             "integration/controllers/test_garbage.py",
             "integration/lws/test_requests.py",
             "parity/clusters.py",
@@ -170,7 +172,7 @@ REPLACED: Final = (
             "unit/kuberuntime/client/test_client.py",
             "unit/kuberuntime/controller/test_eventrecorder.py",
             "unit/kuberuntime/controller/test_together.py",
-            "unit/kuberuntime/fakes.py",
+            "testkit/fakes.py",
             "unit/leaderworkerset/cli/rollouts/test_nodewrites.py",
             "unit/leaderworkerset/controllers/cluster.py",
             "unit/leaderworkerset/controllers/test_fairness.py",
@@ -202,7 +204,7 @@ REPLACED: Final = (
     ),
     Replaced(
         TRANSPORT,
-        "integration/lwsoperator/test_undone_edits.py",
+        "kubernetes/lwsoperator/test_undone_edits.py",
         (
             "unit/leaderworkerset/operator/clusters.py",
             "unit/leaderworkerset/operator/test_abandoned.py",
@@ -211,7 +213,7 @@ REPLACED: Final = (
     ),
     Replaced(
         PATCHED,
-        "integration/lwsoperator/test_scenarios.py",
+        "kubernetes/lwsoperator/test_scenarios.py",
         (
             "unit/leaderworkerset/cli/commands/test_operator.py",
             "unit/leaderworkerset/operator/test_operatorprocess.py",
@@ -224,7 +226,7 @@ REPLACED: Final = (
     ),
     Replaced(
         PATCHED,
-        "integration/manager/test_certificates.py",
+        "kubernetes/manager/test_certificates.py",
         ("unit/leaderworkerset/webhooks/test_rotationloop.py",),
     ),
     Replaced(

@@ -1,0 +1,41 @@
+"""What CHANGELOG.md says of a release: its notes and its day, and what is not released yet.
+
+In: the text of CHANGELOG.md, and the names of the files in changelog.d. Out: values, or SystemExit with what to do.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+HEADING: Final = re.compile(r"^## (?P<version>\d+\.\d+\.\d+) - (?P<day>\d{4}-\d\d-\d\d)$", re.MULTILINE)
+"""What begins the notes of a release."""
+
+UNRELEASED: Final = re.compile(r"^## Unreleased$", re.MULTILINE)
+NEXT: Final = re.compile(r"^## ", re.MULTILINE)
+
+
+def released(changelog: str, version: str) -> tuple[str, int]:
+    """Return the notes of a version and its time, midnight in UTC as seconds since 1970; SystemExit where it has none."""
+    for heading in HEADING.finditer(changelog):
+        if heading["version"] == version:
+            day = datetime.fromisoformat(heading["day"]).replace(tzinfo=UTC)
+            return _section(changelog, heading.end()) + "\n", int(day.timestamp())
+    raise SystemExit(f'CHANGELOG.md has no heading "## {version} - YYYY-MM-DD": write its notes before the release')
+
+
+def refuse_unreleased(changelog: str, fragments: Sequence[str], version: str) -> None:
+    """Raise SystemExit if the tree has changes that the version does not have: its files would carry the wrong version."""
+    heading = UNRELEASED.search(changelog)
+    left = ['CHANGELOG.md, heading "## Unreleased"'] if heading and _section(changelog, heading.end()) else []
+    left += [f"changelog.d/{name}" for name in sorted(fragments)]
+    if left:
+        raise SystemExit(
+            f"this tree has changes that {version} does not have: {', '.join(left[:3])}"
+            f"{f' and {len(left) - 3} more' if len(left) > 3 else ''}; raise the version and run `make changelog`,"
+            " or check out the tag of the release"
+        )
+
+
+def _section(changelog: str, start: int) -> str:
+    return NEXT.split(changelog[start:], maxsplit=1)[0].strip()

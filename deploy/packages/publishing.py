@@ -1,0 +1,47 @@
+"""Where a release is published, the options of commands for that, and how its generated files are written."""
+
+import argparse
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from deploy.packages import alerts, changelog
+from deploy.packages.bundle import Publication
+
+import leaderworkerset
+
+CHANGELOG: Final = Path(__file__).parents[2] / "CHANGELOG.md"
+
+
+def published(repository: str = "", runbooks: str = "") -> Publication:
+    """Return the publication of the tree's version: a repository has the page of the alerts, unless it is elsewhere."""
+    version = leaderworkerset.__version__
+    _, moment = changelog.released(CHANGELOG.read_text("utf-8"), version)
+    page = f"{repository}/blob/v{version}/{alerts.RUNBOOKS}" if repository else ""
+    created = datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Publication(version, created, repository, runbooks or page)
+
+
+def add_addresses(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where a release is published."""
+    sources = "where the sources of a release are published"
+    page = "where docs/how-to/alerts.md is published, for runbook_url; by default REPOSITORY/blob/vVERSION/docs/how-to/alerts.md"
+    parser.add_argument("--repository", metavar="URL", type=url, default="", help=sources)
+    parser.add_argument("--runbooks", metavar="URL", type=url, default="", help=page)
+
+
+def url(text: str) -> str:
+    """Return an address without a slash at its end; raise if it is not a URL, or empty."""
+    if text and not text.startswith(("https://", "http://")):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a URL: write it with https://")
+    return text.rstrip("/")
+
+
+def write(directory: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write texts by their place below a directory; return the files."""
+    for name, text in texts.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return [directory / name for name in texts]

@@ -1,0 +1,399 @@
+"""The executor: performs a `Plan`, action by action, and is the only caller of write verbs for controllers.
+
+In: a plan. Out: what was written, so that the next plan can wait until the caches show it (`barrier.py`). It stops at
+the first failure and raises:
+
+```
+ExecutionError                 carries the writes performed before the failure
+├── ActionError                an action failed; the cause is chained
+├── RequeueError               a replacement conflicted with a newer object: plan again, no warning
+└── PlanError                  the plan carries an error; raised after all its actions were performed
+```
+
+An object that exists already (`if_absent`, `unless_own`) or is gone already (`Delete`, `if_present`) is success, without events.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.errors import (
+    AlreadyExistsError,
+    APIError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+)
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import (
+    Action,
+    Actions,
+    Apply,
+    Create,
+    Delete,
+    DeleteCollection,
+    Effect,
+    Emit,
+    Event,
+    Finally,
+    Patch,
+    Plan,
+    Put,
+    PutStatus,
+    Together,
+    WriteAction,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An object was written, and has at least this version; `object` is the API server's answer to an apply.
+
+    Of other writes it is empty: a plan may create a thousand objects, whose answers would all be kept until its end.
+    """
+
+    resource: Resource
+    key: ObjectKey
+    version: ResourceVersion
+    object: JSONObject = field(default_factory=dict, compare=False, repr=False)
+
+
+class Removed(Struct, frozen=True):
+    """The object with this UID is deleted or terminating; without a UID, the object of that name."""
+
+    resource: Resource
+    key: ObjectKey
+    uid: UID | None
+
+
+Write: TypeAlias = Written | Removed
+
+NAMED: Final = 3
+"""The maximum number of writes that a summary names."""
+
+VERBS: Final[dict[type[Effect], str]] = {
+    Apply: "apply",
+    Create: "create",
+    Patch: "patch",
+    Put: "replace",
+    PutStatus: "write the status of",
+    Delete: "delete",
+    DeleteCollection: "delete all",
+}
+
+AT_ONCE: Final = 8
+"""Sequences of one action that are under way at once: what others write waits behind them in API servers and webhooks."""
+
+LOGGED: Final = 5
+"""The maximum number of failures beside the one that is raised whose texts are logged."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class ExecutionError(KubeError):
+    """A plan was not performed completely; `writes` are the writes before the failure."""
+
+    def __init__(self, message: str, writes: Sequence[Write] = ()) -> None:
+        super().__init__(message)
+        self.writes = tuple(writes)
+
+
+class ActionError(ExecutionError):
+    """An action failed."""
+
+
+class RequeueError(ExecutionError):
+    """A replacement was computed from an object that has changed since."""
+
+
+class PlanError(ExecutionError):
+    """The plan carries an error that no write can correct."""
+
+
+class _Outcome(Struct, frozen=True):
+    """The result of one action: the writes to wait for, and whether its events are due."""
+
+    write: Write | None
+    did_something: bool
+
+
+_NOTHING: Final = _Outcome(None, did_something=False)
+
+
+class Recorder(Protocol):
+    """Records events without waiting."""
+
+    def record(self, event: Event) -> None:
+        """Record one event."""
+        ...
+
+
+class NoEvents:
+    """A recorder that drops all events, for plans without events."""
+
+    def record(self, event: Event) -> None:
+        """Drop the event."""
+
+
+class Executor:
+    """Performs plans with one client; events go to `events`."""
+
+    def __init__(self, client: Client, events: Recorder, clock: Clock) -> None:
+        self._client = client
+        self._events = events
+        self._clock = clock
+
+    async def execute(self, plan: Plan) -> tuple[Write, ...]:
+        """Perform the actions in order and return what was written; raise an `ExecutionError` at the first failure."""
+        writes: list[Write] = []
+        try:
+            await self._perform_all(plan.actions, writes)
+            if plan.error is not None:
+                raise PlanError(plan.error)
+        except ExecutionError as error:
+            if isinstance(error, ActionError):
+                await self._attempt(plan.on_failure, writes, [])
+            error.writes = tuple(writes)
+            raise
+        return tuple(writes)
+
+    async def _perform_all(self, actions: Actions, writes: list[Write]) -> None:
+        for action in actions:
+            await self._perform(action, writes)
+
+    async def _perform(self, action: Action, writes: list[Write]) -> None:
+        match action:
+            case Emit(events=events):
+                self._record(events)
+            case Together():
+                await self._perform_together(action, writes)
+            case Finally():
+                await self._perform_finally(action, writes)
+            case _:
+                await self._write(action, writes)
+
+    async def _perform_together(self, action: Together, writes: list[Write]) -> None:
+        batches = slow_start(action.sequences) if action.slow_start else [action.sequences]
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def attempt(actions: Actions, failures: list[ExecutionError]) -> None:
+            async with places:
+                await self._attempt(actions, writes, failures)
+
+        for batch in batches:
+            failures: list[ExecutionError] = []
+            async with asyncio.TaskGroup() as group:
+                for actions in batch:
+                    group.create_task(attempt(actions, failures))
+            _raise_one(failures)
+
+    async def _perform_finally(self, action: Finally, writes: list[Write]) -> None:
+        failures: list[ExecutionError] = []
+        await self._attempt(action.actions, writes, failures)
+        if failures and not isinstance(failures[0], RequeueError):
+            is_refused = isinstance(failures[0].__cause__, ForbiddenError | InvalidError)
+            due = action.on_failure + (action.on_refusal if is_refused else ())
+            report = tuple(replace(one, patch=_naming(one.patch, failures[0])) for one in due)
+            await self._attempt(report, writes, failures)
+        await self._attempt(action.after, writes, failures)
+        _raise_one(failures)
+
+    async def _attempt(self, actions: Actions, writes: list[Write], failures: list[ExecutionError]) -> None:
+        try:
+            await self._perform_all(actions, writes)
+        except ExecutionError as failure:
+            failures.append(failure)
+
+    async def _write(self, action: WriteAction, writes: list[Write]) -> None:
+        started = self._clock.monotonic()
+        try:
+            outcome = await self._send(action)
+        except RequeueError:
+            raise
+        except KubeError as error:
+            if isinstance(action, Put | PutStatus) and isinstance(error, ConflictError):
+                raise RequeueError(_describe(action, error)) from error
+            if isinstance(error, APIError):
+                self._record(
+                    replace(event, note=event.note.replace("{error}", error.message)) for event in action.on_failure
+                )
+            raise ActionError(_describe(action, error)) from error
+        log.debug("wrote", action=type(action).__name__, write=outcome, seconds=self._clock.monotonic() - started)
+        if outcome.write is not None:
+            writes.append(outcome.write)
+        if outcome.did_something:
+            self._record(action.on_success)
+
+    async def _send(self, action: WriteAction) -> _Outcome:
+        match action:
+            case Apply(resource=resource, object=obj, manager=manager):
+                return _written(resource, await self._client.apply(resource, obj, manager=manager), is_kept=True)
+            case Create():
+                return await self._create(action)
+            case Put(resource=resource, object=obj, subresource=subresource):
+                return _written(resource, await self._client.update(resource, obj, subresource=subresource))
+            case Patch() | PutStatus():
+                return await self._change(action)
+            case Delete():
+                return await self._delete(action)
+            case DeleteCollection(resource=resource, namespace=namespace):
+                await self._client.delete_collection(resource, namespace)
+                return _Outcome(None, did_something=True)
+
+    async def _create(self, action: Create) -> _Outcome:
+        try:
+            answer = await self._client.create(
+                action.resource, action.object, body=action.body, subresource=action.subresource
+            )
+        except AlreadyExistsError as error:
+            if action.unless_own:
+                await self._check_owner(action, error)
+            elif not action.if_absent:
+                raise
+            return _NOTHING
+        if action.subresource:  # the response is a Status, without the new version of the parent
+            return _Outcome(None, did_something=True)
+        return _written(action.resource, answer)
+
+    async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
+        """Raise the error with the owner of the object that exists, unless it is our own; it is listed, as for a cache."""
+        wanted, name = meta.controller_of(action.object) or {}, f"metadata.name={meta.name(action.object)}"
+        found = await self._client.list(action.resource, namespace=meta.namespace(action.object), field_selector=name)
+        for existing in found.items:
+            owner = meta.controller_of(existing) or {}
+            if owner and owner.get("uid") == wanted.get("uid"):
+                return
+            if owner and (owner.get("kind"), owner.get("name")) == (wanted.get("kind"), wanted.get("name")):
+                raise RequeueError(f"{error}: it belongs to a predecessor of {owner['kind']} {owner['name']}")
+            if not owner and action.accepted is not None and _field(existing, action.accepted[0]) == action.accepted[1]:
+                return
+            whose = f"is controlled by {owner['kind']} {owner['name']}" if owner else "has no controller"
+            if not owner and action.accepted is not None:
+                whose += f", and its {action.accepted[0]} is not {action.accepted[1]}"
+            raise AlreadyExistsError(error.status | {"message": f"{error.message}: it {whose}"})
+        raise RequeueError(str(error))
+
+    async def _change(self, action: Patch | PutStatus) -> _Outcome:
+        try:
+            return _written(action.resource, await self._send_change(action))
+        except NotFoundError:
+            if action.if_present:
+                return _NOTHING
+            raise
+
+    async def _send_change(self, action: Patch | PutStatus) -> JSONObject:
+        match action:
+            case Patch(resource=resource, key=key, patch=patch, subresource=subresource, kind=kind):
+                return await self._client.patch(resource, key, patch, kind=kind, subresource=subresource)
+            case PutStatus(resource=resource, object=obj, resource_version=version):
+                seen = obj | {"metadata": meta.metadata(obj) | {"resourceVersion": version}}
+                return await self._client.update(resource, seen, subresource="status")
+
+    async def _delete(self, action: Delete) -> _Outcome:
+        try:
+            answer = await self._client.delete(
+                action.resource,
+                action.key,
+                propagation=action.propagation,
+                uid=action.uid,
+                grace_period=action.grace_period,
+            )
+        except APIError as error:
+            is_gone = isinstance(error, NotFoundError) or (isinstance(error, ConflictError) and action.uid is not None)
+            if not is_gone:
+                raise
+            return _Outcome(Removed(action.resource, action.key, action.uid), did_something=False)
+        removed = Removed(action.resource, action.key, action.uid or _uid_of(answer))
+        return _Outcome(removed, did_something=True)
+
+    def _record(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._events.record(event)
+
+
+def _raise_one(failures: Sequence[ExecutionError]) -> None:
+    """Raise the first failure, a conflict only where there is nothing else, and log the others."""
+    if not failures:
+        return
+    raised, *others = sorted(failures, key=lambda failure: isinstance(failure, RequeueError))
+    if others:
+        log.warning("more actions failed", count=len(others), errors=[str(other) for other in others[:LOGGED]])
+    raise raised
+
+
+def summary(writes: Sequence[Write]) -> list[str]:
+    """Return what was written, for logs.
+
+    >>> from kuberuntime.objects.resources import PODS
+    >>> summary([Removed(PODS, ObjectKey("default", f"web-{index}"), None) for index in range(5)])
+    ['deleted pods/web-0', 'deleted pods/web-1', 'deleted pods/web-2', '2 more']
+    """
+    done = [
+        f"{'deleted' if isinstance(one, Removed) else 'wrote'} {one.resource.plural}/{one.key.name}" for one in writes
+    ]
+    return done if len(done) <= NAMED else [*done[:NAMED], f"{len(done) - NAMED} more"]
+
+
+def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut items into batches that double in size.
+
+    >>> [len(batch) for batch in slow_start(range(10))]
+    [1, 2, 4, 3]
+    """
+    begin, size = 0, 1
+    while begin < len(items):
+        yield items[begin : begin + size]
+        begin, size = begin + size, size * 2
+
+
+def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
+    kept = answer if is_kept else {}
+    return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer), kept), did_something=True)
+
+
+def _field(obj: JSONObject, path: str) -> JSON:
+    parent, _, name = path.rpartition(".")
+    found = _field(obj, parent) if parent else obj
+    return found.get(name) if isinstance(found, dict) else None
+
+
+def _uid_of(answer: JSONObject) -> UID | None:
+    """Return the UID in the response to a deletion: an object, or a Status that names one."""
+    details = answer.get("details") or {}
+    return meta.uid(answer) or UID(str(details.get("uid") or "")) or None
+
+
+def _naming(value: JSON, error: ExecutionError) -> JSON:
+    """Return the value with `{error}` replaced in its strings."""
+    if isinstance(value, dict):
+        return {name: _naming(inner, error) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_naming(inner, error) for inner in value]
+    return value.replace("{error}", str(error)) if isinstance(value, str) else value
+
+
+def _describe(action: WriteAction, error: KubeError) -> str:
+    kind = action.resource.kind
+    match action:
+        case DeleteCollection(namespace=namespace):
+            where = f"in {namespace}"
+        case Delete(key=key) | Patch(key=key):
+            where = str(key)
+        case _:
+            where = str(meta.key(action.object))
+    if isinstance(action, Create | Patch | Put) and action.subresource:
+        kind = f"{kind}/{action.subresource}"
+    return f"{VERBS[type(action)]} {kind} {where}: {error}"

@@ -1,0 +1,264 @@
+"""The work queue: which key is processed next, never by two workers at once, and the workers that process them.
+
+A key that is added while it waits is queued once; a key that is added while it is processed is queued again afterwards.
+The keys of one tenant are processed in the order of their arrival, and tenants take turns (`turns.py`). Delays and the
+exponential back-off of failing keys run on the event loop's clock. Mirrors client-go's `util/workqueue`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from enum import StrEnum
+from math import inf
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+
+import structlog
+
+from kuberuntime.backoff import Backoff
+from kuberuntime.controller.executor import RequeueError
+from kuberuntime.errors import ConflictError, ConnectionFailedError, KubeError
+from kuberuntime.turns import Turns
+
+
+class Result(StrEnum):
+    """How the processing of a key ended, as controller-runtime names it."""
+
+    SUCCESS = "success"
+    REQUEUE = "requeue"
+    REQUEUE_AFTER = "requeue_after"
+    ERROR = "error"
+
+
+class Observer(Protocol):
+    """Is notified of every step of a key through a queue. It must return at once and never fail."""
+
+    def queued(self, key: Hashable) -> None:
+        """Note that `key` is due, and was not due before."""
+        ...
+
+    def retried(self, key: Hashable) -> None:
+        """Note that `key` is retried after a failure."""
+        ...
+
+    def taken(self, key: Hashable) -> None:
+        """Note that a worker starts processing `key`."""
+        ...
+
+    def finished(self, key: Hashable, result: Result) -> None:
+        """Note the result of processing `key`."""
+        ...
+
+
+class Silence:
+    """An observer that ignores everything."""
+
+    def queued(self, key: Hashable) -> None:
+        """Ignore it."""
+
+    def retried(self, key: Hashable) -> None:
+        """Ignore it."""
+
+    def taken(self, key: Hashable) -> None:
+        """Ignore it."""
+
+    def finished(self, key: Hashable, result: Result) -> None:
+        """Ignore it."""
+
+
+SILENCE: Final = Silence()
+
+
+K = TypeVar("K", bound=Hashable)
+
+Process: TypeAlias = Callable[[K], Awaitable[float | None]]
+"""Processes one key; returns in how many seconds to process it again without a change (None: never)."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+BACKOFF: Final = Backoff(base=0.005, limit=1000.0)
+"""client-go's default for controllers."""
+
+LASTING: Final = 1.0
+"""Seconds of back-off from which a conflict is reported like any other error: it did not resolve itself."""
+
+
+class WorkQueue(Generic[K]):
+    """Keys to process. `dirty` ones are due; those in `processing` are with a worker.
+
+    `observer` is notified of every step; the workers notify it of the results. `tenant` returns whose key one is; at
+    most `share` keys of one tenant are processed at once.
+    """
+
+    def __init__(
+        self,
+        backoff: Backoff = BACKOFF,
+        observer: Observer = SILENCE,
+        *,
+        tenant: Callable[[K], Hashable] = lambda _: "",
+        share: float = inf,
+    ) -> None:
+        self._backoff = backoff
+        self.observer = observer
+        self._tenant = tenant
+        self._share = share
+        self._ready = Turns[K]()
+        self._changed = asyncio.Event()
+        self._dirty: set[K] = set()
+        self._processing: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._closed = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def __len__(self) -> int:
+        """Return how many keys are due."""
+        return len(self._dirty)
+
+    def add(self, key: K) -> None:
+        """Enqueue `key` for the next worker that is free."""
+        if self._closed or key in self._dirty:
+            return
+        self._dirty.add(key)
+        self.observer.queued(key)
+        if key not in self._processing:
+            self._enqueue(key)
+
+    def add_after(self, key: K, delay: float) -> None:
+        """Enqueue `key` in `delay` seconds; the earliest of several times counts."""
+        if delay <= 0:
+            self.add(key)
+            return
+        loop = asyncio.get_running_loop()
+        timer = self._timers.get(key)
+        if self._closed or (timer is not None and timer.when() <= loop.time() + delay):
+            return
+        if timer is not None:
+            timer.cancel()
+        self._timers[key] = loop.call_later(delay, self._due, key)
+
+    def add_rate_limited(self, key: K) -> float:
+        """Enqueue `key` after its back-off, which doubles each time until `forget`; return the delay."""
+        self._failures[key] = self._failures.get(key, 0) + 1
+        delay = self._backoff.delay(self._failures[key])
+        self.add_after(key, delay)
+        self.observer.retried(key)
+        return delay
+
+    def forget(self, key: K) -> None:
+        """Reset the back-off of `key`."""
+        self._failures.pop(key, None)
+
+    async def get(self) -> K | None:
+        """Return the next key, to be ended by `done`; None once the queue is shut down and empty."""
+        while (key := self._ready.take(self._has_its_share)) is None:
+            if self._closed and not self._ready:
+                return None
+            self._changed.clear()
+            await self._changed.wait()
+        self._dirty.discard(key)
+        self._processing.add(key)
+        self._idle.clear()
+        self.observer.taken(key)
+        return key
+
+    def done(self, key: K) -> None:
+        """End the processing of `key`; it is queued again if it was added meanwhile."""
+        self._processing.discard(key)
+        if key in self._dirty:
+            self._enqueue(key)
+        self._changed.set()
+        if not self._processing:
+            self._idle.set()
+
+    def shut_down(self) -> None:
+        """Accept no more keys and drop delayed ones; workers get the ready ones, then None."""
+        if self._closed:
+            return
+        self._closed = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._changed.set()
+
+    def discard(self) -> None:
+        """Accept no more keys and drop all that wait: workers end once their current keys are done."""
+        self._ready = Turns()
+        self._dirty.clear()
+        self.shut_down()
+        self._changed.set()
+
+    async def wait_idle(self) -> None:
+        """Wait until no key is being processed."""
+        await self._idle.wait()
+
+    def _enqueue(self, key: K) -> None:
+        self._ready.put(self._tenant(key), key)
+        self._changed.set()
+
+    def _has_its_share(self, tenant: Hashable) -> bool:
+        return sum(self._tenant(key) == tenant for key in self._processing) >= self._share
+
+    def _due(self, key: K) -> None:
+        del self._timers[key]
+        self.add(key)
+
+
+async def run_workers(
+    queue: WorkQueue[K],
+    process: Process[K],
+    *,
+    name: str,
+    workers: int,
+    is_held: Callable[[K], bool] = lambda _: False,
+) -> None:
+    """Process the keys of a queue until cancelled, or until the queue is shut down and empty.
+
+    An error of a key is logged here and never stops other keys: the key is retried after its back-off. A key that
+    `is_held` is skipped, which is neither a success nor a failure; its holder enqueues it again.
+    """
+    bound = log.bind(controller=name)
+
+    async def serve() -> None:
+        while (key := await queue.get()) is not None:
+            try:
+                result = Result.REQUEUE if is_held(key) else await _process(queue, process, key, bound)
+                queue.observer.finished(key, result)
+            finally:
+                queue.done(key)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number in range(workers):
+                group.create_task(serve(), name=f"{name}-{number}")
+    finally:
+        queue.shut_down()
+
+
+def is_quiet(error: KubeError, delay: float) -> bool:
+    """Return whether the log need not report an error: a conflict that a retry resolves, or an outage, which the client logs."""
+    causes = (error, error.__cause__)
+    is_conflict = any(isinstance(cause, ConflictError) for cause in causes)
+    return (is_conflict and delay < LASTING) or any(isinstance(cause, ConnectionFailedError) for cause in causes)
+
+
+async def _process(queue: WorkQueue[K], process: Process[K], key: K, bound: structlog.stdlib.BoundLogger) -> Result:
+    try:
+        again = await process(key)
+    except RequeueError as stale:
+        delay = queue.add_rate_limited(key)
+        bound.debug("planning again", key=str(key), reason=str(stale), retry_in=delay)
+        return Result.REQUEUE
+    except KubeError as error:
+        delay = queue.add_rate_limited(key)
+        report = bound.debug if is_quiet(error, delay) else bound.warning
+        report("reconcile failed", key=str(key), error=str(error), retry_in=delay)
+    except Exception:  # noqa: BLE001 - loop edge: an error in one key must not stop the others
+        delay = queue.add_rate_limited(key)
+        bound.exception("reconcile broke", key=str(key), retry_in=delay)
+    else:
+        queue.forget(key)
+        if again is None:
+            return Result.SUCCESS
+        queue.add_after(key, again)
+        return Result.REQUEUE_AFTER
+    return Result.ERROR

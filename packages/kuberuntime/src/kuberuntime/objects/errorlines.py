@@ -1,0 +1,145 @@
+"""Which line of a program's output says why it ended. Pure.
+
+In: the last lines of a log, as a termination message has them. Out: the telling line, and whether it names an error. All that
+shows or stores such a line uses this module, so that a command, a record and the dashboard do not differ.
+
+| a line | example | is chosen |
+|---|---|---|
+| names an error | `KeyError: 'rank'` | first, of several the last one |
+| names what followed from one, or warns of one | `Aborted (core dumped)` | if no line names an error |
+| does neither | `loaded shard 3` | the last line, if there is no other: it is only the last line |
+
+Words count as whole words. Names of hosts, paths and options are no words of a sentence, so `error-0.error.default`, `failover`,
+`errors=0` and `--fail-fast` name no error; a pod's own addresses are names of hosts.
+"""
+
+import re
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+READ: Final = 2000
+"""The characters of a line that are read."""
+
+HEAD: Final = 80
+"""The characters of a line that may contain its level."""
+
+
+class Strength(IntEnum):
+    """How sure it is that a line names an error."""
+
+    NONE = 0
+    CONSEQUENCE = 1
+    ERROR = 2
+
+
+class Telling(NamedTuple):
+    """The telling line of several; if it is not `certain`, it is only the last one."""
+
+    line: str
+    certain: bool
+
+
+BEGIN: Final = r"(?<![\w./-])"
+END: Final = r"(?![\w/=-]|\.\w)"
+
+WORDS: Final = (
+    r"errors?|exceptions?|fatal|panic(?:ked|s)?|abort(?:ed|ing|s)?|fail(?:s|ed|ing|ures?)?|oops|critical",
+    r"(?:segmentation|page|memory access|protection|bus) fault|bus error|floating point exception|illegal instruction",
+    r"cannot|can(?:'|\u2019)t|can not|could(?:n't| not)|unable|won't|does(?:n't| not) (?:exist|match|support|fit|have)",
+    r"not found|not permitted|not supported|not implemented|not installed|not allowed|not available|not enough|not ready|not defined",
+    r"is not (?:a|an|set|defined|executable|recognized|valid|writable|readable|accessible)|not set|not a directory",
+    r"no such|no space left|no available|no route to host|no kernel image|no module named|no GPU|no CUDA|no devices?",
+    r"denied|refused|rejected|forbidden|unauthorized|unauthenticated|expired",
+    r"already in use|already exists|already bound",
+    r"out of (?:memory|space|range|disk|resources|bounds|file descriptors|host memory|device memory)|OOM(?:Killed)?|oom-kill(?:er|ed)?",
+    r"killed|crashed|died|deadlock(?:ed)?|hung|stuck|unresponsive",
+    r"invalid|illegal|malformed|corrupt(?:ed|ion)?|mismatch(?:ed)?|unrecognized|unrecognised|unexpected|unsupported",
+    r"unreachable|unavailable|undefined|unbound|unresolved|uncaught|unhandled|inconsistent|insufficient",
+    r"missing|must (?:be|not)|expected\b.*\b(?:got|but)",
+    r"unknown (?:option|flag|command|argument|parameter|host|error|key|field|user|type|shorthand|name|device|model|architecture)",
+    r"timed out|time-?out (?:waiting|after|of|exceeded|expired)|deadline[_ ]exceeded|exceed(?:s|ed|ing)",
+    r"reset by peer|broken pipe|connection (?:closed|lost|abort)|name or service not known|name resolution",
+    r"bad (?:substitution|interpreter|magic|request|gateway|address|file descriptor|option)|too (?:many|large|long|few|small)",
+    r"read-only file system|is a directory|argument list too long|syntax error|device-side assert|invalid device",
+    r"gave up|giving up|lost (?:the )?(?:connection|quorum|lease)",
+)
+NAMED: Final = re.compile(f"(?i){BEGIN}(?:{'|'.join(WORDS)}){END}")
+"""Words and phrases that name an error."""
+
+RAISED: Final = re.compile(
+    r"(?<![\w/-])[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Failure|OutOfMemory|Timeout|Refused|Denied)\b(?=\s*:|$|\(\w+\):)"
+    r"|(?<!\w)(?:[a-z]+_?[A-Z_]*ERROR_[A-Z_]+|[A-Z]+_ERR(?:OR)?(?:_[A-Z_]+)?|ENO[A-Z]+|E(?:ADDRINUSE|CONNREFUSED|ACCES|PERM|XIST))\b"
+    r"|^\[?[EF][0-9]{4} |^\s*what\(\):|(?<![\w-])(?:ERROR|FATAL|CRITICAL|Error|error)(?=[\s\]:|>\"])"
+)
+"""Exceptions and error codes by their form, and the levels of log lines."""
+
+NEGATED: Final = re.compile(
+    r"(?i)(?<![\w.])(?:no|zero|0|without(?: any)?|not|never|ignoring|on)\s+(?:(?:known|new|more|fatal|further|other|any)\s+)?"
+    r"(?:errors?|fail(?:s|ed|ures?)?|faults?|exceptions?|timeouts?|crashed|missing|killed|rejected)\b(?!:)"
+    r"|(?<![\w.])(?:errors?|fail(?:ed|ures?)|exceptions?|missing(?: keys| values)?|invalid|killed|unavailable|rejected|denied|expired|timed out)\s*[:=]?\s*"
+    r"(?:0+(?:\.0+)?%?|none|null|nil|false|\[\]|\{\}|\"\"|'')(?![\w.])"
+    r"|(?<![\w.-])(?:error|exception|failure|abort|crash|timeout)[ -](?:handler|handling|handlers|rate|policy|budget|detection|recovery|reporting|threshold|callback|hook|report|counts?|injection|log|file|free|feedback|bars?|mode)s?\b"
+)
+"""Words of errors that say there are none, or that name a feature."""
+
+CONSEQUENCE: Final = re.compile(
+    r"(?i)see (?:the )?(?:root cause|above|logs?)|root cause|exited (?:with|on)|exit(?:ed)? (?:code|status)|exitcode|ChildFailedError"
+    r"|shutting down|stopping|terminat(?:ed|ing)\b|cleaning up|core dumped|^\W*(?:aborted|killed)\b|sending (?:signal|process)"
+    r"|primary job|mpirun (?:has )?(?:detected|noticed)|process that caused|MPI_ABORT was invoked|non-?zero|for more information"
+    r"|to enable traceback|RUST_BACKTRACE|^make(?:\[\d+\])?: |npm ERR! (?:a complete|code|errno)|srun: error: |slurmstepd: error: \*"
+    r"|cancell?ed|error_file|resource_tracker|leaked \w+ objects|compile with `|might be incorrect|asynchronously reported"
+    r"|destroy_process_group|\bfailed \(exitcode|failed core proc|take the entire process down|dumping"
+    r"|during handling of|direct cause of|not recoverable|ERRORS_ARE_FATAL|an error occurred in|the traceback of|^\W*[\w./-]+ FAILED\W*$|failures?:\s*$|observed failure"
+)
+"""Words of lines that follow from an error, or advise on one."""
+
+ENDED: Final = re.compile(
+    r"(?i)core dumped|^\W*(?:aborted|killed|terminated)\b|exit(?:ed)? (?:with|on|code|status)|primary job|non-?zero"
+    r"|mpirun (?:has )?(?:detected|noticed)|MPI_ABORT was invoked|^make(?:\[\d+\])?: \*|terminate called|stack smashing|Watchdog"
+)
+"""Words of lines without an error that are sure to follow from one."""
+
+QUIET: Final = re.compile(
+    r"(?:^|[\s\[|(])(?:INFO|DEBUG|TRACE|NOTICE)(?=[\]\s|:)]|$)|level\W{1,4}(?:info|debug|trace)\b|\[(?:info|debug)\]|^\[?I[0-9]{4} "
+)
+WARNS: Final = re.compile(
+    r"(?:^|[\s\[|(])(?<!NCCL )(?:WARN|WARNING|UserWarning|FutureWarning)(?=[\]\s|:)]|$)|level\W{1,4}warn|^\[?W[0-9]{4} |Warning: "
+)
+"""Levels of lines that report no error, and of those that report one which was survived."""
+
+PREFIX: Final = re.compile(r"^\[(?:rank ?|default)?[0-9]+\]:|^\(\w+(?: pid=[0-9]+)?(?:, ip=[\w.:]+)?\) ?")
+"""What launchers put before each line of a rank."""
+
+TEXT: Final = re.compile(r"[^\W_]")
+
+
+def strength(line: str) -> Strength:
+    """Return how sure it is that a line names an error.
+
+    >>> strength("KeyError: 'rank'").name, strength("joining error-0.error.default, 3 out of 8").name
+    ('ERROR', 'NONE')
+    """
+    shown = PREFIX.sub("", line[:READ])
+    head = shown[:HEAD]
+    if QUIET.search(head) or _is_indented(shown):
+        return Strength.NONE
+    plain = NEGATED.sub(" ", shown)
+    if not (RAISED.search(plain) or NAMED.search(plain)):
+        return Strength.CONSEQUENCE if ENDED.search(plain) else Strength.NONE
+    return Strength.CONSEQUENCE if CONSEQUENCE.search(plain) or WARNS.search(head) else Strength.ERROR
+
+
+def _is_indented(line: str) -> bool:
+    """Return whether a line is code of a traceback, or belongs to the line before it; C++ indents what was thrown."""
+    return line[:1].isspace() and line[:2].strip() == "" and not line.lstrip().startswith("what():")
+
+
+def telling(lines: Sequence[str]) -> Telling:
+    """Return the last line that names an error, else the last one that follows from an error, else the last one."""
+    ranked = [(strength(line), line) for line in lines]
+    for wanted in (Strength.ERROR, Strength.CONSEQUENCE):
+        if found := [line for level, line in ranked if level is wanted]:
+            return Telling(found[-1].strip(), certain=True)
+    texts = [line for line in lines if TEXT.search(line)] or list(lines) or [""]
+    return Telling(texts[-1].strip(), certain=False)

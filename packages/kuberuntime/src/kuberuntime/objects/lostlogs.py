@@ -1,0 +1,21 @@
+"""Recognizes what a kubelet sends in place of a log that it does not have any more: an error, as if it were a line.
+
+A kubelet removes the containers of a pod that is being deleted, and their logs, also if a finalizer keeps the pod. The answer
+has the status 200, and the message of the error without an end of line.
+"""
+
+import re
+from typing import Final
+
+LOST: Final = re.compile(
+    rb"unable to retrieve container logs for \S+|failed to try resolving symlinks in path [^\n]{1,4096}"
+)
+
+
+def is_lost(text: bytes) -> bool:
+    r"""Return whether a whole log is the kubelet's message that there is none.
+
+    >>> is_lost(b"unable to retrieve container logs for containerd://0a1b"), is_lost(b"unable to retrieve it\n")
+    (True, False)
+    """
+    return LOST.fullmatch(text) is not None

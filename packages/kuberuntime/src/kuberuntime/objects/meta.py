@@ -1,0 +1,180 @@
+"""Object metadata: accessors and predicates for what every Kubernetes object has.
+
+Objects of other owners stay plain dictionaries (`JSONObject`), so that no field is ever lost by reading one.
+The functions here read such dictionaries; none changes its argument.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NewType, TypeAlias, TypedDict
+
+JSON: TypeAlias = Any
+"""A JSON value as it came from the wire."""
+
+JSONObject: TypeAlias = dict[str, Any]
+"""A JSON object as it came from the wire; treat it as frozen."""
+
+UID = NewType("UID", str)
+ResourceVersion = NewType("ResourceVersion", str)
+
+
+class ObjectKey(NamedTuple):
+    """Where an object lives: its namespace (empty for cluster-scoped kinds) and its name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class OwnerReference(TypedDict, total=False):
+    """`metadata.ownerReferences[]`."""
+
+    apiVersion: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool
+    blockOwnerDeletion: bool
+
+
+def metadata(obj: Mapping[str, Any]) -> JSONObject:
+    """Return `metadata`, or an empty object where it is absent or null."""
+    return obj.get("metadata") or {}
+
+
+def spec(obj: Mapping[str, Any]) -> JSONObject:
+    """Return `spec`, or an empty object where it is absent or null."""
+    return obj.get("spec") or {}
+
+
+def status(obj: Mapping[str, Any]) -> JSONObject:
+    """Return `status`, or an empty object where it is absent or null."""
+    return obj.get("status") or {}
+
+
+def name(obj: Mapping[str, Any]) -> str:
+    """Return `metadata.name`, empty where absent."""
+    return str(metadata(obj).get("name") or "")
+
+
+def namespace(obj: Mapping[str, Any]) -> str:
+    """Return `metadata.namespace`, empty where absent."""
+    return str(metadata(obj).get("namespace") or "")
+
+
+def key(obj: Mapping[str, Any]) -> ObjectKey:
+    """Return the namespace and name of the object."""
+    return ObjectKey(namespace(obj), name(obj))
+
+
+def uid(obj: Mapping[str, Any]) -> UID:
+    """Return `metadata.uid`, empty where absent."""
+    return UID(str(metadata(obj).get("uid") or ""))
+
+
+def resource_version(obj: Mapping[str, Any]) -> ResourceVersion:
+    """Return `metadata.resourceVersion`, empty where absent."""
+    return ResourceVersion(str(metadata(obj).get("resourceVersion") or ""))
+
+
+def generation(obj: Mapping[str, Any]) -> int:
+    """Return `metadata.generation`, 0 where absent."""
+    return int(metadata(obj).get("generation") or 0)
+
+
+def is_observed(obj: Mapping[str, Any]) -> bool:
+    """Return whether the status is of the spec as it is: `status.observedGeneration` equals `metadata.generation`."""
+    return bool(status(obj).get("observedGeneration") == generation(obj))
+
+
+def labels(obj: Mapping[str, Any]) -> dict[str, str]:
+    """Return `metadata.labels`, empty where absent."""
+    return metadata(obj).get("labels") or {}
+
+
+def annotations(obj: Mapping[str, Any]) -> dict[str, str]:
+    """Return `metadata.annotations`, empty where absent."""
+    return metadata(obj).get("annotations") or {}
+
+
+def is_deleting(obj: Mapping[str, Any]) -> bool:
+    """Return whether the object carries a deletion timestamp."""
+    return metadata(obj).get("deletionTimestamp") is not None
+
+
+def created(obj: Mapping[str, Any]) -> str:
+    """Return when the API server created the object, as it writes it; empty for one that it has not created."""
+    return str(metadata(obj).get("creationTimestamp") or "")
+
+
+def by_age(obj: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the key that sorts the oldest object first, and those of one second by name."""
+    return created(obj), name(obj)
+
+
+def controller_of(obj: Mapping[str, Any]) -> OwnerReference | None:
+    """Return the owner reference that is marked as controller, if there is one."""
+    references: list[OwnerReference] = metadata(obj).get("ownerReferences") or []
+    return next((reference for reference in references if reference.get("controller")), None)
+
+
+def is_controlled(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+    """Return whether `owner`, not another object of its name, controls `obj`."""
+    controller = controller_of(obj)
+    return controller is not None and controller["uid"] == uid(owner)
+
+
+def is_of_predecessor(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+    """Return whether the controller of `obj` had the kind and name of `owner`, and is gone: another UID.
+
+    The garbage collector deletes such an object soon; until then it says nothing about `owner`.
+    """
+    controller = controller_of(obj)
+    if controller is None or controller["uid"] == uid(owner):
+        return False
+    return (controller["kind"], controller["name"]) == (owner["kind"], name(owner))
+
+
+def foreign_controller(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> OwnerReference | None:
+    """Return the controller of `obj` if it is neither `owner` nor a predecessor with its name."""
+    controller = controller_of(obj)
+    if controller is None or (controller["kind"], controller["name"]) == (owner["kind"], name(owner)):
+        return None
+    return controller
+
+
+def controller_reference(owner: Mapping[str, Any]) -> OwnerReference:
+    """Build the reference by which `owner` controls another object and blocks its own foreground deletion."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": name(owner),
+        "uid": uid(owner),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def find_condition(obj: Mapping[str, Any], condition_type: str) -> JSONObject | None:
+    """Return the entry of `status.conditions` with the given type, if there is one."""
+    conditions: list[JSONObject] = status(obj).get("conditions") or []
+    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
+
+
+def with_condition(obj: Mapping[str, Any], condition: JSONObject, moment: str) -> list[JSONObject]:
+    """Return the object's conditions with this one; its time is that of the last other status, now where there is none.
+
+    >>> with_condition({}, {"type": "Ready", "status": "True"}, "2026-01-01T00:00:00Z")
+    [{'type': 'Ready', 'status': 'True', 'lastTransitionTime': '2026-01-01T00:00:00Z'}]
+    """
+    known = find_condition(obj, condition["type"]) or {}
+    since = known.get("lastTransitionTime") if known.get("status") == condition["status"] else None
+    others = [one for one in status(obj).get("conditions") or [] if one["type"] != condition["type"]]
+    return [*others, condition | {"lastTransitionTime": since or moment}]
+
+
+def is_condition_true(obj: Mapping[str, Any], condition_type: str) -> bool:
+    """Return whether the condition of the given type is present and `True`."""
+    condition = find_condition(obj, condition_type)
+    return condition is not None and condition.get("status") == "True"

@@ -1,0 +1,37 @@
+"""The volume claims of a pod: those that it names, and those of its generic ephemeral volumes. Pure.
+
+The claim of an ephemeral volume is named `POD-VOLUME`, and its controller is the pod (component-helpers, `ephemeral.go`).
+"""
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+
+
+def by_volume(pod: JSONObject) -> dict[str, str]:
+    """Return the names of the pod's claims by the name of their volume.
+
+    >>> volumes = [{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "b", "ephemeral": {}}]
+    >>> by_volume({"metadata": {"name": "web-0"}, "spec": {"volumes": volumes}})
+    {'a': 'c', 'b': 'web-0-b'}
+    """
+    volumes = meta.spec(pod).get("volumes") or []
+    named = {
+        one["name"]: one["persistentVolumeClaim"]["claimName"] for one in volumes if one.get("persistentVolumeClaim")
+    }
+    return named | {name: f"{meta.name(pod)}-{name}" for name in ephemeral(pod)}
+
+
+def ephemeral(pod: JSONObject) -> dict[str, JSONObject]:
+    """Return the claim templates of the pod's ephemeral volumes by the name of the volume."""
+    volumes = meta.spec(pod).get("volumes") or []
+    return {
+        one["name"]: one["ephemeral"].get("volumeClaimTemplate") or {}
+        for one in volumes
+        if one.get("ephemeral") is not None
+    }
+
+
+def is_of(claim: JSONObject, pod_uid: str) -> bool:
+    """Return whether a claim was created for an ephemeral volume of this pod."""
+    controller = meta.controller_of(claim)
+    return controller is not None and controller.get("uid") == pod_uid

@@ -1,0 +1,242 @@
+"""The state of a pod in one word, as kubectl shows it under STATUS, and the reason in one sentence.
+
+In: a pod. Out: texts. Used wherever a pod is shown: tables of the API server, command lines, live views.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import errorlines, meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+
+NODE_LOST = "NodeLost"
+
+ENDING: Final = "ending"
+"""Why a pod is not ready that is being deleted, unless it failed before."""
+
+STOPPED: Final = frozenset({0, 130, 137, 143})
+"""The exit codes of programs that a signal ended on request, or that handled it."""
+
+ALL_RESTARTED: Final = "RestartingAllContainers"
+"""The reason of a run that ended because its pod restarts all containers in place (`action: RestartAllContainers`)."""
+
+ENDED: Final = frozenset({"Succeeded", "Failed"})
+"""The phases of a pod whose containers run no more."""
+
+
+def state(pod: JSONObject) -> str:
+    """Return the STATUS column of kubectl: the most specific reason among the states of the pod and its containers.
+
+    >>> state({"status": {"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]}})
+    'Running'
+    """
+    status = meta.status(pod)
+    word = str(status.get("reason") or status.get("phase") or "Unknown")
+    word = "SchedulingGated" if _is_gated(pod) else word
+    initializing = _initialization(pod)
+    if initializing is not None:
+        word = initializing.word
+    elif status.get("containerStatuses"):
+        word = _containers(pod, word)
+    if not meta.is_deleting(pod):
+        return word
+    return "Unknown" if status.get("reason") == NODE_LOST else "Terminating"
+
+
+def why(pod: JSONObject) -> str:
+    """Return one sentence on why the pod waits or failed; empty for a pod that is ready."""
+    if meta.is_condition_true(pod, "Ready"):
+        return ""
+    scheduled = meta.find_condition(pod, "PodScheduled")
+    if scheduled is not None and scheduled.get("status") == "False":
+        return str(scheduled.get("message") or scheduled.get("reason") or "")
+    ending = ENDING if meta.is_deleting(pod) else ""
+    return next(_reasons(pod), str(meta.status(pod).get("message") or ending))
+
+
+def has_ended(pod: JSONObject) -> bool:
+    """Return whether all containers of the pod have ended for good."""
+    return meta.status(pod).get("phase") in ENDED
+
+
+def stays_ready(pod: JSONObject) -> bool:
+    """Return whether the pod is ready, and is not being deleted."""
+    return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
+
+
+def restarts(pod: JSONObject) -> int:
+    """Count the restarts as kubectl does: of init containers during initialization, then of containers and sidecars."""
+    status = meta.status(pod)
+    initializing = _initialization(pod)
+    if initializing is not None and not meta.is_condition_true(pod, "Initialized"):
+        statuses = (status.get("initContainerStatuses") or [])[: initializing.index + 1]
+    else:
+        statuses = [*(status.get("containerStatuses") or []), *_sidecar_statuses(pod)]
+    return sum(status.get("restartCount") or 0 for status in statuses)
+
+
+def ready_containers(pod: JSONObject) -> tuple[int, int]:
+    """Return how many containers are ready, and how many there are."""
+    statuses = [*(meta.status(pod).get("containerStatuses") or []), *_sidecar_statuses(pod)]
+    total = len(meta.spec(pod).get("containers") or []) + len(_sidecars(pod))
+    return sum(bool(status.get("ready")) for status in statuses), total
+
+
+def _is_gated(pod: JSONObject) -> bool:
+    condition = meta.find_condition(pod, "PodScheduled")
+    return condition is not None and condition.get("reason") == "SchedulingGated"
+
+
+def _sidecars(pod: JSONObject) -> set[str]:
+    containers = meta.spec(pod).get("initContainers") or []
+    return {container["name"] for container in containers if container.get("restartPolicy") == "Always"}
+
+
+def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
+    statuses = meta.status(pod).get("initContainerStatuses")
+    if not statuses:
+        return []
+    names = _sidecars(pod)
+    return [status for status in statuses if status.get("name") in names]
+
+
+class _Initialization(Struct, frozen=True):
+    """The init container that has not completed yet: its index, and the STATUS it gives the pod."""
+
+    index: int
+    word: str
+
+
+def _initialization(pod: JSONObject) -> _Initialization | None:
+    """Return the `Init:…` status while an init container has not completed, else None."""
+    statuses = meta.status(pod).get("initContainerStatuses")
+    if not statuses:
+        return None
+    sidecars = _sidecars(pod)
+    for index, status in enumerate(statuses):
+        current = status.get("state") or {}
+        ended = current.get("terminated")
+        if (ended and ended.get("exitCode") == 0) or (status.get("name") in sidecars and status.get("started")):
+            continue
+        if ended:
+            return _Initialization(index, f"Init:{_termination(ended)}")
+        waiting = (current.get("waiting") or {}).get("reason")
+        if waiting and waiting != "PodInitializing":
+            return _Initialization(index, f"Init:{waiting}")
+        return _Initialization(index, f"Init:{index}/{len(meta.spec(pod).get('initContainers') or [])}")
+    return None
+
+
+def _containers(pod: JSONObject, word: str) -> str:
+    """Return the status of the first container that waits or has ended; `word` where there is none."""
+    running = False
+    for status in reversed(meta.status(pod)["containerStatuses"]):
+        current = status.get("state") or {}
+        waiting, ended = current.get("waiting") or {}, current.get("terminated")
+        if waiting.get("reason"):
+            word = waiting["reason"]
+        elif ended:
+            word = _termination(ended)
+        elif status.get("ready") and "running" in current:
+            running = True
+    if word == "Completed" and running:
+        return "Running" if meta.is_condition_true(pod, "Ready") else "NotReady"
+    return word
+
+
+def _termination(ended: JSONObject) -> str:
+    if ended.get("reason"):
+        return str(ended["reason"])
+    return f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode')}"
+
+
+def container_statuses(pod: JSONObject) -> list[JSONObject]:
+    """Return the statuses of the containers of a pod, init containers first."""
+    status = meta.status(pod)
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+
+
+def restarted_with_all(status: JSONObject) -> bool:
+    """Return whether the last restart of a container was one of all containers of its pod in place.
+
+    >>> restarted_with_all({"lastState": {"terminated": {"reason": "RestartingAllContainers", "exitCode": 137}}})
+    True
+    """
+    last = (status.get("lastState") or {}).get("terminated") or {}
+    return last.get("reason") == ALL_RESTARTED
+
+
+def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
+    """Return whether a run ended because its pod is being deleted: not before that was requested, and as a signal ends one.
+
+    Times are whole seconds: in the second of the request only the exit code tells.
+    """
+    metadata = meta.metadata(pod)
+    due, finished = (
+        timestamps.read(str(text or "")) for text in (metadata.get("deletionTimestamp"), ended.get("finishedAt"))
+    )
+    if due is None or finished is None:
+        return False
+    requested = due - timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))
+    is_signal = ended.get("exitCode") in STOPPED
+    return finished > requested or (is_signal and finished == requested.replace(microsecond=0))
+
+
+def is_failure(ended: JSONObject) -> bool:
+    """Return whether a run ended with an error of its own: not because its pod restarts all containers in place."""
+    return bool(ended.get("exitCode")) and ended.get("reason") != ALL_RESTARTED
+
+
+def _reasons(pod: JSONObject) -> Iterator[str]:
+    """Yield why containers wait or ended, the most important reason first."""
+    statuses = container_statuses(pod)
+    for container in statuses:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        died = (container.get("lastState") or {}).get("terminated") or {}
+        if waiting.get("reason") == "CrashLoopBackOff" and died:
+            next_start = "" if meta.is_deleting(pod) else "; waits before it is started again"
+            yield f"{container['name']}: {death(died)}{next_start}"
+        elif waiting.get("message"):
+            yield f"{container['name']}: {waiting['message']}"
+    for container in statuses:
+        ended = (container.get("state") or {}).get("terminated") or {}
+        if ended.get("exitCode") and not ended_on_request(pod, ended):
+            yield f"{container['name']}: {death(ended)}"
+    unready = meta.find_condition(pod, "Ready") or {}
+    if unready.get("message") and not meta.is_deleting(pod):
+        yield str(unready["message"])
+
+
+def last_lines(ended: JSONObject) -> list[str]:
+    """Return the lines of a container's termination message that are not empty."""
+    return [line.rstrip() for line in str(ended.get("message") or "").splitlines() if line.strip()]
+
+
+def quotation(ended: JSONObject) -> str:
+    r"""Return the telling line as the end of a sentence on how the container ended; empty without any.
+
+    >>> quotation({"message": "no such model\n"}), quotation({"message": "loaded shard 3\n"})
+    (': no such model', ', last line: loaded shard 3')
+    """
+    line, is_certain = errorlines.telling(last_lines(ended))
+    return line and (f": {line}" if is_certain else f", last line: {line}")
+
+
+def death(ended: JSONObject) -> str:
+    r"""Describe how a container ended: the telling line of its message, the reason and the exit code.
+
+    A line that names no error is called the last line.
+
+    >>> death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
+    "KeyError: 'rank' (Error, exit code 1)"
+    >>> death({"reason": "OOMKilled", "exitCode": 137})
+    'OOMKilled (exit code 137)'
+    """
+    (line, is_certain), reason = errorlines.telling(last_lines(ended)), str(ended.get("reason") or "")
+    code = f"exit code {ended.get('exitCode')}"
+    if line:
+        return f"{'' if is_certain else 'last line: '}{line} ({f'{reason}, {code}' if reason else code})"
+    return f"{reason or 'ended'} ({code})"

@@ -1,0 +1,260 @@
+"""Plans: the writes and events that a decision requests, in order, as values.
+
+A decision returns a `Plan`; the executor (`kuberuntime/controller/executor.py`) performs its actions one after the
+other and stops at the first failure. Events belong to actions, so that their texts are data: `on_success` is emitted
+after the action changed something, `on_failure` after the API server refused it, with `{error}` in the note replaced.
+
+| group | actions |
+|---|---|
+| one object | `Create`, `Apply`, `Patch`, `Put`, `PutStatus`, `Delete` |
+| many objects | `DeleteCollection` |
+| no write | `Emit` |
+| of other actions | `Together` (concurrently), `Finally` (the last ones also after a failure) |
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import Resource
+
+EventType: TypeAlias = Literal["Normal", "Warning"]
+Propagation: TypeAlias = Literal["Foreground", "Background", "Orphan"]
+MergeKind: TypeAlias = Literal["merge", "strategic"]
+
+
+class OneOfMany(NamedTuple):
+    """What an event says together with others like it: `note` names their numbers where it contains `{numbers}`."""
+
+    note: str
+    number: int
+
+
+class Event(Struct, frozen=True):
+    """One event as events.k8s.io/v1 has it; `note` may contain `{error}` where it belongs to a failure.
+
+    `reporter` is the controller that reports it, empty where that is the one of the whole process. Events with the same
+    `of_many.note` about the same object may be told as one.
+    """
+
+    type: EventType
+    reason: str
+    action: str
+    note: str
+    regarding: JSONObject
+    related: JSONObject | None = None
+    reporter: str = ""
+    of_many: OneOfMany | None = None
+
+
+class Effect(Struct, frozen=True, kw_only=True):
+    """The fields of every write: the resource it writes to, and the events that report it."""
+
+    resource: Resource
+    on_success: tuple[Event, ...] = ()
+    on_failure: tuple[Event, ...] = ()
+
+
+class Apply(Effect, frozen=True, kw_only=True):
+    """Server-side apply of `object` with force, as field manager `manager`."""
+
+    object: JSONObject
+    manager: str
+
+
+class Create(Effect, frozen=True, kw_only=True):
+    """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
+
+    With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already where
+    the answer to its creation was lost. An object without a controller is accepted if it has the field `accepted`, a path
+    and its value. A predecessor's object is waited for, without events.
+    `body`, where given, is sent verbatim instead of an encoding of `object`, so that its bytes are those that were
+    hashed (R-REV-7). With `subresource` the object is posted to that subresource of the object it names (`binding`).
+    """
+
+    object: JSONObject
+    if_absent: bool = False
+    unless_own: bool = False
+    accepted: tuple[str, str] | None = None
+    body: bytes | None = None
+    subresource: str = ""
+
+
+class Patch(Effect, frozen=True, kw_only=True):
+    """Merge `patch` into one object, or into one of its subresources; `guarded_patch` builds the usual one.
+
+    With `if_present` an object that is gone is success without events. A `strategic` merge also merges lists that have keys,
+    such as conditions.
+    """
+
+    key: ObjectKey
+    patch: JSONObject
+    subresource: str = ""
+    if_present: bool = False
+    kind: MergeKind = "merge"
+
+
+class Put(Effect, frozen=True, kw_only=True):
+    """Replace an object, or a subresource, at the version it carries; after a conflict the key is planned again."""
+
+    object: JSONObject
+    subresource: str = ""
+
+
+class PutStatus(Effect, frozen=True, kw_only=True):
+    """Replace `status` of the object at `resource_version`; after a conflict the key is planned again.
+
+    `object` is the whole object as seen, with the new status. With `if_present` an object that is gone is success
+    without events.
+    """
+
+    object: JSONObject
+    resource_version: ResourceVersion
+    if_present: bool = False
+
+
+class Delete(Effect, frozen=True, kw_only=True):
+    """Delete one object, only if its UID is still `uid` (where given). An object already gone is success.
+
+    Without `propagation` and `grace_period` (seconds) the API server uses the defaults of the kind.
+    """
+
+    key: ObjectKey
+    propagation: Propagation | None = None
+    uid: UID | None = None
+    grace_period: int | None = None
+
+
+class DeleteCollection(Effect, frozen=True, kw_only=True):
+    """Delete all objects of one kind in `namespace`."""
+
+    namespace: str
+
+
+class Emit(Struct, frozen=True, kw_only=True):
+    """Emit events that belong to no write."""
+
+    events: tuple[Event, ...]
+
+
+class Together(Struct, frozen=True, kw_only=True):
+    """Perform sequences concurrently; a failure ends its own sequence, and fails the action once the others have ended.
+
+    Few are under way at once. With `slow_start` one sequence goes first, then twice as many each time, and none after a
+    failure: so a batch that cannot succeed (quota, an invalid template) costs few requests.
+    """
+
+    sequences: "tuple[Actions, ...]"
+    slow_start: bool = True
+
+
+class Finally(Struct, frozen=True, kw_only=True):
+    """Perform `actions`, then `after`, also where one of `actions` failed; the first failure is the one reported.
+
+    `on_failure` comes before `after`, and only where one failed, `on_refusal` where the API server answered that it is forbidden
+    or invalid; `{error}` in the texts of their patches is replaced.
+    """
+
+    actions: "Actions"
+    after: "Actions" = ()
+    on_failure: "tuple[Patch, ...]" = ()
+    on_refusal: "tuple[Patch, ...]" = ()
+
+
+WriteAction: TypeAlias = Apply | Create | Patch | Put | PutStatus | Delete | DeleteCollection
+Action: TypeAlias = WriteAction | Emit | Together | Finally
+Actions: TypeAlias = tuple[Action, ...]
+"""Actions in order; the first failure ends them."""
+
+
+class Plan(Struct, frozen=True):
+    """Actions in order, and in how many seconds to plan again without a change (`requeue_after`; None: never).
+
+    `error` is an error that no write can correct: the executor performs the actions, then raises it, so that the
+    queue backs off and tries again. If an action fails, for another reason than a newer object, `on_failure` is performed.
+    """
+
+    actions: Actions = ()
+    requeue_after: float | None = None
+    error: str | None = field(default=None)
+    on_failure: Actions = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.actions) or self.requeue_after is not None or self.error is not None
+
+    def within(self, seconds: float) -> "Plan":
+        """Return the plan, made again at the latest after these seconds."""
+        soon = seconds if self.requeue_after is None else min(seconds, self.requeue_after)
+        return replace(self, requeue_after=soon)
+
+
+def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
+    """Yield the actions, and in place of those that are made of others these."""
+    for action in actions:
+        match action:
+            case Together(sequences=sequences):
+                for sequence in sequences:
+                    yield from flat(sequence)
+            case Finally(actions=first, after=after):
+                yield from flat((*first, *after))
+            case _:
+                yield action
+
+
+def without(actions: Actions, left_out: WriteAction) -> Actions:
+    """Return the actions but one; of a `Finally` that begins with it, what comes after stays."""
+    kept: list[Action] = []
+    for action in actions:
+        if isinstance(action, Finally) and left_out in action.actions:
+            first = without(action.actions, left_out)
+            kept += [replace(action, actions=first)] if first else action.after
+        elif action is not left_out:
+            kept.append(action)
+    return tuple(kept)
+
+
+class PatchFields(TypedDict, total=False):
+    """The fields of a `Patch` beside what it changes."""
+
+    subresource: str
+    if_present: bool
+    kind: MergeKind
+    on_success: tuple[Event, ...]
+    on_failure: tuple[Event, ...]
+
+
+def guarded_patch(resource: Resource, obj: JSONObject, change: JSONObject, **fields: Unpack[PatchFields]) -> Patch:
+    """Return the patch that changes parts of an object, only at the UID and resourceVersion of `obj`."""
+    guard = {"metadata": {"resourceVersion": meta.resource_version(obj)} | meta.metadata(change)}
+    return identified_patch(resource, obj, change | guard, **fields)
+
+
+def identified_patch(resource: Resource, obj: JSONObject, change: JSONObject, **fields: Unpack[PatchFields]) -> Patch:
+    """Return the patch that changes parts of an object whatever its version, only with the UID of `obj`."""
+    patch = change | {"metadata": {"uid": meta.uid(obj)} | meta.metadata(change)}
+    return Patch(resource=resource, key=meta.key(obj), patch=patch, **fields)
+
+
+def together(actions: Iterable[Action]) -> Actions:
+    """Return the action that performs these concurrently, each on its own; none if there are none."""
+    sequences = tuple((action,) for action in actions)
+    return (Together(sequences=sequences),) if sequences else ()
+
+
+def changed_status(resource: Resource, obj: JSONObject, status: JSONObject) -> tuple[PutStatus, ...]:
+    """Return the write of the whole status if it changed; an object that was deleted meanwhile needs none."""
+    if status == {name: value for name, value in meta.status(obj).items() if value is not None}:
+        return ()
+    version, changed = meta.resource_version(obj), obj | {"status": status}
+    return (PutStatus(resource=resource, object=changed, resource_version=version, if_present=True),)
+
+
+def guarded_delete(resource: Resource, obj: JSONObject, *, on_success: tuple[Event, ...] = ()) -> Delete:
+    """Return the deletion of an object in the background, only with the UID of `obj`."""
+    return Delete(
+        resource=resource, key=meta.key(obj), uid=meta.uid(obj), propagation="Background", on_success=on_success
+    )

@@ -1,0 +1,280 @@
+"""Leader election on a Lease: at most one process acts, others take over when it ends or stops renewing.
+
+`decide` has all rules, as a function of the Lease and of when this process last saw it change; the driver performs its
+decisions. Wall clocks of different processes are never compared: a holder counts as alive for the duration of its lease
+after the last change that *this* process saw, by its own monotonic clock, as in client-go.
+
+A leader renews by one write, based on its previous one; it reads the lease only if that write meets a conflict.
+
+A leader is fenced by time: it may act until `ElectionSettings.tenure` after it *sent* its last successful renewal.
+`fence.py` enforces this for its writes, also if the process was suspended meanwhile. As the tenure is shorter than the
+lease, no other process leads by then.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Final, Protocol, TypeAlias
+
+import structlog
+from msgspec import Struct
+
+from kuberuntime import randomness, timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.eventrecorder import microtime
+from kuberuntime.errors import ConflictError, KubeError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import LEASES
+
+JITTER: Final = 1.2
+"""Factor by which a wait may exceed the retry period, so that candidates do not all send requests at the same time."""
+
+RELEASE_SECONDS: Final = 3.0
+"""The maximum seconds to release the lease, also where the retry period is longer: a process that ends has few."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class ElectionSettings(Struct, frozen=True):
+    """Which lease, under which name, and the three times in seconds."""
+
+    lease: ObjectKey
+    identity: str
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    @property
+    def tenure(self) -> float:
+        """Return the seconds for which a leader may act after it sent its last successful renewal.
+
+        As in client-go, renewals may fail for `renew_deadline` after the wait for the first of them. But the tenure ends
+        before the lease does, by at least half of what `lease_duration` exceeds `renew_deadline`.
+
+        >>> ElectionSettings(ObjectKey("default", "lock"), "me").tenure
+        12.0
+        """
+        return min(self.renew_deadline + self.retry_period, (self.lease_duration + self.renew_deadline) / 2)
+
+    @property
+    def request_limit(self) -> float:
+        """Return the seconds for a request, so that one without an answer does not use up the deadline."""
+        return self.renew_deadline / 2
+
+
+class Sighting(Struct, frozen=True):
+    """The last observed change of a Lease: its content, and the time by the monotonic clock of this process."""
+
+    spec: JSONObject
+    at: float
+
+
+class Claim(Struct, frozen=True):
+    """Decision: write this spec; without a Lease that it replaces, create one."""
+
+    spec: JSONObject
+    replaces: JSONObject | None
+
+
+class Wait(Struct, frozen=True):
+    """Decision: wait, as another process holds the lease."""
+
+    holder: str
+
+
+Decision: TypeAlias = Claim | Wait
+
+
+class ElectionObserver(Protocol):
+    """Is notified when leadership begins and ends."""
+
+    def leading(self, *, is_leader: bool) -> None:
+        """Note the change."""
+        ...
+
+
+def decide(settings: ElectionSettings, lease: JSONObject | None, seen: Sighting | None, clock: Clock) -> Decision:
+    """Decide whether to claim the lease now."""
+    spec = {} if lease is None else meta.spec(lease)
+    holder = str(spec.get("holderIdentity") or "")
+    if holder and holder != settings.identity and not _is_over(spec, seen, clock.monotonic()):
+        return Wait(holder)
+    now = microtime(clock.now())
+    is_ours = holder == settings.identity
+    transitions = int(spec.get("leaseTransitions") or 0)
+    return Claim(
+        {
+            "holderIdentity": settings.identity,
+            "leaseDurationSeconds": round(settings.lease_duration),
+            "acquireTime": spec.get("acquireTime") or now if is_ours else now,
+            "renewTime": now,
+            "leaseTransitions": transitions if is_ours or lease is None else transitions + 1,
+        },
+        replaces=lease,
+    )
+
+
+def see(seen: Sighting | None, lease: JSONObject, now: float) -> Sighting:
+    """Return the last observed change after this reading of the lease: a new one only if the lease differs."""
+    spec = meta.spec(lease)
+    return seen if seen is not None and seen.spec == spec else Sighting(spec, now)
+
+
+def released(lease: JSONObject, now: datetime) -> JSONObject:
+    """Return the spec of a released lease, which is free at once."""
+    moment = microtime(now)
+    return meta.spec(lease) | {
+        "holderIdentity": "",
+        "leaseDurationSeconds": 1,
+        "acquireTime": moment,
+        "renewTime": moment,
+    }
+
+
+def _is_over(spec: JSONObject, seen: Sighting | None, now: float) -> bool:
+    if seen is None or seen.spec != spec:
+        return False
+    return now >= seen.at + float(spec.get("leaseDurationSeconds") or 0)
+
+
+class LeaderElection:
+    """Campaigns, leads, and campaigns again when leadership is lost."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: ElectionSettings,
+        clock: Clock,
+        observer: ElectionObserver,
+        *,
+        jitter: Callable[[], float] = randomness.jitter,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._clock = clock
+        self._observer = observer
+        self._jitter = jitter
+        self._seen: Sighting | None = None
+        self._held: JSONObject | None = None
+        self._deadline = float("-inf")
+        self._log = log.bind(lease=str(settings.lease), identity=settings.identity)
+
+    @property
+    def is_leader(self) -> bool:
+        """Return whether this process may act now."""
+        return self.remaining() > 0
+
+    def remaining(self) -> float:
+        """Return the seconds for which this process may still act; 0 or less where it may not."""
+        return self._deadline - self._clock.monotonic()
+
+    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
+        """Run `lead` whenever this process is the leader, until `lead` returns; release the lease at the end.
+
+        `lead` is cancelled when leadership is lost, and run again when it is won again.
+        """
+        self._observer.leading(is_leader=False)
+        while not await self._lead(lead):
+            self._log.warning("leadership lost")
+
+    async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
+        """Campaign and lead once; return whether `lead` returned by itself."""
+        await self._acquire()
+        self._log.info("leading")
+        self._observer.leading(is_leader=True)
+        finished = False
+        try:
+            async with asyncio.TaskGroup() as group:
+                work = group.create_task(_run(lead), name="lead")
+                renewing = group.create_task(self._renew(), name="renew-lease")
+                await asyncio.wait((work, renewing), return_when=asyncio.FIRST_COMPLETED)
+                finished = work.done()
+                work.cancel()
+                renewing.cancel()
+        finally:
+            await self._release()
+            self._observer.leading(is_leader=False)
+        return finished
+
+    async def _acquire(self) -> None:
+        while not await self._try():  # noqa: ASYNC110 - what is waited for happens in other processes
+            await asyncio.sleep(self._settings.retry_period * (1 + self._jitter() * (JITTER - 1)))
+
+    async def _renew(self) -> None:
+        """Renew until that fails for as long as the deadline, or another process holds the lease."""
+        while self.is_leader:
+            await asyncio.sleep(min(self._settings.retry_period, max(self.remaining(), 0.0)))
+            try:
+                async with timeouts.within(max(self.remaining(), 0.0)):
+                    await self._try()
+            except TimeoutError:
+                self._log.warning("the lease was not renewed in time")
+
+    async def _try(self) -> bool:
+        """Claim the lease if allowed; return whether this process holds it now."""
+        try:
+            if self._held is not None and self.is_leader:
+                try:
+                    return await self._claim(self._held)
+                except (ConflictError, NotFoundError):
+                    self._log.debug("the lease changed since the last renewal")
+            async with timeouts.within(self._settings.request_limit):
+                lease = await self._client.find(LEASES, self._settings.lease)
+            return await self._claim(lease)
+        except (KubeError, TimeoutError) as error:
+            is_known = isinstance(error, KubeError) and self._client.has_reported(error)
+            report = self._log.debug if is_known else self._log.warning
+            report("the lease could not be claimed", error=str(error) or "no answer in time")
+            return False
+
+    async def _claim(self, lease: JSONObject | None) -> bool:
+        """Claim the lease, based on this state of it, if allowed; return whether this process holds it now."""
+        if lease is not None:
+            self._seen = see(self._seen, lease, self._clock.monotonic())
+        decision = decide(self._settings, lease, self._seen, self._clock)
+        if isinstance(decision, Wait):
+            self._deadline = float("-inf")
+            self._log.debug("waiting for the lease", holder=decision.holder)
+            return False
+        sent = self._clock.monotonic()
+        async with timeouts.within(self._settings.request_limit):
+            self._held = await self._write(decision.spec, decision.replaces)
+        self._deadline = sent + self._settings.tenure
+        return True
+
+    async def _release(self) -> None:
+        """Release the lease if this process holds it, so that another can lead at once."""
+        held, self._held = self._held, None
+        may_act, self._deadline = self.is_leader, float("-inf")
+        if held is None or not may_act:
+            return
+        try:
+            async with timeouts.within(min(self._settings.retry_period, RELEASE_SECONDS)):
+                await self._free(held)
+        except (KubeError, TimeoutError) as error:
+            self._log.warning("the lease was not released; it expires by itself", error=str(error))
+        else:
+            self._log.info("lease released")
+
+    async def _free(self, held: JSONObject) -> None:
+        """Release the lease as it was last held, or as an interrupted renewal of this process wrote it."""
+        try:
+            await self._write(released(held, self._clock.now()), held)
+        except ConflictError:
+            found = await self._client.find(LEASES, self._settings.lease)
+            if found is not None and meta.spec(found).get("holderIdentity") == self._settings.identity:
+                await self._write(released(found, self._clock.now()), found)
+
+    async def _write(self, spec: JSONObject, replaces: JSONObject | None) -> JSONObject:
+        key = self._settings.lease
+        if replaces is not None:
+            return await self._client.update(LEASES, replaces | {"spec": spec})
+        metadata = {"namespace": key.namespace, "name": key.name}
+        lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
+        return await self._client.create(LEASES, lease)
+
+
+async def _run(lead: Callable[[], Awaitable[None]]) -> None:
+    await lead()

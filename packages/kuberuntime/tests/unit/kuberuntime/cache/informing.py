@@ -1,0 +1,32 @@
+"""An informer that runs on a fake API server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from testkit.fakes import SmallServer
+
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import PODS
+
+
+@asynccontextmanager
+async def running(server: SmallServer) -> AsyncIterator[Informer]:
+    informer = Informer(Client(server), Selection(PODS, label_selector="app=x"))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(informer.run())
+        await informer.wait_synced()
+        yield informer
+        task.cancel()
+
+
+async def settle() -> None:
+    """Let everything that takes no longer than a second happen (virtual time)."""
+    await asyncio.sleep(1)
+
+
+def names(informer: Informer) -> set[str]:
+    return {meta.name(obj) for obj in informer.store.list()}

@@ -1,0 +1,268 @@
+"""The informer's store equals the server's objects, whatever happens to the line between them."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from testkit.fakes import SmallServer, failure
+from testkit.virtualtime import run
+from tests.unit.kuberuntime.cache.informing import names, running, settle
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.watching import GRACE, TIMEOUT
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+
+pytestmark = pytest.mark.virtual_time
+
+A = ObjectKey("default", "a")
+
+
+@pytest.mark.parametrize("streaming", [True, False], ids=["streaming lists", "pages"])
+async def test_the_store_fills_and_follows(streaming: bool) -> None:
+    server = SmallServer(streaming_lists=streaming)
+    server.put("a")
+    server.put("b")
+    async with running(server) as informer:
+        assert names(informer) == {"a", "b"}
+        server.put("c")
+        server.remove("a")
+        await settle()
+        assert names(informer) == {"b", "c"}
+        assert informer.version == str(server.version)
+
+
+async def test_streaming_lists_are_asked_for_once_where_they_are_not_served() -> None:
+    server = SmallServer(streaming_lists=False)
+    async with running(server):
+        server.expire()
+        server.cut()
+        await settle()
+    streamed = [request for request in server.requests if ("sendInitialEvents", "true") in request.query]
+    assert len(streamed) == 1
+
+
+async def test_selectors_are_part_of_every_request() -> None:
+    server = SmallServer(streaming_lists=False)
+    async with running(server):
+        await settle()
+    assert len(server.requests) == 3
+    assert all(("labelSelector", "app=x") in request.query for request in server.requests)
+
+
+async def test_a_cut_stream_goes_on_where_it_ended() -> None:
+    server = SmallServer()
+    server.put("a")
+    async with running(server) as informer:
+        changes: list[Change] = []
+        informer.subscribe(changes.append)
+        server.cut()
+        server.put("b")
+        await settle()
+        assert [(change.old, meta.name(change.object)) for change in changes] == [(None, "a"), (None, "b")]
+
+
+async def test_what_happened_during_an_outage_comes_as_changes_after_it() -> None:
+    server = SmallServer()
+    server.put("a")
+    server.put("b")
+    async with running(server) as informer:
+        changes: list[Change] = []
+        informer.subscribe(changes.append)
+        changes.clear()
+        server.down = True
+        server.cut()
+        server.remove("a")
+        server.put("b", spec={"changed": True})
+        server.expire()
+        await asyncio.sleep(120)
+        assert names(informer) == {"a", "b"}
+        server.down = False
+        await asyncio.sleep(31)
+        assert [(meta.name(change.object), change.new is None) for change in changes] == [("a", True), ("b", False)]
+
+
+async def test_a_stream_that_says_nothing_is_left_after_its_time() -> None:
+    server = SmallServer()
+    server.put("a")
+    async with running(server) as informer:
+        server.mute()
+        server.put("b")
+        await asyncio.sleep(TIMEOUT + GRACE - 1)
+        assert names(informer) == {"a"}
+        await asyncio.sleep(2)
+        assert names(informer) == {"a", "b"}
+
+
+async def test_an_idle_watch_costs_one_request_per_time_out() -> None:
+    server = SmallServer()
+    async with running(server):
+        await asyncio.sleep(3600)
+    assert len(server.requests) <= 3600 / TIMEOUT + 1
+
+
+def forbids(verb: str) -> Callable[[Request], Response | None]:
+    """Return what refuses lists, or watches, for want of a permission."""
+
+    def refuse(request: Request) -> Response | None:
+        is_watch = ("watch", "true") in request.query
+        return failure(403, "Forbidden", f"cannot {verb}") if is_watch == (verb == "watch") else None
+
+    return refuse
+
+
+@pytest.mark.parametrize(("verb", "streaming"), [("list", False), ("watch", False), ("watch", True)])
+async def test_whoever_may_not_watch_learns_it_at_once_where_that_is_wanted(verb: str, streaming: bool) -> None:
+    server = SmallServer(streaming_lists=streaming)
+    server.refuse = forbids(verb)
+    informer = Informer(Client(server), Selection(PODS))
+    with pytest.raises(ForbiddenError, match=f"cannot {verb}"):
+        await informer.run(gives_up=True)
+
+
+async def test_a_refusal_after_the_first_stream_is_waited_out() -> None:
+    """An API server that starts may answer 403 before it has read its roles."""
+    server = SmallServer()
+    informer = Informer(Client(server), Selection(PODS))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(informer.run(gives_up=True))
+        await informer.wait_synced()
+        server.refuse = forbids("watch")
+        server.cut()
+        await settle()
+        server.refuse = lambda _: None
+        server.put("late")
+        await asyncio.sleep(60)
+        assert names(informer) == {"late"}
+        task.cancel()
+
+
+@pytest.mark.parametrize(("code", "reason"), [(410, "Expired"), (403, "Forbidden"), (500, "InternalError")])
+async def test_a_server_that_refuses_every_request_is_not_asked_in_a_hot_loop(code: int, reason: str) -> None:
+    server = SmallServer()
+    server.refuse = lambda _: failure(code, reason)
+    informer = Informer(Client(server), PODS)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(informer.run())
+        await asyncio.sleep(600)
+        task.cancel()
+    assert 15 < len(server.requests) < 80
+
+
+async def test_versions_that_expire_at_once_are_not_asked_for_in_a_hot_loop() -> None:
+    def refuse_watches(request: Request) -> Response | None:
+        return failure(410, "Expired") if ("watch", "true") in request.query else None
+
+    server = SmallServer(streaming_lists=False)
+    server.refuse = refuse_watches
+    async with running(server):
+        await asyncio.sleep(60)
+    assert len(server.requests) < 60 * 20
+
+
+async def test_a_relist_brings_what_a_mute_stream_kept() -> None:
+    server = SmallServer()
+    async with running(server) as informer:
+        done = asyncio.Event()
+        busy = [informer.is_relisting]
+        server.mute()
+        server.put("b")
+        informer.relist(done.set)
+        busy.append(informer.is_relisting)
+        await asyncio.wait_for(done.wait(), 1)
+        busy.append(informer.is_relisting)
+        assert busy == [False, True, False]
+        assert names(informer) == {"b"}
+        server.put("c")
+        await settle()
+        assert names(informer) == {"b", "c"}
+
+
+async def test_two_relists_at_once_are_both_answered() -> None:
+    server = SmallServer()
+    async with running(server) as informer:
+        answered: list[int] = []
+        informer.relist(lambda: answered.append(1))
+        informer.relist(lambda: answered.append(2))
+        await settle()
+        assert answered == [1, 2]
+
+
+async def test_a_late_subscriber_hears_of_what_is_there() -> None:
+    server = SmallServer()
+    server.put("a")
+    async with running(server) as informer:
+        changes: list[Change] = []
+        informer.subscribe(changes.append)
+        assert [meta.name(change.object) for change in changes] == ["a"]
+
+
+async def test_progress_is_told_after_the_store_shows_it() -> None:
+    server = SmallServer()
+    async with running(server) as informer:
+        seen: list[tuple[str, bool]] = []
+        informer.on_progress(lambda: seen.append((informer.version, informer.store.get(A) is not None)))
+        server.put("a")
+        server.bookmark()
+        await settle()
+        assert seen == [("1", True), ("1", True)]
+
+
+STEPS = st.sampled_from(
+    ["put a", "put b", "put c", "remove", "cut", "mute", "expire", "down", "up", "bookmark", "wait", "wait", "relist"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(STEPS, max_size=25), st.booleans())
+def test_the_store_and_the_changes_always_end_up_at_the_servers_state(steps: list[str], streaming: bool) -> None:
+    async def scenario() -> None:
+        server = SmallServer(streaming_lists=streaming)
+        replayed: dict[ObjectKey, str] = {}
+
+        def replay(change: Change) -> None:
+            if change.new is None:
+                del replayed[meta.key(change.object)]
+            else:
+                replayed[meta.key(change.new)] = meta.resource_version(change.new)
+
+        async with running(server) as informer:
+            informer.subscribe(replay)
+            for number, step in enumerate(steps):
+                await perform(server, informer, step, number)
+            server.down = False
+            await asyncio.sleep(TIMEOUT + GRACE + 31)
+            truth = {meta.key(obj): meta.resource_version(obj) for obj in server.objects.values()}
+            assert {meta.key(obj): meta.resource_version(obj) for obj in informer.store.list()} == truth
+            assert replayed == truth
+
+    run(scenario())
+
+
+async def perform(server: SmallServer, informer: Informer, step: str, number: int) -> None:
+    match step.split():
+        case ["put", name]:
+            server.put(name, spec={"step": number})
+        case ["remove"] if server.objects:
+            server.remove(min(server.objects))
+        case ["cut"]:
+            server.cut()
+        case ["mute"]:
+            server.mute()
+        case ["expire"]:
+            server.expire()
+        case ["down" | "up"]:
+            server.down = step == "down"
+        case ["bookmark"]:
+            server.bookmark()
+        case ["relist"]:
+            informer.relist(lambda: None)
+        case ["wait"]:
+            await asyncio.sleep(0.05)

@@ -1,0 +1,136 @@
+"""Projections keep the declared paths, share texts, and leave what has another shape as it is."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from testkit.examples import examples
+
+from kuberuntime.cache.projection import DEPTH, LONGEST_STRING, Projection, Strings, parse, shared
+
+texts = st.text(max_size=3)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(texts, below, max_size=3),
+    max_leaves=20,
+)
+
+
+def test_declared_paths_are_kept_and_all_others_dropped() -> None:
+    projection = Projection("metadata.labels", "spec.nodeName", "status.conditions[].type")
+    obj = {
+        "kind": "Pod",
+        "metadata": {"name": "a", "labels": {"x": "y"}, "managedFields": [{}], "annotations": {"z": ""}},
+        "spec": {"nodeName": "n", "containers": []},
+        "status": {"conditions": [{"type": "Ready", "message": "m"}, {}], "hostIP": "1"},
+    }
+
+    assert projection(obj) == {
+        "kind": "Pod",
+        "metadata": {"name": "a", "labels": {"x": "y"}},
+        "spec": {"nodeName": "n"},
+        "status": {"conditions": [{"type": "Ready"}, {}]},
+    }
+
+
+def test_what_identifies_an_object_is_kept_of_each() -> None:
+    metadata = {
+        "name": "a",
+        "namespace": "b",
+        "uid": "u",
+        "resourceVersion": "7",
+        "generation": 2,
+        "deletionTimestamp": "t",
+        "ownerReferences": [{"kind": "Pod", "uid": "v", "controller": True}],
+    }
+    obj = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+    assert Projection()(obj) == obj
+
+
+def test_a_key_with_dots_is_one_step() -> None:
+    projection = Projection("metadata.annotations['example.com/a']")
+    kept = projection({"metadata": {"annotations": {"example.com/a": "1", "example": {"com/a": "2"}}}})
+    assert kept == {"metadata": {"annotations": {"example.com/a": "1"}}}
+
+
+@pytest.mark.parametrize("value", [None, "text", 3, [], {}])
+def test_a_value_of_another_shape_is_kept_as_it_is(value: Any) -> None:
+    """A reader meets what the server sent, and says so."""
+    projection = Projection("status.conditions[].type", "spec.a.b")
+    assert projection({"status": {"conditions": value}}) == {"status": {"conditions": value}}
+    assert projection({"spec": value}) == {"spec": value}
+
+
+def test_a_path_above_others_keeps_them_all() -> None:
+    for paths in (("spec", "spec.a"), ("spec.a", "spec")):
+        assert Projection(*paths)({"spec": {"a": 1, "b": 2}}) == {"spec": {"a": 1, "b": 2}}
+
+
+@pytest.mark.parametrize("text", ["spec.", "spec.containers[0]", "metadata.annotations['']", "a b"])
+def test_a_path_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="want a field"):
+        parse(text)
+
+
+@given(values)
+@settings(max_examples=examples(20))
+def test_sharing_texts_changes_no_value(value: Any) -> None:
+    assert shared(value, Strings().share) == value
+
+
+@given(st.dictionaries(st.sampled_from(["spec", "status", "metadata"]), values))
+@settings(max_examples=examples(20))
+def test_keeping_twice_keeps_the_same(obj: dict[str, Any]) -> None:
+    projection = Projection("spec.a", "status.conditions[].type")
+    once = projection(obj)
+    assert projection(once) == once
+
+
+def test_the_object_that_came_stays_as_it_was() -> None:
+    obj = {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}
+    Projection("metadata.labels")(obj, Strings().share)
+    assert obj == {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}
+
+
+def test_values_far_deeper_than_texts_are_shared_pass_unharmed() -> None:
+    value: Any = "text"
+    for _ in range(20 * DEPTH):
+        value = [value]
+    assert shared(value, Strings().share) == value
+
+
+def fresh(text: str) -> str:
+    """Return an equal text that is another object, as each arrives from the wire."""
+    return text.encode().decode()
+
+
+def test_equal_texts_of_different_objects_are_one() -> None:
+    share = Strings().share
+    projection = Projection("metadata.labels")
+    objects = [{"metadata": {"labels": {fresh("key"): fresh("value")}}} for _ in range(2)]
+    (one,), (other,) = (projection(obj, share)["metadata"]["labels"].items() for obj in objects)
+    assert one[0] is other[0]
+    assert one[1] is other[1]
+
+
+def test_texts_that_never_come_again_are_forgotten() -> None:
+    strings = Strings(most=10)
+    for number in range(1000):
+        strings.share(f"uid-{number}")
+        strings.share("label")
+    assert len(strings) <= 20
+
+
+def test_a_text_that_comes_again_and_again_stays_shared() -> None:
+    strings = Strings(most=10)
+    first = strings.share(fresh("label"))
+    for number in range(1000):
+        strings.share(f"uid-{number}")
+        assert strings.share(fresh("label")) is first
+
+
+def test_long_texts_are_not_held() -> None:
+    strings = Strings()
+    strings.share("x" * (LONGEST_STRING + 1))
+    assert len(strings) == 0

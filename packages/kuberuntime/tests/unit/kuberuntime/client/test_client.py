@@ -1,0 +1,208 @@
+"""The client decodes answers, follows pages, waits when asked to and raises typed errors."""
+
+import asyncio
+
+import pytest
+from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.virtualtime import run
+
+from kuberuntime.client.client import RETRIES, Client, Listing
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.errors import APIError, ExpiredError, NotFoundError, ServiceUnavailableError, TooManyRequestsError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import PODS
+
+KEY = ObjectKey("default", "web")
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}
+
+
+def busy(seconds: str, status: int = 429) -> Response:
+    return answer(status, {"kind": "Status", "code": status, "message": "slow down"}, {"retry-after": seconds})
+
+
+def test_get_returns_the_object() -> None:
+    client = Client(ScriptedTransport(answer(200, POD)))
+
+    assert run(client.get(PODS, KEY)) == POD
+
+
+def test_a_refusal_is_raised_by_its_type() -> None:
+    client = Client(ScriptedTransport(failure(404, "NotFound", 'pods "web" not found')))
+
+    with pytest.raises(NotFoundError, match='pods "web" not found'):
+        run(client.get(PODS, KEY))
+
+
+def test_an_answer_that_is_no_object_is_an_error() -> None:
+    client = Client(ScriptedTransport(answer(200, b"<html>login</html>")))
+
+    with pytest.raises(APIError, match="the server answered 200: <html>login</html>"):
+        run(client.get(PODS, KEY))
+
+
+def test_an_answer_that_is_too_deep_is_an_error() -> None:
+    """API servers store objects of 10,000 levels, whoever wrote them; how many are read depends on the Python."""
+    deep = answer(200, b'{"items":' * 100_000 + b"1" + b"}" * 100_000)
+
+    with pytest.raises(APIError, match="the server answered 200: "):
+        run(Client(ScriptedTransport(deep)).get(PODS, KEY))
+    with pytest.raises(APIError, match="the server answered 200: "):
+        run(Client(ScriptedTransport(deep)).list(PODS))
+
+
+def test_list_follows_continue_and_gives_items_their_kind_back() -> None:
+    transport = ScriptedTransport(
+        answer(200, {"metadata": {"resourceVersion": "7", "continue": "t"}, "items": [{"metadata": {"name": "a"}}]}),
+        answer(200, {"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "b"}}]}),
+    )
+
+    listing = run(Client(transport).list(PODS, namespace="default", limit=1))
+
+    head = {"apiVersion": "v1", "kind": "Pod"}
+    assert listing == Listing(
+        [head | {"metadata": {"name": "a"}}, head | {"metadata": {"name": "b"}}], ResourceVersion("7")
+    )
+    assert [dict(request.query) for request in transport.requests] == [{"limit": "1"}, {"limit": "1", "continue": "t"}]
+
+
+def test_the_next_page_is_asked_for_before_this_one_is_decoded() -> None:
+    transport = ScriptedTransport(
+        answer(200, {"metadata": {"continue": "t"}, "items": 5}),  # cannot be decoded to a page
+        answer(200, {"metadata": {}, "items": []}),
+    )
+
+    with pytest.raises(TypeError):
+        run(Client(transport).list(PODS))
+    assert len(transport.requests) == 2
+
+
+def test_a_token_that_expired_ends_in_one_whole_list() -> None:
+    first, second = {"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}
+    transport = ScriptedTransport(
+        answer(200, {"metadata": {"continue": "t", "resourceVersion": "7"}, "items": [first]}),
+        failure(410, "Expired", "too old"),
+        answer(200, {"metadata": {"resourceVersion": "9"}, "items": [first, second]}),
+    )
+
+    listing = run(Client(transport).list(PODS, label_selector="app=web", limit=1))
+
+    assert ([meta.name(pod) for pod in listing.items], listing.resource_version) == (["a", "b"], "9")
+    assert transport.requests[2].query == (("labelSelector", "app=web"),)
+
+
+def test_a_whole_list_that_is_refused_ends_the_list() -> None:
+    transport = ScriptedTransport(
+        answer(200, {"metadata": {"continue": "t"}, "items": []}),
+        failure(410, "Expired", "too old"),
+        failure(410, "Expired", "too old again"),
+    )
+
+    with pytest.raises(ExpiredError, match="too old again"):
+        run(Client(transport).list(PODS))
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("items", [5, []], ids=["a page that cannot be decoded", "a list that is abandoned"])
+async def test_no_request_for_a_page_outlives_its_list(items: object) -> None:
+    class Slow(ScriptedTransport):
+        async def request(self, request: Request) -> Response:
+            if dict(request.query).get("continue"):
+                await asyncio.sleep(100)
+            return await super().request(request)
+
+    before = asyncio.all_tasks()
+    with pytest.raises((TypeError, TimeoutError)):
+        async with asyncio.timeout(1):
+            await Client(Slow(answer(200, {"metadata": {"continue": "t"}, "items": items}))).list(PODS)
+    assert (asyncio.all_tasks() - before) == set()
+
+
+def test_a_page_that_is_no_object_is_an_error() -> None:
+    with pytest.raises(APIError, match="the server answered 200: <html>login</html>"):
+        run(Client(ScriptedTransport(answer(200, b"<html>login</html>"))).list(PODS))
+
+
+def test_an_empty_list_may_have_no_items() -> None:
+    client = Client(ScriptedTransport(answer(200, {"metadata": {"resourceVersion": "7"}, "items": None})))
+
+    assert run(client.list(PODS)) == Listing([], ResourceVersion("7"))
+
+
+@pytest.mark.virtual_time
+async def test_a_busy_server_is_asked_again_after_the_time_it_named() -> None:
+    transport = ScriptedTransport(busy("2"), busy("3", 503), answer(200, POD))
+
+    await Client(transport).get(PODS, KEY)
+    assert asyncio.get_running_loop().time() == pytest.approx(5)
+    assert len(transport.requests) == 3
+
+
+@pytest.mark.virtual_time
+async def test_patience_with_a_busy_server_ends() -> None:
+    transport = ScriptedTransport(*[busy("3600")] * (RETRIES + 1))
+
+    with pytest.raises(TooManyRequestsError):
+        await Client(transport).get(PODS, KEY)
+    assert asyncio.get_running_loop().time() == pytest.approx(RETRIES * 10)
+
+
+def test_a_server_that_names_no_time_is_not_asked_again() -> None:
+    transport = ScriptedTransport(failure(503, "ServiceUnavailable"))
+
+    with pytest.raises(ServiceUnavailableError):
+        run(Client(transport).get(PODS, KEY))
+    assert len(transport.requests) == 1
+
+
+@pytest.mark.virtual_time
+async def test_writes_carry_dry_run_and_field_validation() -> None:
+    transport = ScriptedTransport(*[answer(200, POD)] * 4)
+    client = Client(transport, field_validation="Strict")
+
+    await client.create(PODS, POD, dry_run=True)
+    await client.update(PODS, POD)
+    await client.apply(PODS, POD, manager="lws", dry_run=True)
+    await client.patch(PODS, KEY, {}, kind="merge")
+
+    assert [request.query for request in transport.requests] == [
+        (("fieldValidation", "Strict"), ("dryRun", "All")),
+        (("fieldValidation", "Strict"),),
+        (("fieldManager", "lws"), ("force", "true"), ("fieldValidation", "Strict"), ("dryRun", "All")),
+        (("fieldValidation", "Strict"),),
+    ]
+
+
+def test_delete_returns_what_the_server_says() -> None:
+    client = Client(ScriptedTransport(answer(200, {"kind": "Status", "status": "Success"})))
+
+    assert run(client.delete(PODS, KEY, uid="u")) == {"kind": "Status", "status": "Success"}
+
+
+def test_a_stream_that_is_refused_raises_what_its_body_says() -> None:
+    client = Client(ScriptedTransport(failure(404, "NotFound", "no such pod")))
+
+    async def scenario() -> None:
+        async with client.stream("GET", "/api/v1/namespaces/default/pods/web/log", (("follow", "true"),)):
+            pass
+
+    with pytest.raises(NotFoundError, match="no such pod"):
+        run(scenario())
+
+
+def test_a_stream_gives_its_chunks() -> None:
+    client = Client(ScriptedTransport(answer(200, b"line\n")))
+
+    async def scenario() -> list[bytes]:
+        async with client.stream("GET", "/log") as response:
+            return [chunk async for chunk in response.chunks]
+
+    assert run(scenario()) == [b"line\n"]
+
+
+def test_close_closes_the_transport() -> None:
+    transport = ScriptedTransport()
+
+    run(Client(transport).close())
+
+    assert transport.closed

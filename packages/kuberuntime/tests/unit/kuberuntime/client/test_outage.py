@@ -1,0 +1,106 @@
+"""A minute without an API server is one line in the log when it begins and one when it ends."""
+
+import asyncio
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+from testkit.fakes import SmallServer, answer
+from testkit.virtualtime import VirtualClock, run
+
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.outage import Outage
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.controller.executor import ExecutionError
+from kuberuntime.controller.workqueue import WorkQueue, run_workers
+from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
+
+WATCHES = 10
+KEYS = 100
+
+
+class Silent:
+    """Ignores changes of leadership."""
+
+    def leading(self, *, is_leader: bool) -> None:
+        """Do nothing."""
+
+
+def held(request: Request) -> Response | None:
+    """Serve the lease of another process, whatever is written to it."""
+    spec = {"holderIdentity": "other", "leaseDurationSeconds": 600}
+    lease = {"metadata": {"name": "lock", "resourceVersion": "1"}, "spec": spec}
+    return answer(200, lease) if request.path.endswith("/lock") else None
+
+
+def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
+    """Return level and text of each line above debug, of watches, an election and a queue during a minute's outage."""
+    server = SmallServer()
+    server.refuse = held
+
+    def client() -> Client:
+        return Client(server, outage=outage)
+
+    async def work(key: str) -> None:
+        try:
+            await client().get(PODS, ObjectKey("default", key))
+        except ConnectionFailedError as error:
+            raise ExecutionError(f"get {key}", ()) from error
+
+    async def scenario() -> None:
+        queue = WorkQueue[str]()
+        informers = [Informer(client(), PODS) for _ in range(WATCHES)]
+        settings = ElectionSettings(ObjectKey("lws-system", "lock"), "me")
+        election = LeaderElection(client(), settings, VirtualClock(), Silent())
+        tasks = [asyncio.ensure_future(informer.run()) for informer in informers]
+        for informer in informers:
+            await informer.wait_synced()
+        tasks.append(asyncio.ensure_future(run_workers(queue, work, name="test", workers=2)))
+        server.down = True
+        server.cut()
+        tasks.append(asyncio.ensure_future(election.run(forever)))
+        for number in range(KEYS):
+            server.put(f"pod-{number}")
+            queue.add(f"pod-{number}")
+        await asyncio.sleep(60)
+        server.down = False
+        await asyncio.sleep(60)
+        for task in tasks:
+            task.cancel()
+
+    with capture_logs() as lines:
+        run(scenario())
+    return [(line["log_level"], line["event"]) for line in lines if line["log_level"] != "debug"]
+
+
+def test_an_outage_is_one_line_and_its_end_another() -> None:
+    assert logged(outage=Outage(structlog.get_logger())) == [
+        ("warning", "API server does not answer"),
+        ("info", "API server answers again"),
+    ]
+
+
+def test_without_a_report_each_retry_is_a_line() -> None:
+    """Commands have no shared report: the watch that a user waits for logs by itself."""
+    assert [line for line in logged(outage=None) if line[1] == "watch interrupted"]
+
+
+@pytest.mark.virtual_time
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_an_outage_that_comes_back_is_reported_again() -> None:
+    outage = Outage(structlog.get_logger())
+    with capture_logs() as lines:
+        for _ in range(2):
+            outage.failed(ConnectionFailedError("refused"))
+            outage.failed(ConnectionFailedError("refused"))
+            await asyncio.sleep(7)
+            outage.answered()
+            outage.answered()
+    assert [line.get("error") or line["after"] for line in lines] == ["refused", 7.0] * 2

@@ -1,0 +1,281 @@
+"""A controller brings every key to where its plan wants it, whatever fails on the way."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+import structlog
+from testkit.fakes import SmallServer, failure
+from testkit.virtualtime import VirtualClock, run
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
+from kuberuntime.controller.executor import Executor, Write, Written
+from kuberuntime.controller.manager import Manager
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Apply, Create, Event, Plan
+
+pytestmark = pytest.mark.virtual_time
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def pod(name: str, **fields: object) -> JSONObject:
+    head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}}
+    return head | fields
+
+
+class NoEvents:
+    """A recorder for plans without events."""
+
+    def record(self, event: Event) -> None:
+        raise AssertionError(event)
+
+
+@dataclass
+class Doubler:
+    """Wants a pod `x-twin` beside every pod `x`; counts its looks and never lets two run for one key."""
+
+    informer: Informer
+    looks: Counter[str] = field(default_factory=Counter)
+    failures: list[Exception] = field(default_factory=list)
+    active: set[ObjectKey] = field(default_factory=set)
+    requeue_after: float | None = None
+    seconds: float = 0.0
+
+    def keys(self, change: Change) -> list[ObjectKey]:
+        return [ObjectKey("default", meta.name(change.object).removesuffix("-twin"))]
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        assert key not in self.active
+        self.active.add(key)
+        try:
+            self.looks[key.name] += 1
+            await asyncio.sleep(self.seconds)
+            if self.failures and key.name == "a":
+                raise self.failures.pop(0)
+            return self.decide(key)
+        finally:
+            self.active.discard(key)
+
+    def decide(self, key: ObjectKey) -> Plan:
+        twin = f"{key.name}-twin"
+        if self.informer.store.get(key) is None or self.informer.store.get(ObjectKey("default", twin)):
+            return Plan(requeue_after=self.requeue_after)
+        return Plan((Create(resource=PODS, object=pod(twin)),), requeue_after=self.requeue_after)
+
+
+@dataclass
+class Rig:
+    """A server, its informer, a doubler and the controller around it."""
+
+    server: SmallServer
+    doubler: Doubler
+    controller: Controller
+    written: list[Write]
+
+
+@asynccontextmanager
+async def rig(*, workers: int = 2, quiet: bool = False) -> AsyncIterator[Rig]:
+    server = SmallServer()
+    informer = Informer(Client(server), PODS)
+    doubler = Doubler(informer)
+    written: list[Write] = []
+    controller = Controller(
+        "doubler",
+        watches=[Watch(informer, doubler.keys)],
+        plan=doubler.plan,
+        executor=Executor(Client(server), NoEvents(), VirtualClock()),
+        options=ControllerOptions(workers=workers, quiet=quiet, written=lambda _, writes: written.extend(writes)),
+    )
+    manager = Manager(informers=[informer], runnables=[controller])
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(manager.run())
+        await manager.wait_synced()
+        yield Rig(server, doubler, controller, written)
+        task.cancel()
+
+
+def posts(server: SmallServer) -> int:
+    return sum(request.method == "POST" for request in server.requests)
+
+
+async def test_every_object_gets_its_twin_by_one_create() -> None:
+    async with rig() as r:
+        for name in "abcde":
+            r.server.put(name)
+        await asyncio.sleep(1)
+        assert r.server.objects.keys() == {name + suffix for name in "abcde" for suffix in ("", "-twin")}
+        assert posts(r.server) == 5
+
+
+async def test_what_a_plan_wrote_is_reported() -> None:
+    async with rig() as r:
+        r.server.put("a")
+        await asyncio.sleep(1)
+        (write,) = r.written
+        assert isinstance(write, Written)
+        assert write.key.name == "a-twin"
+        assert write.version
+
+
+@pytest.mark.parametrize(("quiet", "level"), [(False, "info"), (True, "debug")], ids=["usual", "quiet"])
+def test_a_plan_that_was_performed_is_logged(quiet: bool, level: str) -> None:
+    async def scenario() -> None:
+        async with rig(quiet=quiet) as r:
+            r.server.put("a")
+            await asyncio.sleep(1)
+
+    with structlog.testing.capture_logs() as logs:
+        run(scenario())
+
+    (line,) = [one for one in logs if one["event"] == "reconciled" and one["actions"]]
+    assert (line["log_level"], line["key"]) == (level, "default/a")
+    assert line["writes"] == ["wrote pods/a-twin"]
+
+
+async def test_a_cache_that_lags_does_not_create_twice() -> None:
+    async with rig() as r:
+        r.server.put("a")
+        await asyncio.sleep(0.0005)  # the look has begun, its create is under way
+        r.server.mute()
+        await asyncio.sleep(0.1)
+        for _ in range(20):
+            r.controller.enqueue(ObjectKey("default", "a"))
+            await asyncio.sleep(0.1)
+        assert r.doubler.looks["a"] == 1
+        await asyncio.sleep(30)
+        assert posts(r.server) == 1
+        assert r.doubler.looks["a"] > 1
+
+
+async def test_one_key_is_never_looked_at_twice_at_a_time() -> None:
+    async with rig(workers=8) as r:
+        r.doubler.seconds = 0.3
+        for _ in range(20):
+            r.server.put("a")
+            r.server.put("b")
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(5)
+        assert set(r.server.objects) == {"a", "b", "a-twin", "b-twin"}
+
+
+async def test_a_fault_in_one_key_neither_stops_it_nor_others() -> None:
+    async with rig(workers=1) as r:
+        r.doubler.failures = [RuntimeError("a bug"), KubeError("no connection"), ZeroDivisionError("another bug")]
+        r.server.put("a")
+        r.server.put("b")
+        await asyncio.sleep(1)
+        assert r.server.objects.keys() == {"a", "b", "a-twin", "b-twin"}
+
+
+async def test_a_key_that_keeps_failing_backs_off() -> None:
+    async with rig() as r:
+        r.doubler.failures = [KubeError("no")] * 1000
+        r.server.put("a")
+        await asyncio.sleep(0.005 * 2**10)
+        assert 8 <= r.doubler.looks["a"] <= 12
+
+
+async def test_a_key_that_succeeded_starts_its_back_off_anew() -> None:
+    async with rig() as r:
+        for _ in range(3):
+            r.doubler.failures = [KubeError("no")] * 5
+            r.server.put("a")
+            started, looks = now(), r.doubler.looks["a"]
+            await asyncio.sleep(0.3)
+            assert r.doubler.looks["a"] - looks >= 6
+            assert now() - started < 0.31
+
+
+async def test_a_plan_may_ask_to_be_made_again() -> None:
+    async with rig() as r:
+        r.doubler.requeue_after = 5
+        r.server.put("a")
+        await asyncio.sleep(1)
+        looks = r.doubler.looks["a"]
+        await asyncio.sleep(50)
+        assert r.doubler.looks["a"] - looks in {10, 11}
+
+
+async def test_at_rest_nothing_is_written_and_nothing_is_looked_at() -> None:
+    async with rig() as r:
+        r.server.put("a")
+        await asyncio.sleep(1)
+        looks, writes = r.doubler.looks.total(), posts(r.server)
+        await asyncio.sleep(3600)
+        assert (r.doubler.looks.total(), posts(r.server)) == (looks, writes)
+
+
+async def test_a_refused_write_is_tried_again_until_it_is_accepted() -> None:
+    def refuse(request: Request) -> Response | None:
+        return failure(403, "Forbidden", "quota") if request.method == "POST" and now() < 3 else None
+
+    async with rig() as r:
+        r.server.refuse = refuse
+        r.server.put("a")
+        await asyncio.sleep(10)
+        assert "a-twin" in r.server.objects
+
+
+def test_a_no_op_apply_does_not_hold_its_key() -> None:
+    """Differs from a create: the server answers with a version the cache has long seen."""
+
+    async def scenario() -> None:
+        server = SmallServer()
+        server.put("a", apiVersion="v1", kind="Pod", spec={"size": 1})
+        informer = Informer(Client(server), PODS)
+        looks = 0
+
+        async def plan(key: ObjectKey) -> Plan:
+            nonlocal looks
+            looks += 1
+            return Plan((Apply(resource=PODS, object=pod(key.name, spec={"size": 1}), manager="m"),), requeue_after=1)
+
+        controller = Controller(
+            "applier",
+            watches=[Watch(informer, lambda change: [meta.key(change.object)])],
+            plan=plan,
+            executor=Executor(Client(server), NoEvents(), VirtualClock()),
+        )
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(Manager(informers=[informer], runnables=[controller]).run())
+            await asyncio.sleep(10)
+            task.cancel()
+        assert looks == 10
+
+    run(scenario())
+
+
+async def test_a_change_nobody_foresaw_does_not_stop_the_informer() -> None:
+    server = SmallServer()
+    informer = Informer(Client(server), PODS)
+    seen: list[str] = []
+
+    def keys(change: Change) -> list[ObjectKey]:
+        return [ObjectKey("default", change.object["spec"]["owner"])]
+
+    async def plan(key: ObjectKey) -> Plan:
+        seen.append(key.name)
+        return Plan()
+
+    executor = Executor(Client(server), NoEvents(), VirtualClock())
+    controller = Controller("fragile", watches=[Watch(informer, keys)], plan=plan, executor=executor)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(Manager(informers=[informer], runnables=[controller]).run())
+        await asyncio.sleep(1)
+        server.put("strange")
+        server.put("a", spec={"owner": "x"})
+        await asyncio.sleep(1)
+        task.cancel()
+    assert seen == ["x"]

@@ -1,0 +1,367 @@
+"""Events tell what happened (contract 8.3) and never get in the way."""
+
+import asyncio
+import tracemalloc
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from structlog.testing import capture_logs
+from testkit.fakes import answer, failure
+from testkit.virtualtime import VirtualClock
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.controller.eventrecorder import FOLD, NAMES, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
+from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Event, OneOfMany
+
+pytestmark = pytest.mark.virtual_time
+
+LWS = {
+    "apiVersion": "leaderworkerset.x-k8s.io/v1",
+    "kind": "LeaderWorkerSet",
+    "name": "lws",
+    "namespace": "prod",
+    "uid": "u",
+    "resourceVersion": "7",
+}
+CREATED = Event("Normal", "GroupsProgressing", "Create", "Created leader statefulset lws", LWS)
+
+
+class EventsServer:
+    """Keeps event objects; `errors` are raised or answered first."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, JSONObject] = {}
+        self.requests: list[Request] = []
+        self.failures: list[Response | Exception] = []
+        self.loses_answers = 0
+
+    async def request(self, request: Request) -> Response:
+        self.requests.append(request)
+        await asyncio.sleep(0.001)
+        if self.failures:
+            error = self.failures.pop(0)
+            if isinstance(error, Exception):
+                raise error
+            return error
+        content = msgspec.json.decode(request.body)
+        if request.method == "POST":
+            if content["metadata"]["name"] in self.objects:
+                return failure(409, "AlreadyExists")
+            self.objects[content["metadata"]["name"]] = content
+            if self.loses_answers:
+                self.loses_answers -= 1
+                raise ConnectionFailedError("the answer was lost")
+            return answer(201, content)
+        name = request.path.rsplit("/", 1)[1]
+        if name not in self.objects:
+            return failure(404, "NotFound")
+        self.objects[name] |= content
+        return answer(200, self.objects[name])
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        raise AssertionError(request)
+
+    async def close(self) -> None:
+        pass
+
+
+@dataclass
+class Rig:
+    """A recorder that runs, and the server it writes to."""
+
+    server: EventsServer
+    recorder: EventRecorder
+
+    def all(self) -> list[JSONObject]:
+        return list(self.server.objects.values())
+
+    def methods(self) -> list[str]:
+        return [request.method for request in self.server.requests]
+
+
+@asynccontextmanager
+async def rig() -> AsyncIterator[Rig]:
+    server = EventsServer()
+    recorder = EventRecorder(Client(server), "leaderworkerset", "leaderworkerset-host", VirtualClock())
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(recorder.run())
+        yield Rig(server, recorder)
+        task.cancel()
+
+
+async def test_an_event_has_the_form_of_the_contract() -> None:
+    async with rig() as r:
+        pod = {"kind": "Pod", "name": "lws-0"}
+        r.recorder.record(replace(CREATED, related=pod))
+        await r.recorder.flush()
+        assert r.server.requests[0].path == "/apis/events.k8s.io/v1/namespaces/prod/events"
+        [event] = r.all()
+        assert event == {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": f"lws.{1767225600_000_000_000:x}", "namespace": "prod"},
+            "eventTime": "2026-01-01T00:00:00.000000Z",
+            "type": "Normal",
+            "reason": "GroupsProgressing",
+            "action": "Create",
+            "note": "Created leader statefulset lws",
+            "regarding": LWS,
+            "related": pod,
+            "reportingController": "leaderworkerset",
+            "reportingInstance": "leaderworkerset-host",
+        }
+
+
+async def test_repetitions_fold_into_one_series_with_few_writes() -> None:
+    async with rig() as r:
+        for _ in range(100):
+            r.recorder.record(CREATED)
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(2 * FOLD)
+        [event] = r.all()
+        assert event["series"] == {"count": 100, "lastObservedTime": "2026-01-01T00:00:09.900000Z"}
+        assert r.methods() == ["POST", "PATCH", "PATCH"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"note": "Created worker statefulset for leader pod lws-0"},
+        {"type": "Warning"},
+        {"reason": "GroupsUpdating"},
+        {"action": "Update"},
+        {"regarding": LWS | {"uid": "other"}},
+        {"related": {"name": "lws-0"}},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+async def test_an_event_that_differs_is_one_of_its_own(other: dict[str, Any]) -> None:
+    async with rig() as r:
+        r.recorder.record(CREATED)
+        r.recorder.record(replace(CREATED, **other))
+        await r.recorder.flush()
+        assert len(r.all()) == 2
+        assert not any("series" in event for event in r.all())
+
+
+async def test_differs_from_upstream_a_status_write_in_between_does_not_split_a_series() -> None:
+    async with rig() as r:
+        r.recorder.record(CREATED)
+        r.recorder.record(replace(CREATED, regarding=LWS | {"resourceVersion": "8"}))
+        await asyncio.sleep(FOLD + 1)
+        assert [event["series"]["count"] for event in r.all()] == [2]
+
+
+async def test_a_repetition_after_a_long_pause_is_a_new_event() -> None:
+    async with rig() as r:
+        r.recorder.record(CREATED)
+        await asyncio.sleep(SERIES_SECONDS + 1)
+        r.recorder.record(CREATED)
+        await r.recorder.flush()
+        assert len(r.all()) == 2
+
+
+async def test_a_flush_writes_the_repetitions_that_wait_for_their_series() -> None:
+    async with rig() as r:
+        r.recorder.record(CREATED)
+        await r.recorder.flush()
+        for _ in range(4):
+            r.recorder.record(CREATED)
+        await r.recorder.flush()
+        [event] = r.all()
+        assert event["series"]["count"] == 5
+        await asyncio.sleep(2 * FOLD)
+        assert r.methods() == ["POST", "PATCH"]
+
+
+async def test_a_series_whose_event_expired_is_created_again() -> None:
+    async with rig() as r:
+        r.recorder.record(CREATED)
+        await r.recorder.flush()
+        r.server.objects.clear()
+        r.recorder.record(CREATED)
+        await asyncio.sleep(FOLD + 1)
+        assert [event["series"]["count"] for event in r.all()] == [2]
+
+
+@pytest.mark.parametrize(("code", "reason"), [(503, "ServiceUnavailable"), (429, "TooManyRequests")])
+async def test_an_event_waits_for_a_server_that_restarts_or_has_no_time(code: int, reason: str) -> None:
+    async with rig() as r:
+        r.server.failures = [ConnectionFailedError("down"), failure(code, reason), ConnectionFailedError("down")]
+        r.recorder.record(CREATED)
+        await r.recorder.flush()
+        assert len(r.all()) == 1
+
+
+@pytest.mark.parametrize("count", [1, 6])
+async def test_an_event_that_cannot_be_written_is_dropped_and_the_next_is_not(count: int) -> None:
+    failures: list[Response | Exception] = [failure(403, "Forbidden", "the namespace is terminating")]
+
+    async with rig() as r:
+        r.server.failures = failures if count == 1 else [ConnectionFailedError("down")] * count
+        r.recorder.record(CREATED)
+        r.recorder.record(replace(CREATED, note="another"))
+        await r.recorder.flush()
+        assert [event["note"] for event in r.all()] == ["another"]
+
+
+async def test_recording_never_waits_and_memory_is_bounded() -> None:
+    server = EventsServer()
+    recorder = EventRecorder(Client(server), "leaderworkerset", "host", VirtualClock())
+    for number in range(SERIES + QUEUE):  # nobody writes
+        recorder.record(replace(CREATED, note=str(number)))
+    task = asyncio.ensure_future(recorder.run())
+    await recorder.flush()
+    task.cancel()
+    assert len(server.objects) == QUEUE
+
+
+async def test_a_namespace_with_many_events_neither_delays_nor_loses_those_of_another() -> None:
+    server = EventsServer()
+    recorder = EventRecorder(Client(server), "leaderworkerset", "host", VirtualClock())
+    with capture_logs() as lines:
+        for number in range(2 * QUEUE):  # nobody writes
+            recorder.record(replace(CREATED, note=str(number), regarding=LWS | {"namespace": "busy"}))
+        recorder.record(CREATED)
+    assert [line["dropped"] for line in lines] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    task = asyncio.ensure_future(recorder.run())
+    await recorder.flush()
+    task.cancel()
+    written = [event["metadata"]["namespace"] for event in server.objects.values()]
+    assert (written.count("busy"), written.index("prod")) == (QUEUE - 1, 1)
+
+
+async def test_series_that_ended_are_forgotten() -> None:
+    async with rig() as r:
+        for number in range(100):
+            r.recorder.record(replace(CREATED, note=str(number)))
+        await asyncio.sleep(SERIES_SECONDS + 1)
+        r.recorder.record(CREATED)
+        await r.recorder.flush()
+        assert len(r.recorder._series) == 1
+
+
+async def test_as_many_series_as_fit_go_on() -> None:
+    async with rig() as r:
+        for _ in range(2):
+            for number in range(SERIES):
+                r.recorder.record(replace(CREATED, note=str(number)))
+                await r.recorder.flush()
+        assert len(r.all()) == SERIES
+        assert len(r.recorder._series) == SERIES
+        r.recorder.record(replace(CREATED, note="one more"))
+        assert len(r.recorder._series) == SERIES
+
+
+async def test_names_are_unique_within_a_microsecond() -> None:
+    async with rig() as r:
+        for number in range(50):
+            r.recorder.record(replace(CREATED, note=str(number)))
+        await r.recorder.flush()
+        assert len(r.all()) == 50
+
+
+async def test_recorders_that_name_an_event_in_the_same_microsecond_lose_none() -> None:
+    async with rig() as r:
+        others = [EventRecorder(Client(r.server), f"other-{number}", "host", VirtualClock()) for number in range(4)]
+        tasks = [asyncio.ensure_future(one.run()) for one in others]
+        for one in (r.recorder, *others):
+            one.record(CREATED)
+        for one in (r.recorder, *others):
+            await one.flush()
+        assert {event["reportingController"] for event in r.all()} == {
+            "leaderworkerset",
+            *(f"other-{number}" for number in range(4)),
+        }
+        for task in tasks:
+            task.cancel()
+
+
+async def test_an_event_whose_answer_was_lost_is_there_once_and_goes_on() -> None:
+    async with rig() as r:
+        r.server.loses_answers = 1
+        r.recorder.record(CREATED)
+        await r.recorder.flush()
+        r.recorder.record(CREATED)
+        await asyncio.sleep(FOLD + 1)
+        assert [event["series"]["count"] for event in r.all()] == [2]
+
+
+async def test_an_event_is_dropped_when_no_name_is_free() -> None:
+    async with rig() as r:
+        r.server.failures = [failure(409, "AlreadyExists")] * NAMES
+        r.recorder.record(CREATED)
+        r.recorder.record(replace(CREATED, note="another"))
+        await r.recorder.flush()
+        assert [event["note"] for event in r.all()] == ["another"]
+
+
+async def test_a_long_note_is_cut_at_a_whole_character() -> None:
+    async with rig() as r:
+        r.recorder.record(replace(CREATED, note="x" + "é" * 1000))
+        await r.recorder.flush()
+        [event] = r.all()
+        assert event["note"] == "x" + "é" * 511
+
+
+async def test_events_of_cluster_scoped_objects_live_in_default() -> None:
+    async with rig() as r:
+        r.recorder.record(replace(CREATED, regarding={"kind": "Node", "name": "n"}))
+        await r.recorder.flush()
+        assert [event["metadata"]["namespace"] for event in r.all()] == ["default"]
+
+
+@pytest.mark.slow
+async def test_a_series_that_waits_for_repetitions_takes_little_memory() -> None:
+    async with rig() as r:
+
+        async def write(numbers: range) -> None:
+            for number in numbers:
+                r.recorder.record(replace(CREATED, note=f"note {number}"))
+                await r.recorder.flush()
+            r.server.objects.clear()
+            r.server.requests.clear()
+
+        await write(range(10))
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            await write(range(10, 910))
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert len(r.recorder._series) == 910
+        assert (after - before) / 900 < 400
+
+
+def one_of_many(number: int) -> Event:
+    return replace(
+        CREATED,
+        note=f"Created {number}",
+        related={"name": f"lws-{number}"},
+        of_many=OneOfMany("Created {numbers}", number),
+    )
+
+
+async def test_differs_from_upstream_what_many_do_at_the_same_time_is_one_event_that_names_them_as_ranges() -> None:
+    """Contract 8.3."""
+    async with rig() as r:
+        for number in (3, 0, 1, 2, 5, 6):
+            r.recorder.record(one_of_many(number))
+            await asyncio.sleep(1 / 8)
+        await asyncio.sleep(FOLD + 1)
+        r.recorder.record(one_of_many(8))
+        await r.recorder.flush()
+        assert [event["note"] for event in r.all()] == ["Created 3", "Created 0-2,5-6", "Created 8"]
+        assert [event.get("related") for event in r.all()] == [{"name": "lws-3"}, None, {"name": "lws-8"}]
+        moments = [datetime.fromisoformat(event["eventTime"]) for event in r.all()]
+        assert moments[1] - moments[0] == timedelta(seconds=1 / 8)

@@ -1,0 +1,402 @@
+"""The executor performs plans as `kuberuntime/plan.py` says."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.virtualtime import VirtualClock, run
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Response
+from kuberuntime.controller.executor import (
+    ActionError,
+    ExecutionError,
+    Executor,
+    PlanError,
+    Removed,
+    RequeueError,
+    Write,
+    Written,
+)
+from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.plan import (
+    Action,
+    Apply,
+    Create,
+    Delete,
+    DeleteCollection,
+    Emit,
+    Event,
+    Finally,
+    Patch,
+    Plan,
+    Put,
+    PutStatus,
+    WriteAction,
+)
+
+KEY = ObjectKey("default", "web")
+POD: JSONObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}
+WRITTEN: JSONObject = {"metadata": {"name": "web", "namespace": "default", "resourceVersion": "7", "uid": "u"}}
+DONE = Event("Normal", "Created", "Create", "Created pod web", {"name": "web"})
+FAILED = Event("Warning", "FailedCreate", "Create", "Failed to create pod web: {error}", {"name": "web"})
+
+APPLY = Apply(resource=PODS, object=POD, manager="lws", on_success=(DONE,), on_failure=(FAILED,))
+CREATE = Create(resource=PODS, object=POD, on_success=(DONE,), on_failure=(FAILED,))
+DELETE = Delete(
+    resource=PODS, key=KEY, propagation="Foreground", uid=UID("u"), on_success=(DONE,), on_failure=(FAILED,)
+)
+STATUS = PutStatus(
+    resource=PODS,
+    object=POD | {"status": {"phase": "Running"}},
+    resource_version=ResourceVersion("6"),
+    on_success=(DONE,),
+    on_failure=(FAILED,),
+)
+PATCH = Patch(
+    resource=PODS,
+    key=KEY,
+    patch={"metadata": {"uid": "u"}, "status": {"phase": "Failed"}},
+    subresource="status",
+    on_success=(DONE,),
+    on_failure=(FAILED,),
+)
+PUT = Put(resource=PODS, object=POD, on_success=(DONE,), on_failure=(FAILED,))
+BIND = replace(CREATE, object=POD | {"kind": "Binding"}, subresource="binding")
+ALL = DeleteCollection(resource=PODS, namespace="default", on_success=(DONE,), on_failure=(FAILED,))
+WRITE = Written(PODS, KEY, ResourceVersion("7"))
+GONE = Removed(PODS, KEY, UID("u"))
+CONFLICT = failure(409, "Conflict", "the object has been modified")
+
+
+@dataclass
+class Outcome:
+    """What came of a plan."""
+
+    transport: ScriptedTransport
+    events: list[Event] = field(default_factory=list)
+    writes: tuple[Write, ...] = ()
+    error: ExecutionError | None = None
+
+    def record(self, event: Event) -> None:
+        self.events.append(event)
+
+
+def execute(plan: Plan, *script: Response | Exception) -> Outcome:
+    outcome = Outcome(ScriptedTransport(*script))
+
+    async def scenario() -> None:
+        executor = Executor(Client(outcome.transport), outcome, VirtualClock())
+        try:
+            outcome.writes = await executor.execute(plan)
+        except ExecutionError as error:
+            outcome.writes, outcome.error = error.writes, error
+
+    run(scenario())
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("action", "script", "writes", "events"),
+    [
+        (APPLY, answer(200, WRITTEN), (WRITE,), [DONE]),
+        (CREATE, answer(201, WRITTEN), (WRITE,), [DONE]),
+        (replace(CREATE, if_absent=True), failure(409, "AlreadyExists"), (), []),
+        (DELETE, answer(200, WRITTEN), (GONE,), [DONE]),
+        (DELETE, failure(404, "NotFound"), (GONE,), []),
+        (DELETE, CONFLICT, (GONE,), []),
+        (replace(DELETE, uid=None), answer(200, WRITTEN), (GONE,), [DONE]),
+        (replace(DELETE, uid=None), answer(200, {"kind": "Status", "details": {"uid": "u"}}), (GONE,), [DONE]),
+        (replace(DELETE, uid=None), failure(404, "NotFound"), (Removed(PODS, KEY, None),), []),
+        (STATUS, answer(200, WRITTEN), (WRITE,), [DONE]),
+        (replace(STATUS, if_present=True), failure(404, "NotFound"), (), []),
+        (PATCH, answer(200, WRITTEN), (WRITE,), [DONE]),
+        (replace(PATCH, if_present=True), failure(404, "NotFound"), (), []),
+        (PUT, answer(200, WRITTEN), (WRITE,), [DONE]),
+        (BIND, answer(201, {"kind": "Status", "status": "Success"}), (), [DONE]),
+        (ALL, answer(200, {"kind": "PodList", "items": []}), (), [DONE]),
+    ],
+    ids=[
+        "apply",
+        "create",
+        "create what exists, if absent",
+        "delete",
+        "delete what is gone",
+        "delete what was replaced under its name",
+        "delete without a UID",
+        "delete that is done at once",
+        "delete what is gone, without a UID",
+        "put status",
+        "put the status of what is gone, if present",
+        "patch",
+        "patch what is gone, if present",
+        "put",
+        "bind",
+        "delete a collection",
+    ],
+)
+def test_an_action_that_succeeds(
+    action: Action, script: Response, writes: tuple[Write, ...], events: list[Event]
+) -> None:
+    outcome = execute(Plan((action,)), script)
+
+    assert (outcome.error, outcome.writes, outcome.events) == (None, writes, events)
+
+
+def owned(name: str, uid: str, **spec: str) -> JSONObject:
+    """Return the pod, controlled by the node `name`, or by none."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid, "controller": True}
+    return POD | {"metadata": POD["metadata"] | ({"ownerReferences": [owner]} if uid else {}), "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("existing", "message"),
+    [
+        (owned("n", "u"), ""),
+        (owned("m", "v"), "it exists: it is controlled by Node m"),
+        (owned("", ""), "it exists: it has no controller, and its spec.kind is not right"),
+        (owned("", "", kind="right"), ""),
+    ],
+    ids=["its own", "of another owner", "of nobody", "of a user, accepted"],
+)
+def test_an_object_of_another_owner_is_named(existing: JSONObject, message: str) -> None:
+    """The answer to the creation was lost, and no cache has the object yet; or the name is used."""
+    found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
+    create = replace(CREATE, object=owned("n", "u"), unless_own=True, accepted=("spec.kind", "right"))
+
+    outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"), found)
+
+    assert str(outcome.error or "") == (f"create Pod default/web: {message}" if message else "")
+    assert (outcome.events == []) == (not message)
+    assert outcome.transport.requests[-1].query[0] == ("fieldSelector", "metadata.name=web")
+
+
+@pytest.mark.parametrize("items", [[owned("n", "earlier")], []], ids=["of a predecessor", "deleted meanwhile"])
+def test_an_object_of_a_predecessor_is_planned_again(items: list[JSONObject]) -> None:
+    found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": items})
+    create = replace(CREATE, object=owned("n", "u"), unless_own=True)
+
+    outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"), found)
+
+    assert isinstance(outcome.error, RequeueError)
+    assert outcome.events == []
+
+
+@pytest.mark.parametrize(
+    ("script", "statuses"), [(failure(403, "Forbidden", "quota"), 1), (failure(409, "Conflict", "newer"), 0)]
+)
+def test_a_plan_that_fails_performs_its_patches_for_that(script: Response, statuses: int) -> None:
+    """One that was computed from an older object is only made again."""
+    put = replace(PUT, subresource="")
+
+    outcome = execute(Plan((put, DELETE), on_failure=(PATCH,)), script, answer(200, WRITTEN))
+
+    assert outcome.error is not None
+    assert [one.method for one in outcome.transport.requests] == ["PUT", *["PATCH"] * statuses]
+
+
+@pytest.mark.parametrize(("action", "kept"), [(APPLY, WRITTEN), (CREATE, {}), (PATCH, {}), (PUT, {}), (STATUS, {})])
+def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObject) -> None:
+    """A plan may create a thousand objects; all their answers would be held until its end."""
+    (write,) = execute(Plan((action,)), answer(200, WRITTEN)).writes
+    assert isinstance(write, Written)
+    assert write.object == kept
+
+
+@pytest.mark.parametrize(
+    ("action", "script", "message"),
+    [
+        (APPLY, failure(422, "Invalid", "no such field"), "apply Pod default/web: no such field"),
+        (CREATE, failure(409, "AlreadyExists", "it exists"), "create Pod default/web: it exists"),
+        (replace(DELETE, uid=None), failure(409, "Conflict", "busy"), "delete Pod default/web: busy"),
+        (STATUS, failure(404, "NotFound", "gone"), "write the status of Pod default/web: gone"),
+        (PATCH, failure(409, "Conflict", "newer"), "patch Pod/status default/web: newer"),
+        (PATCH, failure(404, "NotFound", "gone"), "patch Pod/status default/web: gone"),
+        (PUT, failure(422, "Invalid", "no such field"), "replace Pod default/web: no such field"),
+        (BIND, failure(409, "Conflict", "bound"), "create Pod/binding default/web: bound"),
+        (ALL, failure(405, "MethodNotAllowed", "not so"), "delete all Pod in default: not so"),
+    ],
+    ids=[
+        "apply",
+        "create",
+        "delete",
+        "put status",
+        "patch a newer one",
+        "patch what is gone",
+        "put",
+        "bind",
+        "delete a collection",
+    ],
+)
+def test_an_action_that_is_refused_tells_so_by_its_event(action: Action, script: Response, message: str) -> None:
+    outcome = execute(Plan((action,)), script)
+
+    reason = message.rsplit(": ", 1)[1]
+    assert isinstance(outcome.error, ActionError)
+    assert str(outcome.error) == message
+    assert outcome.events == [replace(FAILED, note=f"Failed to create pod web: {reason}")]
+
+
+def test_an_action_without_an_answer_has_no_event() -> None:
+    outcome = execute(Plan((CREATE,)), ConnectionFailedError("cannot reach it"))
+
+    assert isinstance(outcome.error, ActionError)
+    assert outcome.events == []
+
+
+@pytest.mark.parametrize("action", [STATUS, PUT], ids=["put status", "put"])
+def test_a_replacement_that_met_a_newer_object_is_silent(action: Action) -> None:
+    outcome = execute(Plan((action,)), CONFLICT)
+
+    assert isinstance(outcome.error, RequeueError)
+    assert outcome.events == []
+
+
+def test_a_status_is_written_at_the_version_it_was_computed_from() -> None:
+    outcome = execute(Plan((STATUS,)), answer(200, WRITTEN))
+
+    request = outcome.transport.requests[0]
+    assert (request.method, request.path) == ("PUT", "/api/v1/namespaces/default/pods/web/status")
+    assert msgspec.json.decode(request.body) == POD | {
+        "metadata": POD["metadata"] | {"resourceVersion": "6"},
+        "status": {"phase": "Running"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("action", "method", "path"),
+    [
+        (PATCH, "PATCH", "/api/v1/namespaces/default/pods/web/status"),
+        (replace(PUT, subresource="resize"), "PUT", "/api/v1/namespaces/default/pods/web/resize"),
+        (BIND, "POST", "/api/v1/namespaces/default/pods/web/binding"),
+        (ALL, "DELETE", "/api/v1/namespaces/default/pods"),
+    ],
+    ids=["patch", "put", "bind", "delete a collection"],
+)
+def test_an_action_goes_to_its_address(action: Action, method: str, path: str) -> None:
+    outcome = execute(Plan((action,)), answer(200, WRITTEN))
+
+    assert [(request.method, request.path) for request in outcome.transport.requests] == [(method, path)]
+
+
+def test_a_deletion_without_propagation_leaves_that_to_the_kind() -> None:
+    outcome = execute(Plan((Delete(resource=PODS, key=KEY, uid=UID("u"), grace_period=0),)), answer(200, WRITTEN))
+
+    assert msgspec.json.decode(outcome.transport.requests[0].body) == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": "u"},
+        "gracePeriodSeconds": 0,
+    }
+
+
+def test_what_comes_finally_is_performed_after_a_failure_too() -> None:
+    plan = Plan((Finally(actions=(CREATE, DELETE), after=(STATUS,)), APPLY))
+
+    outcome = execute(plan, failure(403, "Forbidden", "quota"), answer(200, WRITTEN))
+
+    assert str(outcome.error) == "create Pod default/web: quota"
+    assert outcome.writes == (WRITE,)
+    assert [request.method for request in outcome.transport.requests] == ["POST", "PUT"]
+
+
+def test_the_first_of_two_failures_is_the_one_reported() -> None:
+    plan = Plan((Finally(actions=(CREATE,), after=(STATUS,)),))
+
+    outcome = execute(plan, failure(403, "Forbidden", "quota"), CONFLICT)
+
+    assert str(outcome.error) == "create Pod default/web: quota"
+
+
+REPORT = Patch(
+    resource=PODS, key=KEY, patch={"status": {"conditions": [{"message": "failed: {error}"}]}}, subresource="status"
+)
+
+
+def test_a_failure_is_reported_where_the_plan_says_so() -> None:
+    plan = Plan((Finally(actions=(CREATE, DELETE), after=(), on_failure=(REPORT,)), APPLY))
+
+    outcome = execute(plan, failure(403, "Forbidden", "quota"), answer(200, WRITTEN))
+
+    assert str(outcome.error) == "create Pod default/web: quota"
+    assert [request.method for request in outcome.transport.requests] == ["POST", "PATCH"]
+    sent = msgspec.json.decode(outcome.transport.requests[1].body)
+    assert sent["status"]["conditions"] == [{"message": "failed: create Pod default/web: quota"}]
+
+
+@pytest.mark.parametrize(
+    ("script", "patches"),
+    [
+        (failure(403, "Forbidden", "quota"), 1),
+        (failure(422, "Invalid", "class"), 1),
+        (failure(500, "InternalError", "etcd"), 0),
+        (ConnectionFailedError("gone"), 0),
+    ],
+    ids=["forbidden", "invalid", "a fault of the server", "no answer"],
+)
+def test_a_refusal_is_recorded_where_the_plan_says_so_and_no_other_failure(
+    script: Response | Exception, patches: int
+) -> None:
+    """What a second attempt may bring about is no refusal."""
+    plan = Plan((Finally(actions=(CREATE,), on_refusal=(REPORT,)),))
+
+    outcome = execute(plan, script, *[answer(200, WRITTEN)] * patches)
+
+    assert [request.method for request in outcome.transport.requests] == ["POST", *["PATCH"] * patches]
+
+
+@pytest.mark.parametrize("answers", [[answer(200, WRITTEN)], [CONFLICT]], ids=["success", "a newer object"])
+def test_nothing_is_reported_where_nothing_failed(answers: list[Response]) -> None:
+    """A replacement that met a newer object is no failure: the key is planned again."""
+    plan = Plan((Finally(actions=(STATUS,), after=(), on_failure=(REPORT,)),))
+
+    outcome = execute(plan, *answers)
+
+    assert len(outcome.transport.requests) == 1
+
+
+def test_after_what_comes_finally_the_plan_goes_on() -> None:
+    plan = Plan((Finally(actions=(CREATE,), after=(STATUS,)), DELETE))
+
+    outcome = execute(plan, *[answer(200, WRITTEN)] * 3)
+
+    assert outcome.error is None
+    assert outcome.writes == (WRITE, WRITE, GONE)
+
+
+def test_a_given_body_is_sent_verbatim() -> None:
+    outcome = execute(Plan((replace(CREATE, body=b'{ "a": 1 }'),)), answer(201, WRITTEN))
+
+    assert outcome.transport.requests[0].body == b'{ "a": 1 }'
+
+
+def test_the_first_failure_ends_the_plan_and_keeps_what_was_written() -> None:
+    outcome = execute(Plan((APPLY, CREATE, DELETE)), answer(200, WRITTEN), failure(403, "Forbidden", "quota"))
+
+    assert isinstance(outcome.error, ActionError)
+    assert outcome.writes == (WRITE,)
+    assert [event.reason for event in outcome.events] == ["Created", "FailedCreate"]
+    assert len(outcome.transport.requests) == 2
+
+
+def test_a_finding_is_raised_after_the_actions() -> None:
+    outcome = execute(Plan((APPLY,), error="group 3 has no leader"), answer(200, WRITTEN))
+
+    assert isinstance(outcome.error, PlanError)
+    assert (str(outcome.error), outcome.writes) == ("group 3 has no leader", (WRITE,))
+
+
+def test_events_without_a_write_are_recorded() -> None:
+    outcome = execute(Plan((Emit(events=(DONE, FAILED)),)))
+
+    assert outcome.events == [DONE, FAILED]
+
+
+def test_the_kind_is_part_of_what_was_written() -> None:
+    outcome = execute(Plan((Create(resource=STATEFULSETS, object=POD),)), answer(201, WRITTEN))
+
+    assert outcome.writes == (Written(STATEFULSETS, KEY, ResourceVersion("7")),)

@@ -1,0 +1,37 @@
+"""The line of a program's output that says why it ended, against last lines in the style of many programs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kuberuntime.objects import errorlines
+from kuberuntime.objects.errorlines import Telling
+
+CORPUS = Path(__file__).with_name("lastlines.txt")
+
+
+class Case(NamedTuple):
+    """The lines of a program, and what is to be quoted of them."""
+
+    lines: tuple[str, ...]
+    telling: Telling
+
+
+def cases() -> Iterator[Case]:
+    """Yield the paragraphs of the corpus."""
+    for paragraph in CORPUS.read_text().split("\n\n"):
+        marked = [line for line in paragraph.split("\n") if line and not line.startswith("#")]
+        if marked:
+            (telling,) = [line for line in marked if line[0] in ">?"]
+            yield Case(tuple(line[2:] for line in marked), Telling(telling[2:].strip(), certain=telling[0] == ">"))
+
+
+@pytest.mark.parametrize("case", [*cases()], ids=lambda case: case.telling.line[:40])
+def test_the_telling_line_of_a_program_is_quoted(case: Case) -> None:
+    assert errorlines.telling(case.lines) == case.telling
+
+
+def test_the_corpus_has_over_a_hundred_programs() -> None:
+    assert len([*cases()]) >= 100

@@ -1,0 +1,453 @@
+"""At most one leader, whatever is stopped, killed, frozen or cut off."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager, suppress
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
+from hypothesis import strategies as st
+from testkit.fakes import answer, failure
+from testkit.virtualtime import START, VirtualClock, run
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.controller.eventrecorder import microtime
+from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.serving.leaderelection import (
+    Claim,
+    ElectionSettings,
+    LeaderElection,
+    Sighting,
+    Wait,
+    decide,
+    released,
+    see,
+)
+
+pytestmark = pytest.mark.virtual_time
+
+KEY = ObjectKey("lws-system", "lock")
+NOW = microtime(START)
+
+
+def settings(identity: str = "me") -> ElectionSettings:
+    return ElectionSettings(KEY, identity)
+
+
+def lease(**spec: Any) -> JSONObject:
+    full = {"holderIdentity": "other", "leaseDurationSeconds": 15, "renewTime": "r", "leaseTransitions": 3}
+    return {"metadata": {"name": "lock", "resourceVersion": "1"}, "spec": full | spec}
+
+
+class FixedClock(VirtualClock):
+    """Shows one moment."""
+
+    def __init__(self, at: float) -> None:
+        super().__init__()
+        self._at = at
+
+    def monotonic(self) -> float:
+        return self._at
+
+
+@pytest.mark.parametrize(
+    ("found", "seen_at", "now", "decision"),
+    [
+        (None, None, 0.0, "claim"),
+        (lease(), 0.0, 14.9, "wait"),
+        (lease(), 0.0, 15.0, "claim"),
+        (lease(leaseDurationSeconds=60), 0.0, 59.0, "wait"),
+        (lease(), None, 1000.0, "wait"),
+        (lease(holderIdentity=""), 0.0, 0.0, "claim"),
+        (lease(holderIdentity="me"), 0.0, 0.0, "claim"),
+    ],
+    ids=["no lease", "held", "over", "its own duration counts", "never seen before", "released", "ours"],
+)
+def test_who_may_claim_the_lease(found: JSONObject | None, seen_at: float | None, now: float, decision: str) -> None:
+    seen = None if found is None or seen_at is None else Sighting(found["spec"], seen_at)
+    decided = decide(settings(), found, seen, FixedClock(now))
+    assert isinstance(decided, Claim if decision == "claim" else Wait)
+
+
+def test_a_claim_counts_transitions_and_keeps_the_time_of_acquisition() -> None:
+    taken = decide(settings(), lease(), Sighting(lease()["spec"], 0.0), FixedClock(20.0))
+    renewed = decide(settings(), lease(holderIdentity="me", acquireTime="then"), None, FixedClock(0.0))
+    first = decide(settings(), None, None, FixedClock(0.0))
+    assert isinstance(taken, Claim)
+    assert isinstance(renewed, Claim)
+    assert isinstance(first, Claim)
+    assert (taken.spec["leaseTransitions"], taken.spec["acquireTime"]) == (4, taken.spec["renewTime"])
+    assert (renewed.spec["leaseTransitions"], renewed.spec["acquireTime"]) == (3, "then")
+    assert (first.spec["leaseTransitions"], first.replaces) == (0, None)
+
+
+def test_the_age_of_a_lease_begins_anew_only_when_it_changes() -> None:
+    """Nobody's wall clock counts: a renewal an hour in the past or future is a change like any other."""
+    first = see(None, lease(), 1.0)
+    assert see(first, lease(), 5.0) == first
+    assert see(first, lease(renewTime="1970-01-01T00:00:00.000000Z"), 5.0).at == 5.0
+
+
+def test_a_released_lease_names_nobody() -> None:
+    freed = released(lease(), START)
+    assert (freed["holderIdentity"], freed["leaseDurationSeconds"], freed["leaseTransitions"]) == ("", 1, 3)
+
+
+class LeaseServer:
+    """Serves one lease with optimistic concurrency; a transport may be cut off from it."""
+
+    def __init__(self) -> None:
+        self.lease: JSONObject | None = None
+        self.version = 0
+        self.writes: list[str] = []
+        self.reads = 0
+        self.written = asyncio.Event()
+
+    def lose(self) -> None:
+        """Delete the lease."""
+        self.lease = None
+
+    def serve(self, request: Request) -> Response:
+        if request.method == "GET":
+            self.reads += 1
+            return failure(404, "NotFound") if self.lease is None else answer(200, self.lease)
+        sent = msgspec.json.decode(request.body)
+        if self.lease is None and request.method == "PUT":
+            return failure(404, "NotFound")
+        if self.lease is not None and sent["metadata"].get("resourceVersion") != str(self.version):
+            return failure(409, "Conflict" if request.method == "PUT" else "AlreadyExists")
+        self.version += 1
+        self.lease = sent | {"metadata": sent["metadata"] | {"resourceVersion": str(self.version)}}
+        self.writes.append(str(sent["spec"]["holderIdentity"]))
+        self.written.set()
+        return answer(200, self.lease)
+
+
+class Line:
+    """A candidate's connection to the server; a request takes 10 ms."""
+
+    def __init__(self, server: LeaseServer) -> None:
+        self.server = server
+        self.is_cut = False
+        self.delay = 0.01
+        self.way_back = 0.0
+
+    async def request(self, request: Request) -> Response:
+        await asyncio.sleep(self.delay)
+        if self.is_cut:
+            raise ConnectionFailedError("cut")
+        response = self.server.serve(request)
+        await asyncio.sleep(self.way_back)
+        return response
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        raise NotImplementedError(request.path)
+
+    async def close(self) -> None: ...
+
+
+class Candidate:
+    """A process that campaigns, and notes when it acts."""
+
+    def __init__(self, name: str, server: LeaseServer, acting: dict[str, float]) -> None:
+        self.name = name
+        self.line = Line(server)
+        self.clock = VirtualClock()
+        self.states: list[bool] = []
+        self._acting = acting
+        self.election = LeaderElection(Client(self.line), settings(name), self.clock, self, jitter=lambda: 0.5)
+
+    def leading(self, *, is_leader: bool) -> None:
+        self.states.append(is_leader)
+
+    async def lead(self) -> None:
+        assert not self._acting, f"{self.name} acts beside {self._acting}"
+        self._acting[self.name] = self.clock.monotonic()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            del self._acting[self.name]
+
+    async def run(self) -> None:
+        await self.election.run(self.lead)
+
+
+async def test_one_leads_and_a_clean_stop_hands_over_at_once() -> None:
+    """R-MGR-3, R-OP-12: the lease is released at an orderly end."""
+    server, acting = LeaseServer(), dict[str, float]()
+    first, second = (Candidate(name, server, acting) for name in ("first", "second"))
+    task = asyncio.create_task(first.run())
+    await asyncio.sleep(1)
+    other = asyncio.create_task(second.run())
+    await asyncio.sleep(60)
+    assert list(acting) == ["first"]
+    stopped_at = first.clock.monotonic()
+    task.cancel()
+    await asyncio.wait([task])
+    await asyncio.sleep(5)
+    assert list(acting) == ["second"]
+    assert acting["second"] - stopped_at < 2.5
+    assert first.states == [False, True, False]
+    other.cancel()
+    await asyncio.wait([other])
+    assert server.writes[-1] == ""
+
+
+async def test_a_leader_that_is_cut_off_has_stopped_before_another_begins() -> None:
+    server, acting = LeaseServer(), dict[str, float]()
+    first, second = (Candidate(name, server, acting) for name in ("first", "second"))
+    tasks = [asyncio.create_task(first.run())]
+    await asyncio.sleep(1)
+    tasks.append(asyncio.create_task(second.run()))
+    await asyncio.sleep(20)
+    cut_at = first.clock.monotonic()
+    first.line.is_cut = True
+    await asyncio.sleep(settings().tenure + 0.1)
+    assert not acting
+    assert not first.election.is_leader
+    await asyncio.sleep(8)
+    assert list(acting) == ["second"]
+    assert 15 <= acting["second"] - cut_at + 2 < 20
+    first.line.is_cut = False
+    await asyncio.sleep(60)
+    assert list(acting) == ["second"]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+@pytest.mark.parametrize("delay", [2.0, 4.5], ids=["2 s", "4.5 s"])
+async def test_leader_keeps_the_lease_when_the_server_is_slow(delay: float) -> None:
+    """A request of the default times may take 5 s, as in client-go: a renewal is one write."""
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    reads = server.reads
+    only.line.delay = delay
+    await asyncio.sleep(240)
+    assert only.states == [False, True]
+    assert server.reads == reads
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_leader_keeps_the_lease_when_an_answer_is_lost() -> None:
+    """The server performs a renewal whose answer is lost; the next one meets a conflict, and reads the lease."""
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    only.line.way_back = 1000.0
+    server.written.clear()
+    await server.written.wait()
+    only.line.way_back = 0.0
+    await asyncio.sleep(60)
+    assert only.states == [False, True]
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_leader_creates_the_lease_again_when_it_is_deleted() -> None:
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    server.lose()
+    await asyncio.sleep(3)
+    assert vars(server)["lease"] is not None
+    assert only.states == [False, True]
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def test_tenure_of_a_leader_ends_before_its_lease() -> None:
+    slow = ElectionSettings(KEY, "me", lease_duration=137.0, renew_deadline=107.0, retry_period=26.0)
+    assert (settings().tenure, slow.tenure) == (12.0, 122.0)
+
+
+async def test_an_answer_that_never_comes_does_not_keep_a_leader_beyond_its_deadline() -> None:
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    only.line.delay = 1000.0
+    await asyncio.sleep(settings().tenure + 0.1)
+    assert not acting
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_a_leader_that_is_stopped_while_no_answer_comes_reports_that_it_leads_no_more() -> None:
+    """The release is given up in time; before Python 3.11.3 its time limit ended the clean-up instead."""
+    only = Candidate("only", LeaseServer(), {})
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    only.line.delay = 1000.0
+    task.cancel()
+    await asyncio.wait([task], timeout=10)
+    assert task.cancelled()
+    assert only.states == [False, True, False]
+
+
+async def test_a_long_retry_period_does_not_keep_a_process_from_ending() -> None:
+    """R-OP-13: the operator retries every 26 s, but ends within 10 s, also where no answer comes."""
+    only = Candidate("only", LeaseServer(), {})
+    slow = ElectionSettings(KEY, "only", lease_duration=137.0, renew_deadline=107.0, retry_period=26.0)
+    election = LeaderElection(Client(only.line), slow, only.clock, only)
+    task = asyncio.create_task(election.run(only.lead))
+    await asyncio.sleep(5)
+    only.line.delay = 1000.0
+    task.cancel()
+    await asyncio.wait([task], timeout=10)
+    assert task.cancelled()
+
+
+@pytest.mark.parametrize("thief", [None, "thief"])
+async def test_a_leader_that_is_stopped_in_a_renewal_frees_what_the_renewal_made(thief: str | None) -> None:
+    """The server performs it, and its answer comes too late to be known."""
+    server = LeaseServer()
+    only = Candidate("only", server, {})
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    only.line.way_back = 0.5
+    server.written.clear()
+    await server.written.wait()
+    if thief is not None:
+        steal(server, thief)
+    only.line.way_back = 0.0
+    task.cancel()
+    await asyncio.wait([task])
+    assert server.lease is not None
+    assert server.lease["spec"]["holderIdentity"] == (thief or "")
+
+
+def steal(server: LeaseServer, thief: str) -> None:
+    """Let somebody else hold the lease, as only a clock that runs wild or a hand could."""
+    assert server.lease is not None
+    server.version += 1
+    spec = server.lease["spec"] | {"holderIdentity": thief}
+    metadata = server.lease["metadata"] | {"resourceVersion": str(server.version)}
+    server.lease = server.lease | {"metadata": metadata, "spec": spec}
+
+
+async def test_a_leader_whose_lease_was_taken_stops_at_its_next_look() -> None:
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    await asyncio.sleep(5)
+    steal(server, "thief")
+    await asyncio.sleep(2.1)
+    assert not acting
+    await asyncio.sleep(30)
+    assert list(acting) == ["only"]
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_when_the_work_ends_by_itself_the_lease_is_free() -> None:
+    server = LeaseServer()
+    candidate = Candidate("only", server, {})
+
+    async def work() -> None:
+        await asyncio.sleep(3)
+
+    await candidate.election.run(work)
+    assert server.writes[-1] == ""
+    assert candidate.clock.monotonic() < 3.2
+
+
+async def test_work_that_fails_ends_the_election_and_frees_the_lease() -> None:
+    server = LeaseServer()
+
+    async def work() -> None:
+        raise RuntimeError("broken")
+
+    with pytest.raises(ExceptionGroup, match="unhandled"):
+        await Candidate("only", server, {}).election.run(work)
+    assert server.writes[-1] == ""
+
+
+async def test_clocks_that_are_apart_by_an_hour_do_not_matter() -> None:
+    class LateClock(VirtualClock):
+        def now(self) -> Any:
+            return super().now() - timedelta(hours=1)
+
+    server, acting = LeaseServer(), dict[str, float]()
+    first, second = (Candidate(name, server, acting) for name in ("first", "second"))
+    second.election = LeaderElection(Client(second.line), settings("second"), LateClock(), second)
+    tasks = [asyncio.create_task(first.run())]
+    await asyncio.sleep(1)
+    tasks.append(asyncio.create_task(second.run()))
+    await asyncio.sleep(120)
+    assert list(acting) == ["first"]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+@settings_of_hypothesis(max_examples=20, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.sampled_from(["cut", "mend", "slow", "quick", "kill", "stop", "start"]),
+            st.floats(0.0, 25.0),
+        ),
+        max_size=15,
+    )
+)
+@pytest.mark.slow
+def test_whatever_happens_no_two_act_and_in_the_end_one_does(happenings: list[tuple[int, str, float]]) -> None:
+    """`Candidate.lead` asserts that it acts alone; three of them are cut off, slowed down, killed, stopped, started."""
+
+    async def scenario() -> None:
+        server, acting = LeaseServer(), dict[str, float]()
+        candidates = [Candidate(name, server, acting) for name in ("a", "b", "c")]
+        tasks = {one.name: asyncio.create_task(one.run()) for one in candidates}
+        for index, what, seconds in happenings:
+            await happen(candidates[index], what, tasks)
+            await asyncio.sleep(seconds)
+        for one in candidates:
+            await happen(one, "mend", tasks)
+            await happen(one, "start", tasks)
+        await asyncio.sleep(60)
+        assert len(acting) == 1
+        for task in tasks.values():
+            task.cancel()
+        for task in tasks.values():
+            with suppress(asyncio.CancelledError):
+                await task
+
+    run(scenario())
+
+
+async def happen(candidate: Candidate, what: str, tasks: dict[str, "asyncio.Task[None]"]) -> None:
+    match what:
+        case "cut" | "mend":
+            candidate.line.is_cut = what == "cut"
+            candidate.line.delay = 0.01
+        case "slow":
+            candidate.line.delay = 7.0
+        case "quick":
+            candidate.line.delay = 0.01
+        case "kill":
+            candidate.line.is_cut = True  # it cannot release
+            await _cancel(tasks[candidate.name])
+        case "stop":
+            await _cancel(tasks[candidate.name])
+        case "start" if (task := tasks[candidate.name]).done():
+            if not task.cancelled():
+                task.result()  # it acted beside another
+            candidate.line.is_cut = False
+            tasks[candidate.name] = asyncio.create_task(candidate.run())
+
+
+async def _cancel(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait([task])

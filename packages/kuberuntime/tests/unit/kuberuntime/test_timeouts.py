@@ -1,0 +1,86 @@
+"""Time limits behave alike in every task and on every Python."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import pytest
+from testkit.virtualtime import run
+
+from kuberuntime import timeouts
+
+pytestmark = pytest.mark.virtual_time
+
+
+async def never() -> None:
+    await asyncio.Event().wait()
+
+
+async def expire() -> str:
+    """Return how a limit of 3 s around something endless ends."""
+    try:
+        async with timeouts.within(3):
+            await never()
+    except TimeoutError:
+        return f"TimeoutError at {asyncio.get_running_loop().time():g} s"
+    return "nothing"
+
+
+async def in_a_task_that_is_being_cancelled(clean_up: Callable[[], Awaitable[str]]) -> str:
+    """Return what `clean_up` returns in a task that was cancelled before."""
+    ended = ""
+
+    async def work() -> None:
+        nonlocal ended
+        try:
+            await never()
+        finally:
+            ended = await clean_up()
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    return ended
+
+
+def test_a_limit_that_expires_raises_timeout_error() -> None:
+    assert run(expire()) == "TimeoutError at 3 s"
+
+
+def test_a_limit_expires_in_a_task_that_is_being_cancelled_as_in_any_other() -> None:
+    """Before Python 3.11.3 `asyncio.timeout` raises CancelledError there, and the clean-up ends."""
+    assert run(in_a_task_that_is_being_cancelled(expire)) == "TimeoutError at 3 s"
+
+
+async def test_an_inner_limit_expires_while_an_outer_one_lasts() -> None:
+    async with timeouts.within(10):
+        assert await expire() == "TimeoutError at 3 s"
+        await asyncio.sleep(1)
+
+
+async def test_whoever_is_cancelled_from_outside_within_a_limit_is_cancelled() -> None:
+    task = asyncio.create_task(expire())
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_cancellation_at_the_moment_of_expiry_is_not_lost() -> None:
+    task = asyncio.create_task(expire())
+    asyncio.get_running_loop().call_later(3, task.cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_no_limit_lasts_for_ever_and_can_be_moved() -> None:
+    async def scenario() -> None:
+        async with timeouts.within(None) as limit:
+            await asyncio.sleep(1_000_000)
+            limit.reschedule(1_000_005)
+            await never()
+
+    with pytest.raises(TimeoutError):
+        run(scenario())

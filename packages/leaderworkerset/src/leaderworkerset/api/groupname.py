@@ -1,0 +1,106 @@
+"""What names a group: its label, its leader pod, and the name that its workers and services get.
+
+| identity | label `group-index` | leader pod | host, worker StatefulSet, own service |
+|---|---|---|---|
+| `Ordinal` | the index | `<set>-<index>` | as the leader pod |
+| `Hash` | a random key | a name of the ReplicaSet's | `<set>-<first characters of the key>` |
+
+In: a pod as admission left it. Whatever belongs to a group is found by one of these names, never by an index.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from kuberuntime.objects import decimals, meta, ordinals
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import GroupIdentity
+
+HOST_CHARACTERS: Final = 8
+"""How many characters of a random key are part of host names."""
+
+KEY_CHARACTERS: Final = 40
+"""How many characters a random key has; no index has so many."""
+
+
+def label(obj: JSONObject) -> str:
+    """Return the label that a pod and all objects of its group carry, verbatim; empty without one."""
+    return meta.labels(obj).get(labels.GROUP_INDEX, "")
+
+
+def revision(obj: JSONObject) -> str:
+    """Return the key of the revision that an object is of, or that a ControllerRevision is; empty without one."""
+    return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
+
+
+def is_hash(pod: JSONObject) -> bool:
+    """Return whether the pod's group has a random key."""
+    return meta.annotations(pod).get(labels.GROUP_IDENTITY) == GroupIdentity.HASH
+
+
+def is_hash_set(lws: JSONObject) -> bool:
+    """Return whether the groups of a LeaderWorkerSet have random keys."""
+    return bool(meta.spec(lws).get("groupIdentity") == GroupIdentity.HASH)
+
+
+def is_exhausted(leader: JSONObject) -> bool:
+    """Return whether the leader's group used up its restarts: it was terminated, and its pods are kept (N-RB-4)."""
+    return meta.annotations(leader).get(labels.GROUP_RESTART_BUDGET_EXHAUSTED) == "true"
+
+
+class GroupEnd(StrEnum):
+    """How a group that runs to completion ended: its leader ended with 0, or its deadline passed before."""
+
+    COMPLETE = "Complete"
+    LATE = "DeadlineExceeded"
+
+
+def end_of(leader: JSONObject) -> GroupEnd | None:
+    """Return how the leader's group ended, None if it has not, or not by its own."""
+    text = meta.annotations(leader).get(labels.GROUP_ENDED, "")
+    return GroupEnd(text) if text in tuple(GroupEnd) else None
+
+
+def is_over(leader: JSONObject) -> bool:
+    """Return whether nothing follows the leader's group: it used up its restarts, or ended by its own; its leader is kept."""
+    return is_exhausted(leader) or end_of(leader) is not None
+
+
+def host(leader: JSONObject) -> str:
+    """Return a leader's host name, which its worker StatefulSet, its workers and its own service are named after."""
+    return str(meta.spec(leader).get("hostname") or meta.name(leader))
+
+
+def subdomain(leader: JSONObject) -> str:
+    """Return a leader's subdomain, empty if it has none."""
+    return str(meta.spec(leader).get("subdomain") or "")
+
+
+def is_leader(pod: JSONObject) -> bool:
+    """Return whether the pod is a leader."""
+    return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+
+
+def rank(pod: JSONObject) -> int | None:
+    """Return the rank of a pod in its group by its label, None where that is not a number."""
+    return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
+
+
+def leader_of(pod: JSONObject) -> str:
+    """Return the name of the leader of a pod's group; the pod's own name if it is one, or names none."""
+    if (meta.labels(pod).get(labels.WORKER_INDEX) or labels.LEADER_WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
+        return meta.name(pod)
+    ordinal = ordinals.split(meta.name(pod))
+    parsed = meta.name(pod) if ordinal is None else ordinal.parent
+    return meta.annotations(pod).get(labels.LEADER_NAME, parsed) if is_hash(pod) else parsed
+
+
+def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSONObject | None:
+    """Return the StatefulSet that has the name of the leader's workers, or whose controller the leader is.
+
+    Other versions of the controller name it after the leader pod (N-HASH-20). One of another owner is not returned.
+    """
+    name = host(leader)
+    named = (one for one in statefulsets if meta.name(one) == name or meta.is_controlled(one, leader))
+    return next((one for one in named if meta.foreign_controller(one, leader) is None), None)

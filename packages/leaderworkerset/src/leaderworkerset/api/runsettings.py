@@ -1,0 +1,107 @@
+"""What a LeaderWorkerSet asks for about its progress and its end, by annotations (docs/adr/0026-progress-and-completion.md).
+
+In: annotations. Out: the settings, and the errors of invalid annotations. One that was stored without the webhook and is
+invalid counts as absent. Without any of them nothing is followed, and nothing ends.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import duration
+from kuberuntime.objects.field import FieldError, invalid
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
+
+TRUE: Final = "true"
+RECREATE: Final = "recreate"
+
+LONGEST_DAYS: Final = 365
+DURATION: Final = f"must be a duration from 1s to {24 * LONGEST_DAYS}h"
+
+
+class RunSettings(Struct, frozen=True, kw_only=True):
+    """How a run is followed and ended.
+
+    With `timeout` a group without progress for so long hangs; it is recreated if `recreates`. With `completes` a group whose
+    leader ends with 0 is complete; `deadline` counts from the first pods of a template, `ttl` from the end of all groups.
+    """
+
+    follows: bool = False
+    timeout: timedelta | None = None
+    recreates: bool = False
+    completes: bool = False
+    deadline: timedelta | None = None
+    ttl: timedelta | None = None
+
+
+OFF: Final = RunSettings()
+
+ANNOTATIONS: Final = (
+    labels.FOLLOW_PROGRESS,
+    labels.PROGRESS_TIMEOUT,
+    labels.ON_HANG,
+    labels.RUN_TO_COMPLETION,
+    labels.COMPLETION_DEADLINE,
+    labels.TTL_AFTER_FINISHED,
+)
+
+_WORDS: Final = {labels.FOLLOW_PROGRESS: TRUE, labels.ON_HANG: RECREATE, labels.RUN_TO_COMPLETION: TRUE}
+"""The only value of each annotation that is no duration."""
+
+
+def read(annotations: Mapping[str, str]) -> RunSettings:
+    """Return the settings."""
+    if annotations.keys().isdisjoint(ANNOTATIONS):
+        return OFF
+    timeout = _duration(annotations.get(labels.PROGRESS_TIMEOUT, ""))
+    completes = annotations.get(labels.RUN_TO_COMPLETION) == TRUE
+    return RunSettings(
+        follows=timeout is not None or annotations.get(labels.FOLLOW_PROGRESS) == TRUE,
+        timeout=timeout,
+        recreates=timeout is not None and annotations.get(labels.ON_HANG) == RECREATE,
+        completes=completes,
+        deadline=_duration(annotations.get(labels.COMPLETION_DEADLINE, "")) if completes else None,
+        ttl=_duration(annotations.get(labels.TTL_AFTER_FINISHED, "")) if completes else None,
+    )
+
+
+def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of the annotations."""
+    found = lws.annotations
+    for name in ANNOTATIONS:
+        text = found.get(name)
+        if text is None:
+            continue
+        where = f"metadata.annotations.{name}"
+        if name in _WORDS and text != _WORDS[name]:
+            yield invalid(where, text, f"must be {_WORDS[name]}, or absent")
+        elif name not in _WORDS and _duration(text) is None:
+            yield invalid(where, text, DURATION)
+        elif (missing := _missing(name, lws)) is not None:
+            yield invalid(where, text, missing)
+
+
+def _missing(name: str, lws: LeaderWorkerSet) -> str | None:
+    """Return what the annotation needs and the LeaderWorkerSet lacks."""
+    recreates = lws.spec.leader_worker_template.restart_policy.recreates
+    match name:
+        case labels.ON_HANG if labels.PROGRESS_TIMEOUT not in lws.annotations:
+            return f"needs the annotation {labels.PROGRESS_TIMEOUT}"
+        case labels.ON_HANG if not recreates:
+            return "needs a restartPolicy that recreates groups"
+        case labels.RUN_TO_COMPLETION if lws.spec.group_identity is GroupIdentity.HASH:
+            return "groups with random keys cannot run to completion: use groupIdentity Ordinal"
+        case labels.COMPLETION_DEADLINE | labels.TTL_AFTER_FINISHED if labels.RUN_TO_COMPLETION not in lws.annotations:
+            return f"needs the annotation {labels.RUN_TO_COMPLETION}"
+    return None
+
+
+def _duration(text: str) -> timedelta | None:
+    try:
+        seconds = duration.parse(text)
+    except ValueError:
+        return None
+    return timedelta(seconds=seconds) if 1 <= seconds <= LONGEST_DAYS * 86400 else None

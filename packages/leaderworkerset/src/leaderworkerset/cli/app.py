@@ -1,0 +1,117 @@
+"""The command `lws`, and the only place that handles the errors of commands.
+
+Options that select a cluster (`-n`, `--context`, `--kubeconfig`, `--local`) may stand before or after the command, as
+with kubectl; they are moved to the front before click reads the words.
+"""
+
+import os
+import sys
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import click
+
+import leaderworkerset
+from leaderworkerset.cli import errors, streams
+from leaderworkerset.cli.commandtable import COMMANDS, Needs
+from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
+from leaderworkerset.cli.shell.lazygroup import LazyGroup
+
+
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out, 130 interrupted, 141 nobody reads the output.",
+)
+@click.option("-n", "--namespace", metavar="NAME", help="The namespace; otherwise the context's, or default.")
+@click.option("--context", "context_name", metavar="NAME", help="The context of the kubeconfig.")
+@click.option("--kubeconfig", metavar="FILE", help="The kubeconfig; otherwise $KUBECONFIG or ~/.kube/config.")
+@click.option(
+    LOCAL,
+    metavar="[=NAME]",
+    help="Address an embedded cluster of this machine: default, or NAME, written --local=NAME.",
+)
+@click.version_option(leaderworkerset.__version__, "--version", prog_name="lws", message="%(prog)s %(version)s")
+@click.pass_context
+def lws(ctx: click.Context, /, **options: Any) -> None:
+    """Run groups of pods (one leader, its workers) on Kubernetes or on this machine."""
+    if Needs.CLUSTER not in COMMANDS[str(ctx.invoked_subcommand)].needs:
+        return
+    from leaderworkerset.cli.cluster.target import Target
+
+    ctx.obj = Target(**options)
+
+
+def main(words: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code."""
+    streams.prepare()
+    if "_LWS_COMPLETE" in os.environ:
+        from leaderworkerset.cli.shell import quickcompletion
+
+        quickcompletion.register()
+    try:
+        code = run(sys.argv[1:] if words is None else words)
+    except BrokenPipeError:  # nobody reads the error message
+        code = errors.PIPE_CLOSED
+    streams.leave(code)
+
+
+def run(words: list[str]) -> int:
+    """Run the command line; every expected error becomes one message and an exit code."""
+    try:
+        result = lws.main(hoist(words, lws), prog_name=program(), standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return errors.INTERRUPTED
+    except streams.UnreadError:
+        return errors.PIPE_CLOSED
+    except Exception as error:  # noqa: BLE001 - the edge of the program: unexpected errors are raised again
+        code = report(error)
+        if note := misplaced_name(words):
+            click.echo(note, err=True)
+        return code
+    return result if isinstance(result, int) else 0
+
+
+def misplaced_name(words: list[str]) -> str:
+    """Return a note if `--local` is followed by the name of a cluster, which it does not read from there."""
+    from leaderworkerset.cli.cluster import places
+
+    following = dict(pairwise(words)).get(LOCAL, "")
+    if not places.NAME.fullmatch(following) or not places.place(following).is_cluster:
+        return ""
+    return (
+        f"note: `{LOCAL} {following}` addresses the cluster {places.DEFAULT}; the cluster {following} is addressed by "
+        f"`{LOCAL}={following}`"
+    )
+
+
+def report(error: Exception) -> int:
+    """Print an expected error as one message on standard error and return its exit code; raise any other."""
+    from kuberuntime.errors import KubeError
+    from leaderworkerset.cli.views import terminal
+
+    if isinstance(error, click.ClickException):
+        error.message = terminal.lines(error.message)  # type: ignore[misc]  # declared final, but only its display changes
+        error.show()
+        return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
+    found = errors.leaves(error)
+    if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in found):
+        raise error
+    if any(isinstance(leaf, OSError) for leaf in found) and (broken := streams.drop_output()) is not None:
+        if isinstance(broken, BrokenPipeError):  # as for `lws get | head -1`: no message
+            return errors.PIPE_CLOSED
+        found = [broken]
+    elif any(isinstance(leaf, BrokenPipeError) for leaf in found) and streams.is_unread():
+        return errors.PIPE_CLOSED
+    for text in dict.fromkeys(map(errors.describe, found)):
+        terminal.say(f"error: {text}", err=True)
+    codes = [leaf.exit_code for leaf in found if isinstance(leaf, errors.CommandError)]
+    return codes[0] if codes else errors.FAILED
+
+
+def program() -> str:
+    """Return the name for usage lines: kubectl calls the plug-in by another one."""
+    return "kubectl lws" if sys.argv[0].endswith("kubectl-lws") else "lws"

@@ -1,0 +1,269 @@
+"""Applies documents by server-side apply, all checked before the first is written; and checks them without a server."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import only
+from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.applying import serverside, unknownfields
+from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
+from leaderworkerset.cli.applying.serverside import Applied
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError, TimedOutError
+from leaderworkerset.cli.reading.manifests import Document, batches
+from leaderworkerset.cli.reading.serviceselectors import unselected
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.core.admission import leaderworkerset as admission
+from leaderworkerset.core.policies.gang import NoGang, Support
+from leaderworkerset.steering import snapshots
+
+MANAGER = "lws-cli"
+"""The field manager of applied manifests; the controllers' own is `lws`."""
+
+DEFAULT_NAMESPACE = "default"
+"""The assumed namespace of objects without one while no kubeconfig is read."""
+
+
+ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
+"""Which schedulers the manager has is not known here: `spec.scheduling` is checked by itself."""
+
+
+def check_here(
+    documents: Sequence[Document], namespace: str, stored: Callable[[JSONObject], JSONObject | None] = lambda _: None
+) -> None:
+    """Check what needs no API server: LeaderWorkerSets, like the admission webhook; `stored` returns what one changes."""
+    failures = [
+        f"{document.place}: {document.title}: {error}"
+        for document in documents
+        if document.object["kind"] == LEADERWORKERSETS.kind
+        for error in _errors(place_in(document.object, namespace), stored(document.object))
+    ]
+    if failures:
+        raise CommandError("\n".join(failures))
+
+
+def _errors(obj: JSONObject, stored: JSONObject | None) -> Sequence[object]:
+    try:
+        old = None if stored is None else decode(stored)
+        return admission.validate_leaderworkerset(decode(snapshots.overlay(stored, obj)), old, ANY)
+    except ValueError as error:
+        return [error]
+
+
+def place_in(obj: JSONObject, namespace: str) -> JSONObject:
+    """Return an object with this namespace if it has none."""
+    own = obj["metadata"]
+    return obj if own.get("namespace") else {**obj, "metadata": {**own, "namespace": namespace}}
+
+
+class Applier:
+    """Applies documents through one session."""
+
+    def __init__(self, session: Session, *, force: bool = False, done: Sequence[str] = ()) -> None:
+        """Apply documents after `done`, lines about objects that the command has created for them."""
+        self._done = tuple(done)
+        self._client: Client = session.client
+        self._kubectl = session.kubectl
+        self._namespace = session.namespace
+        self._discovery = Discovery(session.client)
+        self._force = force
+        self.stored: list[JSONObject] = []
+
+    async def check(self, documents: Sequence[Document]) -> None:
+        """Check every document on the API server before any is applied; raise all errors at once.
+
+        Objects that need another document of the same batch first (their namespace, their CRD) are checked when they
+        are applied.
+        """
+        failures: list[str] = []
+        for batch in batches(documents):
+            async with asyncio.TaskGroup() as tasks:
+                checks = [tasks.create_task(self._fault(document, documents)) for document in batch]
+            failures += filter(None, (one.result() for one in checks))
+        if failures:
+            raise CommandError("\n".join([*failures, self._summary([])]))
+
+    async def apply(self, documents: Sequence[Document]) -> list[str]:
+        """Apply in order, several at once, after warnings; return one line per object. An error lists what was applied."""
+        for warning in unselected(documents):
+            say(warning, err=True)
+        lines: list[str] = []
+        for batch in batches(documents):
+            results = await asyncio.gather(*map(self._apply, batch), return_exceptions=True)
+            lines += [result for result in results if isinstance(result, str)]
+            for document, error in zip(batch, results, strict=True):
+                if isinstance(error, APIError | UnknownKindError):
+                    told = await self._described(document, error)
+                    raise CommandError(f"{told}\n{self._summary(lines)}") from error
+                if isinstance(error, BaseException):
+                    raise error
+        return lines
+
+    def _summary(self, lines: Sequence[str]) -> str:
+        """Return what an error leaves on the cluster."""
+        applied = [*self._done, *lines]
+        return f"applied before: {', '.join(applied)}" if applied else "nothing was applied"
+
+    async def tried(self, document: Document) -> "Tried":
+        """Return what applying a document would give; nothing is written."""
+        try:
+            applied = await self._send(document, dry_run=True)
+        except (APIError, UnknownKindError) as error:
+            raise CommandError(await self._described(document, error, "lws apply --create-namespace")) from error
+        return Tried(document, applied.before, applied.object)
+
+    async def _send(self, document: Document, *, dry_run: bool = False) -> Applied:
+        resource = await self._discovery.resource_of(document.object)
+        obj = place_in(document.object, self._namespace) if resource.namespaced else document.object
+        return await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=dry_run)
+
+    async def _apply(self, document: Document) -> str:
+        applied = await self._send(document)
+        if applied.object["kind"] == CUSTOM_RESOURCE_DEFINITIONS.kind:
+            await until_established(self._client, meta.key(applied.object))
+        self.stored.append(applied.object)
+        return f"{document.title} {applied.word}{_taken(applied)}"
+
+    async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
+        try:
+            await self._send(document, dry_run=True)
+        except UnknownKindError as error:
+            return None if brings_kind(documents, document) else describe(document, error, self._kubectl)
+        except NotFoundError as error:
+            namespace = document.object["metadata"].get("namespace") or self._namespace
+            return None if brings_namespace(documents, namespace) else describe(document, error, self._kubectl)
+        except APIError as error:
+            return await self._described(document, error)
+        return None
+
+    async def _described(self, document: Document, error: Exception, creator: str = "") -> str:
+        return describe(document, error, self._kubectl, creator) + await unknownfields.advice(
+            self._client, document.object, str(error)
+        )
+
+
+def _taken(applied: Applied) -> str:
+    """Return a note about fields taken over from other commands of the same user."""
+    if not applied.taken:
+        return ""
+    fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in applied.taken.items())
+    return f" (taken over from {' and '.join(applied.owners)}: {fields})"
+
+
+def describe(document: Document, error: Exception, kubectl: str, creator: str = "") -> str:
+    """Build the message of a refused document: its place, and the server's message.
+
+    `creator` is the command that creates a missing namespace, empty for this one.
+    """
+    advice = ""
+    if isinstance(error, ConflictError) and "Apply failed with" in str(error):
+        advice = "; take the fields over with --force-conflicts"
+    if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
+        name = error.details.get("name")
+        by_hand = f"make it with `{kubectl} create namespace {name}`, or " if kubectl else ""
+        advice = f"; {by_hand}{f'use `{creator}`' if creator else 'add --create-namespace to this command'}"
+    return f"{document.place}: {document.title}: {error}{advice}"
+
+
+def brings_kind(documents: Sequence[Document], wanted: Document) -> bool:
+    """Return whether a CRD among the documents defines the wanted document's kind."""
+    return wanted.object["kind"] in {defined_kind(document.object) for document in documents}
+
+
+def defined_kind(obj: JSONObject) -> str | None:
+    """Return the kind that an object defines, None if it is no (valid) definition."""
+    spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
+    named = spec.get("names") if isinstance(spec, dict) else None
+    found = named.get("kind") if isinstance(named, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
+    """Return whether a document creates that namespace."""
+    return any(
+        document.object["kind"] == "Namespace" and document.object["metadata"].get("name") == namespace
+        for document in documents
+    )
+
+
+PATIENCE: Final = 30.0
+"""Seconds for a definition to be established; a healthy API server takes one."""
+
+
+async def until_established(client: Client, key: ObjectKey) -> None:
+    """Return once the kind of a definition is served."""
+    # Few manifests contain definitions; all others skip these imports.
+    from kuberuntime.cache.informer import Informer
+    from leaderworkerset.cli.watchwarnings import following
+
+    informer = Informer(client, only(CUSTOM_RESOURCE_DEFINITIONS, key))
+
+    def established() -> bool | None:
+        return True if meta.is_condition_true(informer.store.get(key) or {}, "Established") else None
+
+    try:
+        async with timeouts.within(PATIENCE), following(informer) as objects:
+            await objects.until(established)
+    except TimeoutError as error:
+        conditions = meta.status(informer.store.get(key) or {}).get("conditions") or []
+        told = "; ".join(f"{one.get('type')} is {one.get('status')}: {one.get('message')}" for one in conditions)
+        raise TimedOutError(
+            f"customresourcedefinition/{key.name} is not established after {PATIENCE:g} s: {told or 'no controller acts'}"
+        ) from error
+
+
+class Tried(Struct, frozen=True):
+    """One document, the object as it is (None: absent) and as the API server would store it."""
+
+    document: Document
+    before: JSONObject | None
+    after: JSONObject
+
+
+async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[Tried]:
+    """Apply documents without writing; raise the error of the first that the API server refuses."""
+    applier = Applier(session, force=force)
+    return [await applier.tried(document) for document in documents]
+
+
+async def create_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:
+    """Create the namespaces that documents need and do not contain; return one line for each."""
+    lines = []
+    for name in await missing_namespaces(session, documents):
+        obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        try:
+            await session.client.create(NAMESPACES, obj)
+        except AlreadyExistsError:  # another client created it meanwhile
+            continue
+        lines.append(f"namespace/{name} created (the manifest is for it, and does not bring it)")
+    return lines
+
+
+async def missing_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:
+    """Return the namespaces that documents need, do not contain, and that do not exist."""
+    discovery = Discovery(session.client)
+    brought = {
+        document.object["metadata"].get("name") for document in documents if document.object["kind"] == "Namespace"
+    }
+    wanted = {await _namespace_of(session, discovery, document): None for document in documents}
+    lacking = (name for name in wanted if name and name not in brought)
+    return [name for name in lacking if await session.client.find(NAMESPACES, ObjectKey("", name)) is None]
+
+
+async def _namespace_of(session: Session, discovery: Discovery, document: Document) -> str:
+    own: str = document.object["metadata"].get("namespace") or ""
+    try:
+        resource = await discovery.resource_of(document.object)
+    except UnknownKindError:  # perhaps of a definition in the same documents
+        return own
+    return (own or session.namespace) if resource.namespaced else ""

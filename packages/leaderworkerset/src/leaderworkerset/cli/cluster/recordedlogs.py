@@ -1,0 +1,76 @@
+"""The recorded last lines of ranks whose pods are new, or gone: what `lws logs` prints where there is no log at this moment."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from kuberuntime.errors import APIError
+from leaderworkerset.cli.cluster import recordings
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.recording.episode import ContainerEnd, Episode, RankEnd
+from leaderworkerset.views.groups import GroupName
+from leaderworkerset.views.selection import Selection
+
+
+class RecordedLog(Struct, frozen=True):
+    """The last run of a container that a recorded failure has lines of."""
+
+    episode: Episode
+    rank: RankEnd
+    lines: Sequence[str]
+
+    @property
+    def place(self) -> str:
+        """Return `group/rank`."""
+        return f"{self.episode.group}/{self.rank.rank}"
+
+    def note(self, lws: str) -> str:
+        """Return where the lines are from."""
+        shows = f"`{lws} -n {self.episode.namespace} history {self.episode.place}`"
+        return f"note: the recorded last lines of {self.rank.pod}, of {self.episode.time}; {shows} shows all of that failure"
+
+
+class WantedRanks(Struct, frozen=True):
+    """The ranks (none: all) of a set, and the container (None: the first one with lines)."""
+
+    chosen: Selection
+    groups: frozenset[GroupName] = frozenset()
+    ranks: frozenset[int] = frozenset()
+    container: str | None = None
+
+    def covers(self, group: str, rank: int) -> bool:
+        """Return whether a rank is wanted."""
+        is_chosen = self.chosen.group is None or str(self.chosen.group) == group
+        is_named = not self.groups or group in map(str, self.groups)
+        return is_chosen and is_named and self.chosen.rank in (None, rank) and (not self.ranks or rank in self.ranks)
+
+
+async def read(target: Target, session: Session, wanted: WantedRanks) -> list[RecordedLog]:
+    """Return what is recorded of the wanted ranks; none on clusters that record nothing, or whose records may not be read."""
+    try:
+        found = await recordings.of_session(target, session.client, session.namespace, wanted.chosen)
+    except APIError:
+        return []
+    return newest(found, wanted)
+
+
+def newest(found: Sequence[Episode], wanted: WantedRanks) -> list[RecordedLog]:
+    """Return of each wanted rank the newest lines, by group and rank; the episodes are in order of time."""
+    chosen: dict[tuple[str, int], RecordedLog] = {}
+    for one in found:
+        for rank in one.ranks:
+            lines = next(_lines(rank, wanted.container), None)
+            if lines and wanted.covers(one.group, rank.rank):
+                chosen[one.group, rank.rank] = RecordedLog(one, rank, lines)
+    return [chosen[key] for key in sorted(chosen)]
+
+
+def _lines(rank: RankEnd, container: str | None) -> Iterator[Sequence[str]]:
+    """Yield the lines of the last run of each container that has some, those that failed first."""
+    own = [one for one in rank.containers if container in (None, one.name)]
+    for one in sorted(own, key=lambda one: not _failed(one)):
+        yield from [run for run in one.logs if run][-1:]
+
+
+def _failed(container: ContainerEnd) -> bool:
+    return any(end.exit_code for end in container.ends)

@@ -1,0 +1,86 @@
+"""The episodes that a command can read: files of a cluster of this machine, whether it runs or not, or ConfigMaps of another."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from kuberuntime.client.client import Client
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.cluster.places import ClusterDirectory
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.recording import configmapstore, store
+from leaderworkerset.recording.episode import Episode
+from leaderworkerset.recording.shelf import Place
+from leaderworkerset.views.selection import Selection
+
+NAMESPACE: Final = "default"
+"""The namespace of a kubeconfig of this machine's clusters."""
+
+Recorded: TypeAlias = tuple[Place, Episode | None]
+"""Where an episode is, and the episode; None if it is not readable."""
+
+
+def directory(target: Target) -> Path | None:
+    """Return where the episodes of the addressed cluster are; None if it is not one of this machine."""
+    if target.local:
+        own: ClusterDirectory | None = places.place(target.local)
+    else:
+        own = places.of_kubeconfig(Path(target.kubeconfig or os.environ.get("KUBECONFIG", "")))
+    return own.history if own and (own.is_cluster or own.has_record) else None
+
+
+async def read(target: Target, *, everywhere: bool, chosen: Selection | None) -> list[Recorded]:
+    """Return the episodes of the addressed cluster: of its namespace or of all, or those of one set or group."""
+    root = directory(target)
+    if root is not None:
+        return of_files(root, "" if everywhere else target.namespace or NAMESPACE, chosen)
+    if target.local:
+        raise CommandError(
+            f"there is no cluster {target.local} on this machine; `lws clusters` lists those that there are"
+        )
+    async with target.session() as session:
+        return await of_cluster(session.client, "" if everywhere else session.namespace, chosen)
+
+
+async def of_session(target: Target, client: Client, namespace: str, chosen: Selection | None = None) -> list[Episode]:
+    """Return the readable episodes of a namespace (empty: of all), or those of one set or group; the newest last.
+
+    Raise `APIError` if the user may not read ConfigMaps.
+    """
+    root = directory(target)
+    found = (
+        await of_cluster(client, namespace, chosen)
+        if root is None
+        else await asyncio.to_thread(of_files, root, namespace, chosen)
+    )
+    return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))
+
+
+def of_run(place: ClusterDirectory, namespace: str | None, chosen: Selection) -> list[Episode]:
+    """Return the readable episodes of a run that has ended, the newest last."""
+    found = of_files(place.history, namespace or NAMESPACE, chosen)
+    return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))
+
+
+def of_files(root: Path, namespace: str, chosen: Selection | None = None) -> list[Recorded]:
+    """Return the episodes of files."""
+    return [(place, store.read(place)) for place in store.places(root) if _is_chosen(place, namespace, chosen)]
+
+
+async def of_cluster(client: Client, namespace: str, chosen: Selection | None = None) -> list[Recorded]:
+    """Return the episodes of ConfigMaps."""
+    return [
+        (place, configmapstore.unpacked(obj))
+        async for obj in configmapstore.stored(client, namespace, chosen.name if chosen else "")
+        if (place := configmapstore.place_of(obj)) and _is_chosen(place, namespace, chosen)
+    ]
+
+
+def _is_chosen(place: Place, namespace: str, chosen: Selection | None) -> bool:
+    return (
+        namespace in ("", place.namespace)
+        and (chosen is None or chosen.name == place.lws)
+        and (chosen is None or chosen.group is None or str(chosen.group) == place.group)
+    )

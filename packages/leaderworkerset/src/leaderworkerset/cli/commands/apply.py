@@ -1,0 +1,76 @@
+"""`lws apply`: server-side apply of manifests, all checked before the first is written."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Applier, check_here, create_namespaces
+from leaderworkerset.cli.applying.idlekinds import without_unserved
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.reading import manifestoptions
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
+from leaderworkerset.cli.reading.manifests import Document, ordered
+from leaderworkerset.cli.rehearsal.imagenotes import notes
+from leaderworkerset.cli.views import formats
+from leaderworkerset.cli.views.terminal import say
+
+
+@click.command("apply")
+@manifest_arguments
+@manifestoptions.skip_unserved(default=False)
+@click.option("--create-namespace", is_flag=True, help="Create missing namespaces.")
+@click.option(
+    "--dry-run",
+    type=click.Choice(["server", "client"]),
+    is_flag=False,
+    flag_value="server",
+    help="Write nothing: let the API server check, or only read the manifests here.",
+)
+@click.option("--force-conflicts", is_flag=True, help="Take over fields that another manager owns.")
+@formats.output_option("Print the stored objects instead.")
+@click.pass_obj
+def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, form: str | None, **options: Any) -> None:
+    """Apply manifests; nothing is written unless the API server accepts all of them."""
+    if form and dry_run:
+        raise UsageError("-o prints what was stored: leave out --dry-run")
+    create_namespace, skip = bool(options.pop("create_namespace")), bool(options.pop("skip_unserved"))
+    documents = ordered(manifestoptions.collect(options).load())
+    if dry_run == "client":
+        check_here(documents, target.namespace or DEFAULT_NAMESPACE)
+        say("\n".join(f"{document.title} accepted (dry run, without the API server)" for document in documents))
+        return
+
+    async def act(session: Session) -> None:
+        nonlocal documents
+        if skip:
+            documents, skipped = await without_unserved(session.client, documents)
+            say(*skipped, err=True)
+        created = await create_namespaces(session, documents) if create_namespace and not dry_run else []
+        say(*created, err=bool(form))
+        applier = Applier(session, force=force_conflicts, done=[line.partition(" (")[0] for line in created])
+        await applier.check(documents)
+        if dry_run:
+            say("\n".join(f"{document.title} accepted (dry run)" for document in documents))
+            return
+        say(*image_notes(target, documents), err=True)
+        lines = await applier.apply(documents)
+        if form:
+            click.echo(formats.filled(form, applier.stored, is_one=len(documents) == 1), nl=False)
+        else:
+            say("\n".join(lines))
+
+    target.run(act)
+
+
+def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
+    """Yield notes on images of the documents that the addressed cluster of this machine maps to nothing."""
+    if target.local is None:
+        return
+    from leaderworkerset.cli.cluster import places
+    from leaderworkerset.cli.local import keptoptions
+
+    options = keptoptions.load(places.place(target.local))
+    if options and not options.stub:
+        yield from notes((one.object for one in documents), dict(options.images), is_typed=False)

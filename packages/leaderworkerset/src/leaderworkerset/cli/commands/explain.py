@@ -1,0 +1,130 @@
+"""`lws explain`: why a LeaderWorkerSet, a group or a rank is not in its desired state, and what to do next."""
+
+from typing import Final
+
+import click
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta, selectors
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, SERVICES
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster import recordings
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.reading.serviceselectors import selects
+from leaderworkerset.cli.sets.diagnoses import explain, survey
+from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views import episodetable, output
+from leaderworkerset.cli.views.terminal import say, say_states
+from leaderworkerset.diagnosis.diagnose import worst
+from leaderworkerset.diagnosis.document import document, headline, lines, overview
+from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.views.selection import Selection
+
+MOST_SERVICES: Final = 20
+"""The maximum of Services whose pods are asked for."""
+
+EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 4, Verdict.UNKNOWN: 5}
+"""The exit codes by verdict, for scripts; 1 and 2 are errors, as in every command."""
+
+
+@click.command("explain")
+@click.argument("name", metavar="[LWS[/GROUP[/RANK]]|SET]", required=False, shell_complete=completing.names)
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
+@click.pass_obj
+def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
+    """Say why a LeaderWorkerSet, a group or a rank is not ready: one root cause, its evidence, the next step.
+
+    For a DisaggregatedSet, its own cause is explained, or that of its worst LeaderWorkerSet. Without a name, everything
+    of the namespace is: the most urgent first, the healthy ones in one line. Ends with 0 healthy, 3 progressing by
+    itself, 4 stuck until a user acts, 5 not ready and no known cause; of several, as the worst. Causes have codes:
+    docs/reference/causes.md.
+    """
+    if name and (everywhere or selector):
+        raise UsageError("a name cannot be combined with --all-namespaces or --selector")
+    chosen = targets.parse(name) if name else None
+
+    async def act(session: Session) -> tuple[list[Diagnosis], list[str]]:
+        namespace = "" if everywhere else session.namespace
+        say(*await idle_services(session, namespace, chosen.name if chosen else ""), err=True)
+        if chosen is None:
+            found = await survey(session, namespace, selector)
+            if not found:
+                say(await targets.nothing_found(session, namespace, selector), err=True)
+            return found, []
+        found = await explain(session, chosen)
+        return found, [] if form else await recorded(target, session, chosen, worst(found))
+
+    found, last_failure = target.run(act)
+    if form is None:
+        say_states(*(render(found) if chosen else overview(found, with_namespace=everywhere)), *last_failure)
+    else:
+        value = document(found)
+        click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
+    if not found:
+        return 0
+    return EXIT_CODES[worst(found).verdict]
+
+
+async def recorded(target: Target, session: Session, chosen: Selection, found: Diagnosis) -> list[str]:
+    """Return lines about the last recorded failure of what is not healthy, where no failed container is left to show it.
+
+    There are none on clusters that record no failures.
+    """
+    if found.verdict is Verdict.HEALTHY or found.log is not None:
+        return []
+    try:
+        known = await recordings.of_session(target, session.client, session.namespace, chosen)
+    except APIError:  # what was found does not depend on it
+        return []
+    return ["", *episodetable.brief(known[-1], SystemClock().now(), session.lws)] if known else []
+
+
+async def idle_services(session: Session, namespace: str, name: str) -> list[str]:
+    """Return a note on each Service of LeaderWorkerSets that matches no pod, and none of a set that is scaled to zero.
+
+    A name limits them to those of one set. There is none if Services, pods or LeaderWorkerSets may not be read.
+    """
+    found = []
+    try:
+        listed = (await session.client.list(SERVICES, namespace=namespace)).items
+        sets = (await session.client.list(LEADERWORKERSETS, namespace=namespace)).items if listed else []
+        empty = [one for one in sets if meta.spec(one).get("replicas") == 0]
+        own = [one for one in sets if not name or meta.name(one) == name]
+        others = [one for one in listed if not meta.controller_of(one) and any(is_meant(one, of) for of in own)]
+        for one in others[:MOST_SERVICES]:
+            if any(
+                meta.namespace(of) == meta.namespace(one) and selects(meta.spec(one)["selector"], of) for of in empty
+            ):
+                continue
+            wanted = selectors.format_labels(meta.spec(one)["selector"])
+            if not (await session.client.list_page(Query(PODS, meta.namespace(one), wanted), limit=1)).items:
+                found.append(
+                    f"note: Service {meta.key(one)}: spec.selector {wanted} matches no pod, so nothing answers behind it"
+                )
+    except APIError:
+        return []
+    return found
+
+
+def is_meant(service: JSONObject, lws: JSONObject) -> bool:
+    """Return whether a Service is for the pods of a LeaderWorkerSet: it shares a label with them, if not all."""
+    selector: dict[str, str] = meta.spec(service).get("selector") or {}
+    template = meta.spec(lws).get("leaderWorkerTemplate") or {}
+    pods = [template.get(name) or {} for name in ("leaderTemplate", "workerTemplate")]
+    own = {(labels.NAME, meta.name(lws)), *(pair for pod in pods for pair in meta.labels(pod).items())}
+    return meta.namespace(service) == meta.namespace(lws) and bool(own & set(selector.items()))
+
+
+def render(found: list[Diagnosis]) -> list[str]:
+    """Return the text: the worst diagnosis in full, and a line for each other one."""
+    chosen = worst(found)
+    others = [f"  {headline(one)}" for one in found if one is not chosen]
+    return [*lines(chosen), *(["", "Others:", *others] if others else [])]

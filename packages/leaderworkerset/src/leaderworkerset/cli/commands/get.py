@@ -1,0 +1,270 @@
+"""`lws get`: LeaderWorkerSets by group and rank, DisaggregatedSets with their parts, and why ranks are not ready."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import click
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.process import collection
+from leaderworkerset.cli.sets.shown import QUOTED, GetRequest, Seen, cut, observe, say_if_empty
+from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views import formats, live, output, tables, terminal
+from leaderworkerset.cli.views.formats import OutputFormat
+from leaderworkerset.cli.views.terminal import say, say_states
+from leaderworkerset.observation.podlogs import silent_lines
+from leaderworkerset.views import changes
+from leaderworkerset.views.changes import ViewSubject
+from leaderworkerset.views.disaggregation import SetView
+from leaderworkerset.views.document import document, without_managed_fields
+from leaderworkerset.views.groups import View
+
+FORMATS = OutputFormat("wide", "view", "view-yaml", "json", "yaml", "name")
+VIEWS = {"view": output.as_json, "view-yaml": output.as_yaml}
+TABLES = (None, "wide")
+
+
+@click.command("get")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.option("-o", "--output", "form", type=FORMATS, help="The output format instead of a table.")
+@click.option("-w", "--watch", "watches", is_flag=True, help="Continue with changes, until Ctrl-C.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
+@click.option(
+    "--show-managed-fields", "managed_fields", is_flag=True, help="With -o json, yaml or view: managedFields too."
+)
+@click.option("--not-ready", "not_ready", is_flag=True, help="Only ranks that are not ready, and why.")
+@click.option("--ranks", "every_rank", is_flag=True, help="A row for each rank, even for more than ten groups.")
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
+    """Show LeaderWorkerSets by group and rank, and DisaggregatedSets with the LeaderWorkerSets that they own.
+
+    With more than ten groups, equal ones share a row: first those that are not ready, then the healthy ones.
+    More than ten LeaderWorkerSets that were not named have a row each: first those that are not ready, with the reason.
+    With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets. -o json, yaml, jsonpath and custom-columns
+    print the objects of the API, as for kubectl: LeaderWorkerSets and DisaggregatedSets, of a group or rank its pods. -o view
+    prints groups and ranks, with the reasons of the table, as JSON.
+    """
+    wanted = GetRequest(tuple(targets.parse(name) for name in names), **options)
+    if wanted.chosen and (wanted.everywhere or wanted.selector):
+        raise UsageError("names cannot be combined with --all-namespaces or --selector")
+    if watches and wanted.form == "name":
+        raise UsageError("--watch cannot be combined with -o name: names do not change")
+    if watches and wanted.managed_fields:
+        raise UsageError("--watch cannot be combined with --show-managed-fields: a watch does not read them")
+    if wanted.form in formats.OBJECTS[:2] and wanted.not_ready:
+        raise UsageError(f"-o {wanted.form} prints objects, not ranks: leave out --not-ready, or use -o view")
+    if formats.is_template(wanted.form) or (wanted.form in formats.OBJECTS[:2] and not watches):
+        if watches or wanted.not_ready:
+            raise UsageError(f"-o {wanted.form} prints objects once: leave out --watch and --not-ready")
+        asyncio.run(show_objects(target, wanted, str(wanted.form)))
+        return
+    asyncio.run(watch(target, wanted) if watches else show(target, wanted))
+
+
+async def show(target: Target, wanted: GetRequest) -> None:
+    """Print the current state."""
+    async with target.session() as session:
+        with collection.put_off():
+            seen = await observe(session, wanted)
+        shows_groups = wanted.form in TABLES and not wanted.table.is_brief(len(seen.shown))
+        quoted = await quotations(session.client, seen.shown) if shows_groups else []
+        show_lines = say_states if wanted.form in TABLES else say
+        show_lines(*render(seen.shown, wanted, seen.sets), *quoted)
+        if wanted.form in TABLES:
+            if not shows_groups:
+                say(
+                    f"`{session.lws} get NAME` shows groups and ranks of one, --not-ready all that are not ready",
+                    err=True,
+                )
+            say(*seen.behind, err=True)
+            await say_causes(session, seen, wanted)
+        await say_if_empty(session, seen, wanted)
+
+
+async def show_objects(target: Target, wanted: GetRequest, form: str) -> None:
+    """Print what a template takes of the objects: alone if one was named, otherwise of their list."""
+    async with target.session() as session:
+        found: list[JSONObject] = []
+        for one in wanted.chosen:
+            whole = one.group is None
+            found += (
+                [(await targets.find_either(session, one.name))[1]] if whole else await targets.pods_of(session, one)
+            )
+        if not wanted.chosen:
+            listed = await targets.all_of(session, "" if wanted.everywhere else session.namespace, wanted.selector)
+            found += [*listed.sets, *listed.leaderworkersets]
+    is_one = len(wanted.chosen) == 1 and (wanted.chosen[0].group is None or wanted.chosen[0].rank is not None)
+    click.echo(formats.filled(form, found, is_one=is_one, managed_fields=wanted.managed_fields), nl=False)
+
+
+async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
+    """Print the causes of the first stuck sets on standard error, like `lws explain`, and count the others."""
+    from leaderworkerset.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
+
+    unready = [view for view in seen.shown if not view.is_ready]
+    sets, waiting = [one for one in seen.sets if not one.is_ready][:QUOTED], unready[:QUOTED]
+    if not waiting and not sets:
+        return
+    asked = {view.key for view in waiting}
+    whole = [view for view in seen.whole if view.key in asked]
+    namespace = "" if wanted.everywhere else session.namespace
+    say(*await diagnoses.notes(session, seen.lists, namespace, sets, whole), err=True)
+    where = " -A" if wanted.everywhere else f" -n {session.namespace}"
+    if more := len(unready) - len(waiting):
+        say(
+            f"{more} more {'is' if more == 1 else 'are'} not ready; `{session.lws} explain{where}` explains all",
+            err=True,
+        )
+
+
+async def quotations(client: Client, views: Sequence[View]) -> list[str]:
+    """Return the last lines of a failed rank of each set, if its pod does not show them; kubelets often do not."""
+    return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
+
+
+async def watch(target: Target, wanted: GetRequest) -> None:
+    """Print the current state, and then the changes."""
+    from leaderworkerset.cli.watchwarnings import following
+    from leaderworkerset.observation.following import AllSets
+
+    screen = watcher(wanted)
+    async with target.session() as session:
+        for one in wanted.chosen:
+            await targets.find_either(session, one.name)
+        everything = AllSets(session.client, "" if wanted.everywhere else session.namespace, wanted.selector)
+        try:
+            async with following(*everything.all, session.lifeline) as objects:
+                await objects.until(lambda: screen.update(cut(everything.views(), wanted)), every=screen.refresh)
+        finally:
+            screen.close()
+
+
+def watcher(wanted: GetRequest) -> "Watcher":
+    """Return what shows changes in the chosen format: on a terminal a table that is redrawn, elsewhere lines."""
+    if wanted.form in VIEWS:
+        return ViewWatcher(wanted.form)
+    if wanted.form in {"json", "yaml"}:
+        return ObjectWatcher(wanted.form)
+    if terminal.is_colored(sys.stdout):
+        return live.TerminalDisplay(with_namespace=wanted.everywhere)
+    return LineWatcher(wanted)
+
+
+class Watcher(Protocol):
+    """Shows views again after a change, and every `refresh` seconds for their ages."""
+
+    refresh: float | None
+
+    def update(self, views: Sequence[View]) -> None:
+        """Show the current views."""
+
+    def close(self) -> None:
+        """Finish the output."""
+
+
+class ViewWatcher:
+    """Prints the view per change: JSON on one line each, YAML with a separator."""
+
+    refresh: float | None = None
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print a document."""
+        value = document(views)
+        click.echo(output.as_json_line(value) if self._form == "view" else f"---\n{output.as_yaml(value)}")
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to finish."""
+
+
+class ObjectWatcher:
+    """Prints each LeaderWorkerSet when it changes: JSON on one line, YAML with a separator."""
+
+    refresh: float | None = None
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+        self._shown: dict[str, str] = {}
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print the objects that changed."""
+        versions = {str(meta.uid(view.object)): str(meta.resource_version(view.object)) for view in views}
+        for view in views:
+            uid = meta.uid(view.object)
+            if versions[uid] != self._shown.get(uid):
+                obj = without_managed_fields(view.object)
+                click.echo(output.as_json_line(obj) if self._form == "json" else f"---\n{output.as_yaml(obj)}")
+        self._shown = versions
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to finish."""
+
+
+class LineWatcher:
+    """Prints the tables, then the changes: at most one line a second for each LeaderWorkerSet or group.
+
+    Groups of a LeaderWorkerSet of more than ten have one for all that changed alike.
+    """
+
+    refresh: float | None = live.REFRESH
+
+    def __init__(self, wanted: GetRequest, clock: Clock | None = None) -> None:
+        self._wanted = wanted
+        self._clock = clock or SystemClock()
+        self._views: Sequence[View] = ()
+        self._shown: dict[str, ViewSubject] | None = None
+        self._last: dict[str, datetime] = {}
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print the changes, except for subjects that had a line within the last second."""
+        self._views = views
+        if self._shown is None:
+            self._shown = self._subjects()
+            say(*render(views, self._wanted))
+        else:
+            self._print(self._shown, live.BETWEEN_LINES)
+
+    def close(self) -> None:
+        """Print the delayed lines."""
+        if self._shown is not None:
+            self._print(self._shown, timedelta())
+
+    def _print(self, shown: dict[str, ViewSubject], distance: timedelta) -> None:
+        now, current = self._clock.now(), self._subjects()
+        self._last = {pace: then for pace, then in self._last.items() if now - then < distance}
+        new, known = changes.lines(shown, current, self._last), shown | current
+        say(*changes.shared(new, known, now))
+        waiting = {name: one for name, one in shown.items() if one.pace in self._last}
+        self._shown = {name: one for name, one in current.items() if one.pace not in self._last} | waiting
+        self._last |= {known[name].pace: now for name in new}
+
+    def _subjects(self) -> dict[str, ViewSubject]:
+        return changes.subjects(self._views, self._clock.now(), with_namespace=self._wanted.everywhere)
+
+
+def render(views: Sequence[View], wanted: GetRequest, sets: Sequence[SetView] = ()) -> list[str]:
+    """Return the lines in the chosen format."""
+    form = wanted.form
+    if form in VIEWS:
+        return [VIEWS[form](document(views, sets, managed_fields=wanted.managed_fields))]
+    if form == "name":
+        return [
+            *(f"disaggregatedset.disaggregatedset.x-k8s.io/{one.name}" for one in sets),
+            *(f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views),
+        ]
+    now = SystemClock().now()
+    below = tables.tables(views, now, wanted.table)
+    above = tables.set_tables(sets, now, with_namespace=wanted.everywhere, is_brief=wanted.table.is_brief(len(sets)))
+    return [*above, "", *below] if above and below else [*above, *below]

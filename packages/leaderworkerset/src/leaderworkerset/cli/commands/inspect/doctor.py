@@ -1,0 +1,66 @@
+"""`lws doctor`: check the installation of a cluster, and this machine; numbered findings, each with its fix."""
+
+import asyncio
+from typing import Any
+
+import click
+
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import KubeError
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.doctor import findings, installationchecks, machine, manifestchecks
+from leaderworkerset.cli.doctor.findings import CheckResult, Level
+from leaderworkerset.cli.errors import FAILED, CommandError
+from leaderworkerset.cli.reading import manifestoptions
+from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views.terminal import say
+
+
+@click.command("doctor")
+@click.option("--cluster/--no-cluster", "checks_cluster", default=True, help="Whether the cluster is checked.")
+@click.option("--machine/--no-machine", "checks_machine", default=True, help="Whether this machine is checked.")
+@manifest_options
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="The output format instead of a list.")
+@click.pass_obj
+def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, form: str | None, **options: Any) -> int:
+    """Check the installation of a cluster and this machine; problems first, each with its fix. Exit 1 if one is an error.
+
+    Nothing is written: webhooks are checked with a LeaderWorkerSet in a dry run. With manifests, only those are checked, without
+    a cluster: schema and admission of our kinds, loops in which ranks wait for each other, and restart rules that the restart
+    policy contradicts.
+    """
+    given = manifestoptions.collect(options)
+    if given:
+        objects = [document.object for document in given.load()]
+        from leaderworkerset.cli.doctor.validity import validity
+
+        found = [*validity(objects), *manifestchecks.guards(objects), *manifestchecks.contradictions(objects)]
+        return _print(found, form)
+    from leaderworkerset.cli.doctor.observing import observe_machine
+
+    found = asyncio.run(check_cluster(target)) if checks_cluster else []
+    if checks_machine:
+        found += machine.findings(observe_machine())
+    return _print(found, form)
+
+
+def _print(found: list[CheckResult], form: str | None) -> int:
+    if form == "json":
+        click.echo(output.as_json(findings.document(found)))
+    else:
+        say(*findings.lines(found))
+    return 0 if findings.is_healthy(found) else FAILED
+
+
+async def check_cluster(target: Target) -> list[CheckResult]:
+    """Return the results for a cluster; an unreachable cluster is one of them."""
+    from leaderworkerset.cli.doctor.observing import observe
+
+    try:
+        async with target.session() as session:
+            facts = await observe(session)
+    except (KubeError, CommandError) as error:
+        fix = "choose a cluster with --context, --kubeconfig or --local; or start one on this machine: `lws up`"
+        return [CheckResult("LWS-D100", Level.ERROR, "server", str(error), fix)]
+    return [*installationchecks.findings(facts, SystemClock().now())]

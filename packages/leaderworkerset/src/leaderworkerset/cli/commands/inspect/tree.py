@@ -1,0 +1,168 @@
+"""`lws tree`: DisaggregatedSets, LeaderWorkerSets, groups and ranks, each below its owner."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.clock import SystemClock
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.sets.shown import GetRequest, observe, say_if_empty
+from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views.terminal import say_states
+from leaderworkerset.views import wording
+from leaderworkerset.views.disaggregation import SetView
+from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.reasons import is_settled
+
+
+@click.command("tree")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
+@click.option("--not-ready", "not_ready", is_flag=True, help="Only ranks that are not ready, and why.")
+@click.option("--ranks", "every_rank", is_flag=True, help="A line for each rank, even for more than ten groups.")
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
+    """Show DisaggregatedSets, LeaderWorkerSets, groups and ranks as a tree.
+
+    With more than ten groups, equal ones share a line: first those that are not ready, then the healthy ones.
+    With more than ten sets that were not named, ready ones have a line each.
+    """
+    chosen = tuple(targets.parse(name) for name in names)
+    wanted = GetRequest(chosen, None, managed_fields=False, **options)
+    if wanted.chosen and (wanted.everywhere or wanted.selector):
+        raise UsageError("names cannot be combined with --all-namespaces or --selector")
+    asyncio.run(show(target, wanted))
+
+
+async def show(target: Target, wanted: GetRequest) -> None:
+    """Print the tree of the current state."""
+    async with target.session() as session:
+        seen = await observe(session, wanted)
+        lines = tree_lines(
+            seen.shown,
+            seen.sets,
+            SystemClock().now(),
+            with_namespace=wanted.everywhere,
+            every_rank=wanted.shows_ranks,
+            is_chosen=bool(wanted.chosen),
+        )
+        say_states(*lines)
+        await say_if_empty(session, seen, wanted)
+
+
+HEADER: Final = ("NAME", "READY", "STATE", "NODE", "REVISION", "RESTARTS", "AGE")
+
+Cells = tuple[str, ...]
+
+
+class Branch(Struct, frozen=True):
+    """A line of the tree, the reason why it is not ready, and the branches below it."""
+
+    cells: Cells
+    why: str = ""
+    below: tuple["Branch", ...] = ()
+
+
+def tree_lines(
+    views: Sequence[View],
+    sets: Sequence[SetView],
+    now: datetime,
+    *,
+    with_namespace: bool = False,
+    every_rank: bool = False,
+    is_chosen: bool = False,
+) -> list[str]:
+    """Return the tree: first sets with their parts, then the LeaderWorkerSets without an owner.
+
+    Of many that were not named, the branches below ready ones are omitted, unless every rank is requested.
+    """
+    owned = {id(part.view.object) for one in sets for part in one.parts}
+    alone = [view for view in views if id(view.object) not in owned]
+    done = [one.is_settled for one in sets] + [is_settled(view) for view in alone]
+    roots = [_of_set(one, views, now, every_rank=every_rank, prefix=_prefix(one, with_namespace)) for one in sets]
+    roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
+    if len(roots) > FEW_SETS and not (every_rank or is_chosen):
+        roots = [replace(root, below=()) if is_done else root for root, is_done in zip(roots, done, strict=True)]
+    rows = [row for root in roots for row in _rows(root, "", "")]
+    if not rows:
+        return []
+    return output.table(HEADER, [cells for cells, _ in rows], whys=[why for _, why in rows])
+
+
+def _prefix(one: View | SetView, with_namespace: bool) -> str:  # noqa: FBT001 - passed on
+    return f"{one.namespace}/" if with_namespace else ""
+
+
+def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
+    """Yield a branch and those below it, names after the lines of the tree."""
+    yield (f"{stem}{branch.cells[0]}", *branch.cells[1:]), branch.why
+    for at, twig in enumerate(branch.below, 1):
+        is_last = at == len(branch.below)
+        yield from _rows(twig, f"{below}{'└─ ' if is_last else '├─ '}", f"{below}{'   ' if is_last else '│  '}")
+
+
+def _of_set(view: SetView, shown: Sequence[View], now: datetime, *, every_rank: bool, prefix: str) -> Branch:
+    kept = {id(one.object): one for one in shown}  # reduced or explained
+    parts = tuple(
+        _of_view(kept[id(part.view.object)], now, every_rank=every_rank, prefix="")
+        for part in view.parts
+        if id(part.view.object) in kept
+    )
+    state = view.rollout if view.rollout != "complete" else ""
+    cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
+    return Branch(cells, below=parts)
+
+
+def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Branch:
+    if every_rank or len(view.groups) <= FEW_GROUPS:
+        below = tuple(_of_group(group, now) for group in view.groups)
+    else:
+        below = tuple(Branch(_fold_cells(fold, now), fold.why) for fold in folds(view.groups, now))
+    updated = [f"updated {view.updated} of {view.desired}"] if view.is_updating else []
+    state = ", ".join([*updated, *output.unlisted(view)])
+    cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
+    return Branch(cells, below=below)
+
+
+def _of_group(group: Group, now: datetime) -> Branch:
+    fold = folds([group], now)[0]
+    told = output.recreated(group, now)
+    ranks = tuple(_of_rank(rank, now) for rank in group.ranks)
+    return Branch(_fold_cells(fold, now), told, ranks)
+
+
+def _fold_cells(fold: Fold, now: datetime) -> Cells:
+    noun = "group" if len(fold.groups) == 1 else "groups"
+    ready = f"{fold.ready_ranks}/{fold.ranks}"
+    return (
+        f"{noun} {fold.places}",
+        ready,
+        fold.state,
+        "",
+        fold.revision or "-",
+        str(fold.restarts),
+        fold.age(now),
+    )
+
+
+def _of_rank(rank: Rank, now: datetime) -> Branch:
+    cells = (
+        f"{rank.index} {rank.pod}",
+        "yes" if rank.is_ready else "no",
+        wording.state(rank),
+        rank.node or "-",
+        "",
+        str(rank.restarts),
+        wording.age(rank.created, now),
+    )
+    return Branch(cells, wording.reason(rank))

@@ -1,0 +1,251 @@
+"""`lws install`: install the manager on a cluster, or update an installation in place, even the Go manager's.
+
+Everything is applied server-side with one field manager, so repeating it changes nothing. A namespace that others
+created is not changed, nor is an installed configuration unless another one is given.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection, only
+from kuberuntime.manifests import yamltext
+from kuberuntime.objects import meta, names, podstate
+from kuberuntime.objects.field import aggregate
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import DEPLOYMENTS, PODS
+from leaderworkerset.api import metadata
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.installing.installation import Installer, place
+from leaderworkerset.cli.sharedoptions import timeout_option
+from leaderworkerset.cli.views import output, terminal
+from leaderworkerset.cli.views.progress import ProgressLine
+from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.install import installsettings, rendering
+from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.objects import build_all, misfits
+from leaderworkerset.kinds.managed import full_definitions, managed
+from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.manager.config import configurationfile
+from leaderworkerset.manager.config.configuration import ConfigurationError
+from leaderworkerset.manager.config.configurationfile import opted_in
+from leaderworkerset.observation import admissionprobe
+
+FLAVOURS: Final = ("slim", "full")
+POD_FIELDS: Final = ("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "resources", "tolerations")
+UNPULLABLE: Final = "localhost/"
+SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTOR.items())
+
+
+@click.command("install")
+@click.option("--image", default=installsettings.IMAGE, show_default=True, metavar="NAME", help="The manager's image.")
+@click.option("--replicas", type=click.IntRange(min=0), default=2, show_default=True, help="How many managers run.")
+@click.option("--config", metavar="FILE", help="The manager's configuration; otherwise the installed one is kept.")
+@click.option("--pod", metavar="FILE", help=f"Fields of the managers' pods: {', '.join(POD_FIELDS)}.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["console", "json"]),
+    default="console",
+    show_default=True,
+    help="Lines for people, or for programs.",
+)
+@click.option(
+    "--crd",
+    "flavour",
+    type=click.Choice(FLAVOURS),
+    default=FLAVOURS[0],
+    show_default=True,
+    help="full: with the descriptions that `kubectl explain` shows, taken from the cluster's own.",
+)
+@click.option(
+    "--dry-run",
+    type=click.Choice(["client", "server"]),
+    help="Write nothing; server: the API server checks all objects.",
+)
+@click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), help="With --dry-run: print the objects.")
+@click.option(
+    "--wait", "waits", is_flag=True, help="Wait until the managers are ready and the API server reaches them."
+)
+@timeout_option(120.0)
+@click.pass_obj
+def command(target: Target, /, **options: Any) -> None:
+    """Install the manager on a cluster, or update it in place. Its namespace is lws-system, or that of -n."""
+    chosen = InstallSettings(
+        namespace=place(target),
+        image=options["image"],
+        replicas=options["replicas"],
+        configuration=read_configuration(options["config"]) if options["config"] else installsettings.CONFIGURATION,
+        log_format=options["log_format"],
+        pod=read_pod(options["pod"]) if options["pod"] else {},
+    )
+    check_usage(chosen, options)
+    if chosen.image.startswith(UNPULLABLE):
+        terminal.say(
+            f"warning: no cluster can pull {chosen.image}, unless every node has it: name another image by --image",
+            err=True,
+        )
+    if options["dry_run"] == "client" and options["flavour"] == "slim":
+        click.echo(text([obj for _, obj in build_all(kinds_of(chosen), chosen)], options["form"]))
+    else:
+        asyncio.run(act(target, chosen, options))
+
+
+def check_usage(chosen: InstallSettings, options: dict[str, Any]) -> None:
+    """Refuse options that exclude each other, before anything is sent."""
+    if options["form"] and not options["dry_run"]:
+        raise UsageError("-o needs --dry-run=client or --dry-run=server")
+    if options["waits"] and options["dry_run"]:
+        raise UsageError("--wait cannot be combined with --dry-run: nothing will run")
+    if not chosen.image.strip():
+        raise UsageError('--image: Invalid value: "": name the image of the manager')
+    if failures := names.dns_1123_label(chosen.namespace):
+        raise UsageError(f'--namespace: Invalid value: "{chosen.namespace}": {failures[0]}')
+
+
+def read_configuration(path: str) -> str:
+    """Return the text of a configuration file that the manager accepts and that fits the installed objects."""
+    try:
+        decoded = configurationfile.load(path)
+    except ConfigurationError as error:
+        raise CommandError(f"--config: {error}") from error
+    try:
+        configurationfile.check(decoded)
+    except ConfigurationError as error:
+        raise CommandError(f"--config: {path}: {error}") from error
+    if failures := misfits(decoded):
+        raise CommandError(f"--config: {path}: {aggregate(failures)}")
+    return Path(path).read_text(encoding="utf-8")
+
+
+def read_pod(path: str) -> JSONObject:
+    """Return the fields of a file for the managers' pods; the API server checks their values."""
+    try:
+        found = yamltext.load(Path(path).read_bytes(), unique_keys=True)
+    except (OSError, yamltext.YamlError) as error:
+        raise CommandError(f"--pod: {path}: {error}") from error
+    if not isinstance(found, dict) or (unknown := sorted(found.keys() - set(POD_FIELDS))):
+        raise CommandError(
+            f"--pod: {path}: expected an object with fields of {', '.join(POD_FIELDS)}"
+            + (f", not {', '.join(unknown)}" if isinstance(found, dict) else "")
+        )
+    return found
+
+
+def kinds_of(chosen: InstallSettings) -> Registry:
+    """Return the kinds that a manager with this configuration serves, which its permissions follow from."""
+    try:
+        decoded = configurationfile.parse(chosen.configuration.encode())
+    except ConfigurationError as error:
+        raise CommandError(f"the manager's configuration: {error}") from error
+    return managed(decoded.gang_provider, opted=opted_in(decoded))
+
+
+async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) -> None:
+    """Read the installed objects, check or apply the new ones, wait."""
+    async with target.session() as session:
+        # Lines about single objects have another stream than printed objects.
+        installer = Installer(session.client, chosen.namespace, partial(terminal.say, err=bool(options["form"])))
+        await installer.check_operator()
+        await installer.check_place()
+        if not options["config"]:
+            installed = await installer.configuration()
+            chosen = replace(chosen, configuration=chosen.configuration if installed is None else installed)
+        definitions = await full_definitions(session.client) if options["flavour"] == "full" else None
+        objects = await installer.without_foreign_namespace(build_all(kinds_of(chosen), chosen, definitions))
+        if options["dry_run"] == "client":
+            click.echo(text([obj for _, obj in objects], options["form"]))
+            return
+        checked = await installer.check(objects)
+        if options["dry_run"] == "server":
+            click.echo(text([one.object for one in checked], options["form"], [one.word for one in checked]))
+            return
+        await installer.apply(objects)
+        if options["waits"]:
+            key = ObjectKey(chosen.namespace, metadata.MANAGER)
+            latest = asyncio.get_running_loop().time() + options["timeout"]
+            await until_rolled_out(session.client, key, SELECTOR, options["timeout"])
+            click.echo(f"deployment/{key.name} rolled out")
+            await until_admitted(session.client, chosen.namespace, latest)
+            click.echo("webhooks reached")
+
+
+def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
+    """Return objects as YAML documents, as a List, or by their names, each with its result."""
+    match form:
+        case "yaml":
+            return rendering.documents(objects).rstrip("\n")
+        case "json":
+            return output.as_json({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+        case _:
+            suffixes = [f" {word}" for word in words] or [""] * len(objects)
+            return "\n".join(
+                f"{obj['kind'].lower()}/{obj['metadata']['name']}{word} (dry run)"
+                for obj, word in zip(objects, suffixes, strict=True)
+            )
+
+
+async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, timeout: float) -> None:
+    """Wait until all replicas of a Deployment run the newest template; its pods have these labels."""
+    deployments = Informer(client, only(DEPLOYMENTS, key))
+    pods = Informer(client, Selection(PODS, key.namespace, label_selector))
+    progress, missing = ProgressLine(), "the first answer of the API server"
+
+    def is_done() -> bool | None:
+        nonlocal missing
+        deployment = deployments.store.get(key)
+        if deployment is None:
+            raise CommandError(f"deployment/{key.name} was deleted while lws waited for it")
+        missing = missing_for_rollout(deployment, pods.store.list())
+        if missing:
+            progress.show(f"deployment/{key.name}: {missing}")
+        return None if missing else True
+
+    try:
+        async with timeouts.within(timeout), following(deployments, pods) as objects:
+            await objects.until(is_done)
+    except TimeoutError as error:
+        raise TimedOutError(f"deployment/{key.name} after {timeout:g} s: {missing}") from error
+    finally:
+        progress.clear()
+
+
+async def until_admitted(client: Client, namespace: str, latest: float) -> None:
+    """Wait until the API server reaches the webhooks, up to a time of the running loop."""
+    try:
+        await admissionprobe.until_reached(client, namespace, max(latest - asyncio.get_running_loop().time(), 1.0))
+    except TimeoutError as error:
+        raise TimedOutError(f"webhooks not reached: {error}") from error
+
+
+def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
+    """Return what a Deployment lacks, with the reason of a pod or condition; empty if it lacks nothing.
+
+    >>> missing_for_rollout({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}, [])
+    'its controller has not seen the newest spec'
+    """
+    status, desired = meta.status(deployment), int(meta.spec(deployment).get("replicas", 1))
+    if int(status.get("observedGeneration") or 0) < meta.generation(deployment):
+        return "its controller has not seen the newest spec"
+    updated, available, total = (
+        int(status.get(name) or 0) for name in ("updatedReplicas", "availableReplicas", "replicas")
+    )
+    if updated < desired or available < desired:
+        return f"{min(updated, available)} of {desired} new replicas available{_reason(deployment, pods)}"
+    return f"{total - desired} old replicas still run" if total > desired else ""
+
+
+def _reason(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
+    failure = meta.find_condition(deployment, "ReplicaFailure") or {}
+    if failure.get("status") == "True":
+        return f"; {failure.get('message')}"
+    states = ((meta.name(pod), podstate.state(pod), podstate.why(pod)) for pod in sorted(pods, key=meta.name))
+    return next((f"; {name} is {state}: {why}" for name, state, why in states if why), "")

@@ -1,0 +1,341 @@
+"""`lws run`: a cluster for one run: start it, apply manifests, show groups and logs, stop everything."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from click.core import ParameterSource
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.errors import KubeError
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.cli import sharedoptions
+from leaderworkerset.cli.applying.applier import Applier, create_namespaces
+from leaderworkerset.cli.applying.idlekinds import without_unserved
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.cluster.places import ClusterDirectory
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.local import keptoptions
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
+from leaderworkerset.cli.process import lightaiohttp
+from leaderworkerset.cli.reading import manifestoptions
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
+from leaderworkerset.cli.reading.manifests import Document, ordered
+from leaderworkerset.cli.rehearsal.imagenotes import notes
+from leaderworkerset.cli.sets.causes import Causes, stuck_options
+from leaderworkerset.cli.views.live import REFRESH, Display, display
+from leaderworkerset.cli.views.progress import ProgressLine
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.observation.following import Following, OneSet, informers_of
+from leaderworkerset.observation.logfollowing import LogFollower
+from leaderworkerset.observation.podlogs import PodLogOptions
+from leaderworkerset.views.disaggregation import Shown, leaderworkersets
+from leaderworkerset.views.folding import FEW_SETS
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.missing import ready_groups
+from leaderworkerset.views.outcome import Failures, all_done, count_of_ended
+from leaderworkerset.views.selection import Selection
+
+if TYPE_CHECKING:
+    from leaderworkerset.cli.local.assuming import Assumed  # it needs localkube, which may not be installed
+
+FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
+"""The kinds that a run follows."""
+
+LAST_WORDS: Final = 4.0
+"""Seconds that ranks have to end after Ctrl-C while their logs are followed."""
+
+LAST_LINES: Final = 2.0
+"""Seconds that the logs of ended ranks may take to arrive before everything is stopped."""
+
+
+class RunOptions(Struct, frozen=True, kw_only=True):
+    """The end condition of a run."""
+
+    until: str | None
+    timeout: float | None
+    max_failures: int
+    stuck_after: float | None
+    skip_unserved: bool
+
+
+@click.command("run")
+@manifest_arguments
+@click.option(
+    "--until",
+    type=click.Choice(["ready", "done"]),
+    help="End when all groups are ready, or when every rank has ended with 0 (such ranks are not started again).",
+)
+@click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="The maximum time for --until.")
+@click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
+              help="With --until done: give up when a rank failed more often.")  # fmt: skip
+@stuck_options
+@manifestoptions.skip_unserved(default=True)
+@cluster_options
+@click.pass_obj
+def command(target: Target, /, **options: Any) -> int:
+    """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C.
+
+    The cause that a set is stuck for is printed as by `lws explain`: once while it runs, and in the error that ends it.
+    `lws run FILE` is `lws run -f FILE`.
+    """
+    if target.local or target.kubeconfig or target.context_name:
+        to = f" {places.place(target.local).words}" if target.local else ""
+        raise UsageError(
+            f"lws run starts a cluster of its own; to use a running one: lws apply{to}, lws wait{to}, lws logs{to}"
+        )
+    require_localkube("run")
+    given = manifestoptions.collect(options)
+    cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))
+    chosen = RunOptions(**options | {"stuck_after": 0.0 if options.pop("fail_fast") else options["stuck_after"]})
+    if chosen.timeout is not None and chosen.until is None:
+        raise UsageError("--timeout needs --until ready or --until done")
+    documents = ordered(given.load())
+    followed = [document for document in documents if document.object["kind"] in FOLLOWED]
+    if not followed:
+        raise CommandError(f"no LeaderWorkerSet and no DisaggregatedSet in {given}: there is nothing to run")
+    for document in followed:
+        if not document.object["metadata"].get("name"):
+            raise CommandError(f"{document.place}: metadata.name: Required value: lws run needs a name to follow")
+        if chosen.until == "done" and document.object["kind"] == DISAGGREGATED_SETS.kind:
+            raise UsageError(f"{document.place}: a DisaggregatedSet serves and does not end: use --until ready")
+    return start(Run(cluster, chosen, target.namespace or "default"), documents)
+
+
+def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> ClusterOptions:
+    """Derive the GPUs with `--nodes auto`, too, unless a number of them was given."""
+    typed = source is ParameterSource.COMMANDLINE
+    return replace(cluster, gpus_per_node=AUTO) if cluster.nodes == AUTO and not typed else cluster
+
+
+def start(plan: "Run", documents: Sequence[Document]) -> int:
+    """Run in a new directory, with the assumed nodes and objects."""
+    lightaiohttp.load()
+    from leaderworkerset.cli.local.assuming import assume
+
+    assumed = assume(documents, plan.cluster)
+    images = notes((one.object for one in documents), dict(plan.cluster.images), is_typed=True)
+    say(*assumed.lines, *(() if plan.cluster.stub else images), err=True)
+    place = places.ephemeral()
+    try:
+        with place.held():
+            return asyncio.run(run(plan, place, assumed))
+    except Exception:
+        if place.has_record:
+            say(f"recorded: `lws {place.words} history` lists the failures, with the last lines of each rank", err=True)
+        raise
+    finally:
+        place.keep_record()
+
+
+class Run(Struct, frozen=True):
+    """The parts of one run."""
+
+    cluster: ClusterOptions
+    options: RunOptions
+    namespace: str
+
+
+async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
+    """Start the cluster, apply, and follow the groups to the end."""
+    from kuberuntime.serving.signals import until_stopped
+    from leaderworkerset.cli.local.localcluster import local_cluster
+
+    progress = ProgressLine()
+    hold, documents = plan.options.until == "done", ordered(assumed.documents)
+    async with (
+        until_stopped(place.remove) as stopped,
+        local_cluster(
+            place, plan.cluster, progress.show, nodes=assumed.nodes, keep=False, hold_completed=hold
+        ) as cluster,
+    ):
+        progress.clear()
+        say(*cluster.notes, err=True)
+        if plan.options.skip_unserved:
+            documents, skipped = await without_unserved(cluster.client, documents)
+            say(*(f"assumed: {line}" for line in skipped), err=True)
+        session = Session(
+            cluster.client,
+            plan.namespace,
+            cluster.channels,
+            lws=f"lws {place.words}",
+            kubectl="",
+            until_done=hold,
+            images=tuple(name for name, _ in plan.cluster.images),
+        )
+        keptoptions.save(place, plan.cluster)
+        if hold:
+            place.until_done.touch()
+        created = await create_namespaces(session, documents)
+        say(*created, err=True)
+        applier = Applier(session, done=[line.partition(" (")[0] for line in created])
+        await applier.check(documents)
+        say(*await applier.apply(documents), err=True)
+        return await follow(session, documents, plan.options, stopped)
+
+
+async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
+    """Show groups and logs until the run ends; return the exit code."""
+    keys = keys_of(documents, session.namespace)
+    sets = [informers_of(session.client, *one) for one in keys]
+    screen = display()
+    causes = {
+        one.key: Causes(
+            replace(session, namespace=one.key.namespace), one.key.name, screen.note, stuck_after=options.stuck_after
+        )
+        for one in sets[:FEW_SETS]
+    }
+    if not options.until:
+        screen.note(
+            f"running until Ctrl-C, or until {', '.join(one.key.name for one in sets[:FEW_SETS])} {'is' if len(sets) == 1 else 'are'} deleted (--until ready or done ends it before)"
+        )
+    try:
+        async with following(*(informer for one in sets for informer in one.all), *causes.values()) as objects:
+            end = await first_end(objects, Parts(session.client, keys, sets, screen), options, stopped)
+    finally:
+        screen.close()
+    if end is Ending.FINISHED:
+        say(conclusion(views_of(sets), options), err=True)
+        return 0
+    if end is Ending.STOPPED:
+        return INTERRUPTED if options.until else 0
+    if isinstance(end, str):
+        raise CommandError(end)
+    views = views_of(sets)
+    missing = "; ".join(f"{view.name}: {_lack(view, session)}" for view in views)
+    late = (causes.get(view.key) for view in views if not _is_at_end(view, session))
+    first = next(filter(None, late), None)
+    why = await first.last() if first else ""
+    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}" + (why and f"\n{why}"))
+
+
+def _is_at_end(view: Shown, session: Session) -> bool:
+    return all_done([view]) if session.until_done and isinstance(view, View) else view.is_ready
+
+
+def _lack(view: Shown, session: Session) -> str:
+    """Return what a set lacks of the end condition."""
+    return count_of_ended(view) if session.until_done and isinstance(view, View) else ready_groups(view)
+
+
+class Ending(Enum):
+    """How a run ended, if it did not fail."""
+
+    FINISHED = auto()
+    STOPPED = auto()
+    TIMED_OUT = auto()
+
+
+class Parts(Struct, frozen=True):
+    """What a run follows, and where that is shown."""
+
+    client: Client
+    keys: Sequence[tuple[Resource, ObjectKey]]
+    sets: Sequence[OneSet]
+    screen: Display
+
+
+async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
+    """Follow groups and logs until the end condition, a failure (returned as text), a request to stop, or the timeout."""
+    followers = [
+        LogFollower(parts.client, Selection(one.key.name).covers, PodLogOptions(), parts.screen.line)
+        for one in parts.sets
+    ]
+    tasks = [
+        asyncio.create_task(follower.run(objects, one)) for follower, one in zip(followers, parts.sets, strict=True)
+    ]
+    watching = asyncio.create_task(watch(objects, parts, options))
+    stop = asyncio.create_task(stopped.wait())
+    failing = asyncio.create_task(failure(tasks))
+    try:
+        await asyncio.wait({watching, stop, failing}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
+        if failing.done():
+            failing.result()
+        if watching.done():
+            await asyncio.gather(*(follower.drained(LAST_LINES) for follower in followers))
+            return watching.result()
+        if not stopped.is_set():
+            return Ending.TIMED_OUT
+        await last_words(objects, parts)
+        return Ending.STOPPED
+    finally:
+        for task in (*tasks, watching, stop, failing):
+            task.cancel()
+        await asyncio.gather(*tasks, watching, stop, failing, return_exceptions=True)
+
+
+async def last_words(objects: Following, parts: Parts) -> None:
+    """Delete the sets and follow the logs until their pods are gone, so that what ranks print at their end is shown."""
+    parts.screen.note("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once")
+    for resource, key in parts.keys:
+        with suppress(KubeError):
+            await parts.client.delete(resource, key)
+
+    def are_gone() -> bool | None:
+        return None if any(one.pods.store.list() for one in parts.sets) else True
+
+    with suppress(TimeoutError):
+        async with timeouts.within(LAST_WORDS):
+            await objects.until(are_gone, every=REFRESH)
+
+
+async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Raise the error of the first task that fails, as when nobody reads the output any more; never return."""
+    await asyncio.gather(*tasks)
+    await asyncio.Event().wait()
+
+
+async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:
+    """Show every change; return when the run has reached its end, or the reason why it cannot."""
+    failures = Failures(options.max_failures)
+
+    def look() -> Ending | str | None:
+        views = views_of(parts.sets)
+        parts.screen.update(leaderworkersets(views))
+        if len(views) < len(parts.sets):
+            return "a LeaderWorkerSet of this run was deleted" if options.until else None if views else Ending.FINISHED
+        if options.until == "ready" and all(view.is_ready for view in views):
+            return Ending.FINISHED
+        if options.until == "done":
+            return failures.verdict(leaderworkersets(views)) or (
+                Ending.FINISHED if all_done(leaderworkersets(views)) else None
+            )
+        return None
+
+    return await objects.until(look, every=REFRESH)
+
+
+def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
+    """Return the line that reports the result."""
+    groups = [group for view in leaderworkersets(views) for group in view.groups]
+    ranks = sum(len(group.ranks) for group in groups)
+    what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
+    if not groups:
+        return f"all LeaderWorkerSets {what}"
+    counted = f"{ranks} rank{'s' * (ranks != 1)} in {len(groups)} group{'s' * (len(groups) != 1)}"
+    return f"{counted} {what if ranks != 1 else what.replace('are', 'is')}"
+
+
+def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resource, ObjectKey]]:
+    """Return the LeaderWorkerSets and DisaggregatedSets of the documents, with their namespaces."""
+    found = [
+        (FOLLOWED[document.object["kind"]], document.object["metadata"])
+        for document in documents
+        if document.object["kind"] in FOLLOWED
+    ]
+    return [(kind, ObjectKey(metadata.get("namespace") or namespace, metadata["name"])) for kind, metadata in found]
+
+
+def views_of(sets: Sequence[OneSet]) -> list[Shown]:
+    """Return the views of the existing sets."""
+    return [view for one in sets if (view := one.view()) is not None]

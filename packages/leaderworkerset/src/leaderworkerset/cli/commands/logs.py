@@ -1,0 +1,361 @@
+"""`lws logs`: the logs of LeaderWorkerSets, groups or ranks, each line with its `group/rank`."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta, selectors
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, Resource
+from kuberuntime.objects.selectors import EVERYTHING, LabelSelector, SelectorError
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import sharedoptions, targets
+from leaderworkerset.cli.cluster import places, recordedlogs, recordings
+from leaderworkerset.cli.cluster.recordedlogs import RecordedLog, WantedRanks
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.sharedoptions import container_option, say_choice
+from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views.loglines import WaitingNotes, matching, printer
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
+from leaderworkerset.views.groups import GroupName, name_of, order_of, place_of
+from leaderworkerset.views.podcontainers import containers, default_container, summed
+from leaderworkerset.views.selection import Filter, Selection
+from leaderworkerset.views.wording import counted
+
+if TYPE_CHECKING:
+    from leaderworkerset.observation.following import Following, OneSet  # they import informers, which only -f needs
+
+MOST_STREAMS: Final = 100
+"""The default maximum of followed logs: each holds a connection of the API server and one of a kubelet."""
+
+FULL: Final = "note: {most} logs are followed, and more ranks have come: theirs follow as others end (--max-streams)"
+
+NO_EARLIER_RUN: Final = "previous terminated"
+"""How the message of a kubelet begins that has no log of a run before this one."""
+
+
+class LogsRequest(Struct, frozen=True, kw_only=True):
+    """Which logs are printed, and which of their lines: of what was chosen, or else of the pods with these labels."""
+
+    chosen: tuple[Selection, ...]
+    groups: frozenset[GroupName]
+    ranks: frozenset[int]
+    pattern: re.Pattern[str] | None
+    most: int
+    options: PodLogOptions
+    labels: LabelSelector = EVERYTHING
+
+    @property
+    def is_one_rank(self) -> bool:
+        """Return whether one rank of one LeaderWorkerSet was named."""
+        return len(self.chosen) == 1 and self.chosen[0].rank is not None
+
+    def covering(self, one: Selection) -> Filter:
+        """Return the filter of the pods of one target."""
+        return Filter(one, self.groups, self.ranks, self.labels)
+
+    def sink(self) -> Sink:
+        """Return the sink for the lines."""
+        sink = printer(bare=self.is_one_rank, named=len({one.name for one in self.chosen}) > 1)
+        if self.pattern is None:
+            return sink
+        return matching(sink, self.pattern, stamped=self.options.timestamps)
+
+
+def group_name(text: str) -> GroupName:
+    """Read the name of a group."""
+    name = name_of(text)
+    if name is None:
+        raise click.BadParameter(f"{text!r} names no group: write its number, or the first characters of its key")
+    return name
+
+
+@click.command("logs")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Of the pods with these labels, without names.")
+@click.option("-f", "--follow", is_flag=True, help="Continue with new lines, also of new ranks.")
+@click.option("-p", "--previous", is_flag=True, help="The log of the container before its last restart.")
+@click.option(
+    "--group",
+    "groups",
+    type=group_name,
+    multiple=True,
+    metavar="GROUP",
+    help="Only this group; may be repeated.",
+)
+@click.option(
+    "--rank",
+    "ranks",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="N",
+    help="Only this rank of each group; may be repeated.",
+)
+@click.option("--grep", metavar="REGEX", help="Only lines that match this pattern.")
+@click.option("--timestamps", is_flag=True, help="Print the time before each line.")
+@container_option
+@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each rank.")
+@click.option(
+    "--since",
+    metavar="DURATION",
+    type=sharedoptions.age,
+    help="Only newer lines: 30s, 5m, 2h.",
+)
+@click.option(
+    "--max-streams",
+    "most",
+    type=click.IntRange(min=1),
+    default=MOST_STREAMS,
+    show_default=True,
+    metavar="N",
+    help="The maximum of logs that are followed at once.",
+)
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], **given: Any) -> None:
+    """Print the logs of ranks, each line after its group/rank; a single rank's lines are printed unchanged.
+
+    With several LeaderWorkerSets each line begins with the name of its own. A DisaggregatedSet stands for all of its
+    roles.
+    """
+    selector = given.pop("selector")
+    if bool(names) == bool(selector):
+        raise UsageError("give names or -l LABELS: exactly one of them")
+    wanted = LogsRequest(
+        labels=labels_of(selector),
+        chosen=tuple(dict.fromkeys(targets.parse(name) for name in names)),
+        groups=frozenset(given.pop("groups")),
+        ranks=frozenset(given.pop("ranks")),
+        pattern=compiled(given.pop("grep")),
+        most=given.pop("most"),
+        options=PodLogOptions(**given),
+    )
+    if wanted.options.follow and wanted.options.previous:
+        raise UsageError("--previous cannot be combined with --follow: a run that has ended has no new lines")
+    if not of_ended_run(target, wanted):
+        asyncio.run(follow(target, wanted) if wanted.options.follow else show(target, wanted))
+
+
+def labels_of(selector: str) -> LabelSelector:
+    """Read the labels of -l."""
+    try:
+        return selectors.parse_labels(selector)
+    except SelectorError as error:
+        raise UsageError(f"--selector: Invalid value: {selector!r}: {error}") from error
+
+
+def compiled(pattern: str | None) -> re.Pattern[str] | None:
+    """Read the pattern of --grep."""
+    try:
+        return None if pattern is None else re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--grep: Invalid value: {pattern!r}: {error}") from error
+
+
+async def show(target: Target, wanted: LogsRequest) -> None:
+    """Print the logs so far, rank by rank; a rank whose log cannot be read is skipped, and reported at the end."""
+    errors: list[LogError | NotFoundError] = []
+    async with target.session() as session:
+        wanted = await named(session, wanted)
+        sink = wanted.sink()
+        try:
+            pods = await pods_of(session, wanted)
+        except NoPodsError:
+            if not await recorded(target, session, wanted):
+                raise
+            return
+        say_choice(pods, wanted.options.container)
+        for pod in pods:
+            try:
+                async for line in read(session.client, pod, wanted.options):
+                    sink(pod, line)
+            except (LogError, NotFoundError) as error:
+                if not (await before(session, pod, wanted, error) or await recorded(target, session, wanted, pod)):
+                    errors.append(error)
+    report(errors, len(pods))
+
+
+class NoPodsError(CommandError):
+    """No pod matches at this moment; those of a group that is recreated are missing for a while."""
+
+
+async def before(session: Session, pod: JSONObject, wanted: LogsRequest, error: Exception) -> bool:
+    """Print the log of the run before one that has not started; return whether there is one."""
+    if not isinstance(error, NotStartedError) or wanted.options.previous:
+        return False
+    try:
+        lines = [line async for line in read(session.client, pod, replace(wanted.options, previous=True))]
+    except (LogError, NotFoundError):
+        return False
+    if lines:
+        say(f"note: {error}; this is the log of the run before", err=True)
+    sink = wanted.sink()
+    for line in lines:
+        sink(pod, line)
+    return bool(lines)
+
+
+async def recorded(target: Target, session: Session, wanted: LogsRequest, pod: JSONObject | None = None) -> bool:
+    """Print the recorded last lines of a pod that has no log now (None: of all that was chosen); return whether there are some."""
+    place = place_of(pod) if pod is not None else None
+    name = meta.labels(pod).get(labels.NAME, "") if pod is not None else ""
+    chosen = (Selection(name, *place),) if place is not None else wanted.chosen
+    found = [
+        log
+        for one in chosen
+        for log in await recordedlogs.read(
+            target, session, WantedRanks(one, wanted.groups, wanted.ranks, wanted.options.container)
+        )
+    ]
+    show_recorded(found, wanted, session.lws)
+    return bool(found)
+
+
+def show_recorded(found: Sequence[RecordedLog], wanted: LogsRequest, lws: str) -> None:
+    """Print recorded lines, each after its group/rank unless one rank was named."""
+    for log in found:
+        say(log.note(lws), err=True)
+        lines = log.lines if wanted.options.tail is None else log.lines[len(log.lines) - wanted.options.tail :]
+        matches = [line for line in lines if wanted.pattern is None or wanted.pattern.search(line)]
+        say(*(line if wanted.is_one_rank else f"{log.place} {line}" for line in matches))
+
+
+def of_ended_run(target: Target, wanted: LogsRequest) -> bool:
+    """Print what a run of `lws run` that has ended recorded of the wanted ranks; return whether there is something."""
+    place = places.place(target.local) if target.local else None
+    if place is None or place.is_cluster or not place.has_record:
+        return False
+    found = [
+        log
+        for one in wanted.chosen
+        for log in recordedlogs.newest(
+            recordings.of_run(place, target.namespace, one),
+            WantedRanks(one, wanted.groups, wanted.ranks, wanted.options.container),
+        )
+    ]
+    show_recorded(found, wanted, f"lws {place.words}")
+    return bool(found)
+
+
+def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
+    """Raise what kept logs of `count` ranks from being read; ranks without an earlier run are no error beside others."""
+    failed = [one for one in errors if NO_EARLIER_RUN not in str(one)]
+    if len(errors) == count and not failed:
+        raise CommandError(f"none of {counted(count, 'rank')} was restarted: there is no earlier log")
+    said = summed([(one.pod, one.reason) for one in failed if isinstance(one, NotStartedError)])
+    said += [str(one) for one in failed if not isinstance(one, NotStartedError)]
+    if len(said) == 1 and len(failed) == count:
+        raise CommandError(said[0])
+    for sentence in said:
+        say(f"error: {sentence}", err=True)
+    if failed:
+        raise CommandError(f"the logs of {len(failed)} of {counted(count, 'rank')} could not be read")
+
+
+async def named(session: Session, wanted: LogsRequest) -> LogsRequest:
+    """Return the request with the LeaderWorkerSets of the pods that its labels select, unless it names some."""
+    if wanted.chosen:
+        return wanted
+    selector = f"{labels.NAME},{wanted.labels}"
+    listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+    names = sorted({meta.labels(pod)[labels.NAME] for pod in listing.items})
+    if not names:
+        raise CommandError(f"no pods of LeaderWorkerSets in namespace {session.namespace} have labels {wanted.labels}")
+    return replace(wanted, chosen=tuple(map(Selection, names)))
+
+
+async def pods_of(session: Session, wanted: LogsRequest) -> list[JSONObject]:
+    """Return the selected pods, each once; with --previous those that were restarted, or all if none was."""
+    found: dict[str, JSONObject] = {}
+    for one in wanted.chosen:
+        resource, _ = await targets.find_either(session, one.name)
+        for pod in await members(session, resource, one):
+            if wanted.covering(one).covers(pod):
+                found.setdefault(meta.uid(pod), pod)
+    if not found:
+        names = ", ".join(map(str, wanted.chosen))
+        raise NoPodsError(
+            f"no pods of {names} match now: `{session.lws} get {wanted.chosen[0].name}` shows which there are"
+        )
+    if not wanted.options.previous or len(found) == 1:
+        return [*found.values()]
+    restarted = [pod for pod in found.values() if has_previous(pod, wanted.options.container)]
+    return restarted or [*found.values()]
+
+
+async def members(session: Session, resource: Resource, one: Selection) -> list[JSONObject]:
+    """Return the pods of a LeaderWorkerSet or of a DisaggregatedSet, by LeaderWorkerSet, group and rank."""
+    selector = one.label_selector() if resource == LEADERWORKERSETS else f"{SET_NAME}={one.name},{labels.NAME}"
+    listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+    return sorted(listing.items, key=lambda pod: (meta.labels(pod).get(labels.NAME, ""), order_of(pod)))
+
+
+def has_previous(pod: JSONObject, container: str | None) -> bool:
+    """Return whether a container was restarted."""
+    name = container or default_container(pod)
+    statuses = meta.status(pod).get("containerStatuses") or []
+    return any(one.get("name") == name and one.get("restartCount", 0) for one in statuses)
+
+
+async def follow(target: Target, wanted: LogsRequest) -> None:
+    """Print new lines until everything that is followed was deleted."""
+    from leaderworkerset.cli.watchwarnings import following
+    from leaderworkerset.observation.following import informers_of
+    from leaderworkerset.observation.logfollowing import LogFollower, Streams
+
+    streams = Streams(wanted.most, lambda: say(FULL.format(most=wanted.most), err=True))
+    async with target.session() as session:
+        wanted = await named(session, wanted)
+        sink = wanted.sink()
+        followed = []
+        for one in wanted.chosen:
+            resource, _ = await targets.find_either(session, one.name)
+            pods = [*filter(wanted.covering(one).covers, await members(session, resource, one))]
+            refuse_too_many(len(pods), wanted, one)
+            refuse_unknown_container(pods, wanted.options.container)
+            say_choice(pods, wanted.options.container)
+            followed.append((one, informers_of(session.client, resource, ObjectKey(session.namespace, one.name))))
+        everything = [part for _, informers in followed for part in informers.all]
+        async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
+            for one, informers in followed:
+                follower = LogFollower(session.client, wanted.covering(one).covers, wanted.options, sink, streams)
+                tasks.create_task(follower.run(objects, informers))
+                tasks.create_task(note_waiting(objects, informers, one, wanted))
+
+
+async def note_waiting(objects: "Following", informers: "OneSet", one: Selection, wanted: LogsRequest) -> None:
+    """Report ranks without a log and why, until the set is deleted: their lines follow once they start."""
+    notes = WaitingNotes(str(one), wanted.options.container)
+
+    def look() -> bool | None:
+        notes.update([*filter(wanted.covering(one).covers, informers.pods.store.list())])
+        return True if informers.object is None else None
+
+    await objects.until(look)
+
+
+def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) -> None:
+    """Refuse to wait for a container that none of the pods has."""
+    names = dict.fromkeys(name for pod in pods for name in containers(pod))
+    if container and names and container not in names:
+        raise CommandError(
+            f"container {container} is not valid for pod {meta.name(pods[0])} (there: {', '.join(names)})"
+        )
+
+
+def refuse_too_many(count: int, wanted: LogsRequest, one: Selection) -> None:
+    """Refuse to follow more logs than the maximum of streams."""
+    if count > wanted.most:
+        raise UsageError(
+            f"{one} has {counted(count, 'rank')}, and {wanted.most} logs are followed at once: choose some with "
+            f"--group or --rank (as in --rank 0, the leaders), or allow more with --max-streams {count}"
+        )

@@ -1,0 +1,56 @@
+"""`lws diff`: what applying manifests would change, field by field; the exit code says whether anything would."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import click
+
+from kuberuntime.errors import KubeError
+from leaderworkerset.cli import errors
+from leaderworkerset.cli.applying import applier
+from leaderworkerset.cli.applying.applier import Tried
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.reading import manifestoptions
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
+from leaderworkerset.cli.reading.manifests import ordered
+from leaderworkerset.cli.views import diffs
+from leaderworkerset.cli.views.terminal import say
+
+DIFFERENT: Final = 1
+
+
+class DiffError(CommandError):
+    """The comparison failed; the exit code is not that of a difference."""
+
+    exit_code = 2
+
+
+@click.command("diff")
+@manifest_arguments
+@click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
+@click.pass_obj
+def command(target: Target, /, *, force_conflicts: bool, **options: Any) -> int:
+    """Show what applying manifests would change, with all defaults filled in by the API server; nothing is written.
+
+    Exit 0 if nothing would change, 1 if something would, 2 on errors.
+
+    \b
+    lws diff -f lws.yaml
+    """  # noqa: D301 - click reads the \b
+    try:
+        documents = ordered(manifestoptions.collect(options).load())
+
+        tried = target.run(lambda session: applier.try_out(session, documents, force=force_conflicts))
+    except (CommandError, KubeError, OSError) as error:
+        raise DiffError(errors.describe(error)) from error
+    lines = list(differences(tried))
+    say(*lines)
+    return DIFFERENT if lines else 0
+
+
+def differences(tried: Iterable[Tried]) -> Iterable[str]:
+    """Yield the lines of the differences, without the API server's own fields."""
+    for one in tried:
+        title = one.document.title
+        yield from diffs.unified(diffs.shown(one.before), diffs.shown(one.after), (f"live {title}", f"applied {title}"))

@@ -1,0 +1,142 @@
+"""`lws plan`: what applying manifests would do: fields, groups that roll, steps, limits, time.
+
+The API server fills in defaults and checks the manifests (dry-run); with a snapshot no server is used. The steps are
+the controller's own decisions (`steering.forecast`).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.cli.applying import applier
+from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Tried, check_here, place_in
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.reading import manifestoptions, manifests
+from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
+from leaderworkerset.cli.reading.manifests import Document, ordered
+from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.views import diffs, output
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.steering import foresight, roleoutlook, snapshots
+from leaderworkerset.steering.foresight import Foreseen, Situation
+from leaderworkerset.steering.roleoutlook import RolesForeseen
+
+
+class Outlook(Struct, frozen=True):
+    """One LeaderWorkerSet of the manifests: as it is, and as it would be."""
+
+    situation: Situation | None
+    foreseen: Foreseen
+
+
+@click.command("plan")
+@manifest_arguments
+@click.option("--snapshot", metavar="FILE", help="Plan without a cluster, from objects saved before.")
+@click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan was made from.")
+@click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="The output format instead of text.")
+@click.pass_obj
+def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | None, **options: Any) -> None:
+    """Show what applying manifests would do: what changes, which groups roll in which steps, and how long that takes.
+
+    A snapshot is what `kubectl get lws,sts,pods -o yaml` prints, or --save-snapshot saves. Nothing is written to the
+    cluster.
+
+    \b
+    lws plan -f lws.yaml
+    lws plan -f lws.yaml --snapshot saved.yaml
+    """  # noqa: D301 - click reads the \b
+    form, force = options.pop("form"), options.pop("force_conflicts")
+    documents = ordered(manifestoptions.collect(options).load())
+    if snapshot and save_snapshot:
+        raise UsageError("--snapshot and --save-snapshot cannot be combined")
+    others: list[str] = []
+    roles: list[RolesForeseen] = []
+    if snapshot:
+        outlooks = offline(documents, snapshot, target.namespace or "")
+    else:
+        outlooks, roles, others = asyncio.run(online(target, documents, force=force))
+    if save_snapshot:
+        saved = snapshots.build(one.situation for one in outlooks if one.situation is not None)
+        Path(save_snapshot).write_text(output.as_yaml(saved) + "\n", encoding="utf-8")
+    show(outlooks, roles, others, form)
+
+
+def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Sequence[str], form: str | None) -> None:
+    """Print the plans, and a line for each object of another kind."""
+    if form:
+        plans = [foresight.document(one.foreseen) for one in outlooks] + list(map(roleoutlook.document, roles))
+        click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
+        return
+    for one in outlooks:
+        say(*foresight.lines(one.foreseen))
+    for foreseen in roles:
+        say(*roleoutlook.lines(foreseen))
+    say(*others)
+
+
+async def online(
+    target: Target, documents: Sequence[Document], *, force: bool
+) -> tuple[list[Outlook], list[RolesForeseen], list[str]]:
+    """Plan with the objects of the cluster and a dry run of the documents."""
+    async with target.session() as session:
+        outlooks: list[Outlook] = []
+        roles: list[RolesForeseen] = []
+        others: list[str] = []
+        for one in await applier.try_out(session, documents, force=force):
+            if one.after.get("kind") == LEADERWORKERSETS.kind:
+                before = None if one.before is None else await subjects.situation_of(session, one.before)
+                outlooks.append(Outlook(before, foresee(one.document, before, one.after)))
+            elif one.after.get("kind") == DISAGGREGATED_SETS.kind:
+                roles.append(roleoutlook.foresee(one.before, one.after))
+            else:
+                others.append(other(one))
+        return outlooks, roles, others
+
+
+def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:
+    """Plan with a snapshot: objects that are not in it count as absent."""
+    objects = [one.object for one in manifests.load([path])]
+    mine = [one for one in documents if one.object["kind"] == LEADERWORKERSETS.kind]
+
+    def stored(obj: JSONObject) -> JSONObject | None:
+        before = _find(objects, obj, namespace)
+        return None if before is None else before.view.object
+
+    check_here(mine, namespace or DEFAULT_NAMESPACE, stored)
+    return [_offline(one, objects, namespace) for one in mine]
+
+
+def _offline(document: Document, objects: Sequence[JSONObject], namespace: str) -> Outlook:
+    before = _find(objects, document.object, namespace)
+    place = meta.namespace(before.view.object) if before else namespace or DEFAULT_NAMESPACE
+    after = snapshots.overlay(before.view.object if before else None, place_in(document.object, place))
+    return Outlook(before, foresee(document, before, after))
+
+
+def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Situation | None:
+    return snapshots.find(objects, meta.name(obj), meta.namespace(obj) or namespace)
+
+
+def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
+    """Predict one change; if that is not possible, the error names the document."""
+    try:
+        return foresight.foresee(before, after)
+    except ValueError as error:
+        raise CommandError(f"{document.place}: {document.title}: {error}") from error
+
+
+def other(tried: Tried) -> str:
+    """Return what would happen to an object whose rollout is not predicted."""
+    if tried.before is None:
+        return f"{tried.document.title} would be created"
+    is_same = diffs.shown(tried.before) == diffs.shown(tried.after)
+    return f"{tried.document.title} {'unchanged' if is_same else 'would change'}"

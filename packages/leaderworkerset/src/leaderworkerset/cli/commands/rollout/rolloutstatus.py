@@ -1,0 +1,255 @@
+"""`lws rollout status`: follow a rollout until it is done, or report why it makes no progress."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.requests import only
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
+from leaderworkerset.api import groupname
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import sharedoptions, targets
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.errors import TimedOutError, UsageError
+from leaderworkerset.cli.sets.causes import Causes, StuckError
+from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.watchwarnings import following, present
+from leaderworkerset.observation.following import DisaggregatedInformers, Followed, OneSet, SetInformers
+from leaderworkerset.observation.podlogs import silent_lines
+from leaderworkerset.steering import pace
+from leaderworkerset.views import missing
+from leaderworkerset.views.disaggregation import leaderworkersets
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.wording import counted
+
+REFRESH = 5.0
+"""Seconds after which the estimate is computed again without a change."""
+
+
+@click.command("status")
+@click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
+@click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="Exit 124 when it is not done by then.")
+@click.option(
+    "--stuck-after",
+    type=sharedoptions.limit,
+    default=600.0,
+    show_default=True,
+    metavar="DURATION",
+    help="Exit 1 with the reason when no group changed for so long.",
+)
+@click.option("--watch/--no-watch", default=True, show_default=True, help="Follow it, or print once how far it is.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Print once how far it is, for programs.")
+@click.pass_obj
+def command(target: Target, /, name: str, *, timeout: float | None, stuck_after: float, **options: Any) -> None:
+    """Follow a rollout until it is done: groups updated and ready, and the time left at the pace so far.
+
+    The cause that it is stuck for is printed as by `lws explain`: once while it waits, and in the error that ends it.
+
+    Exit 0 when it is done, 1 when it is stuck or paused, 124 when it is not done in time. On a terminal the line
+    rewrites itself.
+
+    \b
+    lws rollout status web
+    lws rollout status web --timeout 600
+    lws rollout status web --no-watch
+    """  # noqa: D301 - click reads the \b
+    name = targets.whole(name, "rollout")
+
+    async def act(session: Session) -> str:
+        resource, _ = await targets.find_either(session, name)
+        key = ObjectKey(session.namespace, name)
+        kind = RolloutFollower if resource == LEADERWORKERSETS else SetFollower
+        follower: RolloutWait = kind(session, key, stuck_after)
+        if options["form"]:
+            return output.as_json(await follower.document())
+        return await follower.follow(timeout) if options["watch"] else await follower.once()
+
+    say(target.run(act))
+
+
+@dataclass(slots=True)
+class Deadline:
+    """Reports when a value has not changed for `seconds`."""
+
+    seconds: float
+    clock: Clock
+    standing: object = None
+    since: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.since = self.clock.monotonic()
+
+    def is_over(self, standing: object) -> bool:
+        """Return whether the value has been the same for too long."""
+        if standing != self.standing:
+            self.standing, self.since = standing, self.clock.monotonic()
+        return self.clock.monotonic() - self.since >= self.seconds
+
+
+class End(Struct, frozen=True):
+    """The end of following a rollout. `is_stuck`: nothing changed for too long, for a cause that a diagnosis may find."""
+
+    text: str
+    is_done: bool = True
+    is_stuck: bool = False
+
+
+class RolloutWait(ABC):
+    """The wait for the end of a rollout; if it fails, its error ends with the cause and its code."""
+
+    line: str
+    """How far it is, for the error of a wait that times out."""
+
+    _informers: OneSet
+    _leaders: Sequence[Informer] = ()
+    """Of the StatefulSet and of the Deployment of the leaders, where their revision is compared."""
+
+    def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
+        self._session = session
+        self._key = key
+        self._clock = SystemClock()
+        self._deadline = Deadline(stuck_after, self._clock)
+        self._progress = ProgressLine(between=BETWEEN_LINES)
+        self._causes = Causes(session, key.name, self._progress.note)
+
+    async def follow(self, timeout: float | None) -> str:
+        """Return the text for a completed rollout; raise otherwise."""
+        beside = (self._session.lifeline, self._causes)
+        try:
+            async with timeouts.within(timeout), following(*self.followed, *beside) as objects:
+                end = await objects.until(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
+        except TimeoutError as error:
+            raise TimedOutError(f"not done after {timeout:g} s: {self.line}{await self._reason()}") from error
+        finally:
+            self._progress.clear()
+        if not end.is_done:
+            raise StuckError(f"{end.text}{await self._reason() if end.is_stuck else ''}")
+        return end.text
+
+    async def _reason(self) -> str:
+        """Return the last lines of a rank that failed, and the cause, each on lines of its own."""
+        texts = await silent_lines(self._session.client, self.views(), 1)
+        return "".join(f"\n{text}" for text in texts) + await self._causes.conclude()
+
+    def _stuck(self) -> End:
+        return End(f"no group changed for {self._deadline.seconds:g} s: {self.line}", is_done=False, is_stuck=True)
+
+    async def once(self) -> str:
+        """Return how far the rollout is."""
+        async with following(*self.followed):
+            return self.summary()
+
+    @property
+    def followed(self) -> tuple[Followed, ...]:
+        """Return the informers."""
+        return (*self._informers.all, *self._leaders)
+
+    def views(self) -> list[View]:
+        """Return the current views of LeaderWorkerSets."""
+        view = self._informers.view()
+        return leaderworkersets([] if view is None else [view])
+
+    @abstractmethod
+    def check(self) -> End | None:
+        """Return the end, None while the rollout continues."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """Return how far the rollout is."""
+
+    @abstractmethod
+    async def document(self) -> JSONObject:
+        """Return how far the rollout is, for programs."""
+
+
+class RolloutFollower(RolloutWait):
+    """Follows the rollout of a LeaderWorkerSet."""
+
+    _informers: SetInformers
+
+    def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
+        super().__init__(session, key, stuck_after)
+        self._informers = SetInformers(session.client, key)
+        self._leaders = [Informer(session.client, only(kind, key)) for kind in (STATEFULSETS, DEPLOYMENTS)]
+        self.line = "the first answer of the API server"
+
+    async def document(self) -> JSONObject:
+        """Return how far the rollout is, for programs."""
+        async with following(*self.followed):
+            return pace.document(self._measure())
+
+    def _measure(self) -> pace.RolloutProgress:
+        view = present(self._informers)
+        leaders = self._leaders[groupname.is_hash_set(view.object)].store.get(self._key)
+        return pace.progress(view, leaders, self._clock.now())
+
+    def summary(self) -> str:
+        """Return how far the rollout is."""
+        found = self._measure()
+        return _conclusion(found) if found.is_complete else pace.line(found)
+
+    def check(self) -> End | None:
+        """Return the end, None while the rollout continues."""
+        found = self._measure()
+        found = replace(found, left=None) if self._causes.is_stuck else found
+        self.line = pace.line(found) + (f"; {found.why}" if found.why else "")
+        if found.is_complete:
+            return End(_conclusion(found))
+        if found.is_paused:
+            resume = f"{self._session.lws} rollout resume {found.name}"
+            return End(f"{pace.line(found)}; continue with `{resume}`", is_done=False)
+        if self._deadline.is_over(found.standing):
+            return self._stuck()
+        self._progress.show(f"{pace.bar(found)} {pace.brief_line(found)}" if self._progress.rewrites else self.line)
+        return None
+
+
+class SetFollower(RolloutWait):
+    """Follows the rollout of a DisaggregatedSet, which is done when no group of an older revision is left."""
+
+    _informers: DisaggregatedInformers
+
+    def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
+        super().__init__(session, key, stuck_after)
+        self._informers = DisaggregatedInformers(session.client, key)
+        self.line = f"{key.name}: the first answer of the API server"
+
+    async def document(self) -> JSONObject:
+        """Refuse: programs read a DisaggregatedSet from `lws get`."""
+        raise UsageError(
+            f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o view` shows its rollout"
+        )
+
+    def summary(self) -> str:
+        """Return how far the rollout is."""
+        return f"{self._key.name}: {missing.for_ready(self._informers.view()) or 'the rollout is done'}"
+
+    def check(self) -> End | None:
+        """Return the end, None while the rollout continues."""
+        view = present(self._informers)
+        lacking = missing.for_ready(view) or ""
+        self.line = f"{self._key.name}: {lacking}"
+        if not lacking:
+            return End(f"{self._key.name}: the rollout is done; {counted(view.ready, 'group')} ready")
+        if self._deadline.is_over((view.ready, view.updated, len(view.parts))):
+            return self._stuck()
+        self._progress.show(self.line)
+        return None
+
+
+def _conclusion(found: pace.RolloutProgress) -> str:
+    held = f"; the partition holds {counted(found.held, 'group')}" if found.held else ""
+    paused = "; paused" if found.is_paused else ""
+    return f"{found.name}: the rollout is done: {counted(found.done, 'group')} updated and ready{held}{paused}"

@@ -1,0 +1,173 @@
+"""`lws wait`: wait for a condition of LeaderWorkerSets or DisaggregatedSets, and report what is missing on timeout."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import logging, targets
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.sets.causes import Causes, stuck_options
+from leaderworkerset.cli.sharedoptions import timeout_option
+from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views import formats
+from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation.following import WaitTimeoutError, informers_of, wait_for
+from leaderworkerset.observation.podlogs import silent_lines
+from leaderworkerset.views import missing
+from leaderworkerset.views.disaggregation import Shown, leaderworkersets
+from leaderworkerset.views.missing import Check
+from leaderworkerset.views.wording import counted
+
+AT_ONCE: Final = 20
+"""The maximum of objects that are followed at once: each takes some watches."""
+
+LAST_LOOK: Final = 2.0
+"""The seconds that an object has whose turn comes only when the time is over: its state is read once."""
+
+
+class WaitRequest(Struct, frozen=True, kw_only=True):
+    """What to wait for, for how many seconds, after how many stuck ones to give up (None: never), and what to print."""
+
+    condition: str
+    timeout: float
+    form: str | None = None
+    stuck_after: float | None = None
+
+
+@click.command("wait")
+@click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
+@click.option("-l", "--selector", default="", metavar="LABELS", help="All LeaderWorkerSets with these labels.")
+@click.option("--all", "every", is_flag=True, help="All LeaderWorkerSets and DisaggregatedSets of the namespace.")
+@click.option(
+    "--for",
+    "condition",
+    default="ready",
+    show_default=True,
+    metavar="WHAT",
+    help="ready, done (complete), delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={PATH}[=VALUE].",
+)
+@timeout_option(120.0)
+@stuck_options
+@formats.output_option("Print the objects that have it instead.")
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:
+    """Wait for a condition of LeaderWorkerSets or DisaggregatedSets; on timeout, exit 124 with what is missing.
+
+    Several are waited for side by side, within one time limit. The cause that one is stuck for is printed as by `lws
+    explain`: once while it waits, and in the error that ends it.
+    """
+    if options.pop("fail_fast"):
+        options["stuck_after"] = 0.0
+    wanted = WaitRequest(**options)
+    parse(wanted.condition)
+    if wanted.form and wanted.condition == "delete":
+        raise UsageError("-o cannot be combined with --for delete: nothing is left to print")
+    if [bool(names), bool(selector), every].count(True) != 1:
+        raise UsageError("give names, -l LABELS or --all: exactly one of them")
+    chosen = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
+
+    async def act(session: Session) -> None:
+        logging.configure_default(session.lifeline.log_level)
+        found = chosen
+        if not found:
+            found = (await targets.all_of(session, session.namespace, selector)).names
+        if not found:
+            raise CommandError(await targets.nothing_found(session, session.namespace, selector))
+        await wait_all(session, found, wanted)
+
+    target.run(act)
+
+
+async def wait_all(session: Session, names: Sequence[str], wanted: WaitRequest) -> None:
+    """Wait for every object, and say which have what was waited for; one error names what the others lack."""
+    turns, loop, progress = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop(), ProgressLine(between=BETWEEN_LINES)
+    end = loop.time() + wanted.timeout
+    found: dict[str, JSONObject] = {}
+
+    async def wait(name: str) -> str:
+        async with turns:
+            left = max(round(end - loop.time(), 1), min(wanted.timeout, LAST_LOOK))
+            try:
+                view = await wait_one(session, name, replace(wanted, timeout=left), progress)
+            except TimedOutError as error:
+                return str(error)
+            if view is not None and wanted.form:
+                found[name] = view.object
+            else:
+                say(f"{name} {reached(wanted.condition)}")
+            return ""
+
+    async with asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(wait(name)) for name in names]
+    if wanted.form:
+        shown = [found[name] for name in names if name in found]
+        click.echo(formats.filled(wanted.form, shown, is_one=len(names) == len(shown) == 1), nl=False)
+    if late := [text for one in waiting if (text := one.result())]:
+        raise TimedOutError("\n".join(late))
+
+
+async def wait_one(session: Session, name: str, wanted: WaitRequest, progress: ProgressLine) -> Shown | None:
+    """Wait for the condition of one object; return its view then, None if it is deleted."""
+    resource = await resource_of(session, name, wanted.condition)
+    informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
+    asking = replace(session, until_done=session.until_done or wanted.condition == "done")
+    causes = Causes(asking, name, progress.note, stuck_after=wanted.stuck_after)
+    beside = (session.lifeline,) if wanted.condition == "delete" else (session.lifeline, causes)
+    try:
+        return await wait_for(informers, parse(wanted.condition), wanted.timeout, report=progress.show, beside=beside)
+    except WaitTimeoutError as error:
+        quoted = await quotation(session.client, error.view)
+        raise TimedOutError(f"{error}{quoted}{await causes.conclude()}") from error
+    finally:
+        progress.clear()
+
+
+async def resource_of(session: Session, name: str, condition: str) -> Resource:
+    """Return the kind of the name; for a deletion the object may be absent already."""
+    try:
+        return (await targets.find_either(session, name))[0]
+    except CommandError:
+        if condition == "delete":
+            return LEADERWORKERSETS
+        raise
+
+
+async def quotation(client: Client, view: Shown | None) -> str:
+    """Return the last lines of the first rank that failed without a message, each on a line of its own."""
+    texts = await silent_lines(client, () if view is None else leaderworkersets([view]), 1)
+    return "".join(f"\n{text}" for text in texts)
+
+
+def reached(condition: str) -> str:
+    """Return the reached condition as text.
+
+    >>> reached("ready"), reached("replicas=1"), reached("condition=Available")
+    ('is ready', 'has 1 ready group', 'has condition Available=True')
+    """
+    word, _, value = condition.partition("=")
+    if word == "jsonpath":
+        return f"has {value}"
+    if word == "replicas":
+        return f"has {counted(decimals.natural(value) or 0, 'ready group')}"
+    if word == "condition":
+        return f"has condition {value if '=' in value else f'{value}=True'}"
+    return {"delete": "is deleted", "done": "is complete"}.get(word, "is ready")
+
+
+def parse(condition: str) -> Check:
+    """Read the condition to wait for."""
+    try:
+        return missing.parse(condition)
+    except ValueError as error:
+        raise UsageError(f"--for={error}") from error

@@ -1,0 +1,321 @@
+"""The table of commands: from it follow help, completion, the reference, the manual, and what is imported when.
+
+A new command is a module below `cli/commands` and an entry here.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Flag
+from typing import Final
+
+from leaderworkerset.cli.faultnames import FAULTS
+
+
+class Needs(Flag):
+    """What a command needs before its module is imported."""
+
+    NOTHING = 0
+    CLUSTER = 1
+    """The options that select a cluster; without it no module for connections is imported."""
+    LOGS = 2
+    """Its module logs, or follows objects, which logs."""
+    MACHINE = 4
+    """It starts a cluster in its process: no garbage is collected meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of `lws`, or a verb of one, with all that is to be known before its module is imported."""
+
+    name: str
+    summary: str
+    examples: tuple[str, ...] = ()
+    """What a person types; shown below the help and in the reference, and parsed by a test."""
+    at: str = ""
+    """Its module below `cli/commands`, named after it unless given; after a colon its name there, `command` by default."""
+    needs: Needs = Needs.CLUSTER
+    verbs: "tuple[Command, ...]" = ()
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return the module and the name of the click command in it.
+
+        >>> Command("port-forward", "").place
+        ('leaderworkerset.cli.commands.port_forward', 'command')
+        """
+        module, _, attribute = (self.at or self.name.replace("-", "_")).partition(":")
+        return f"leaderworkerset.cli.commands.{module}", attribute or "command"
+
+    @property
+    def epilog(self) -> str:
+        r"""Return the text below the help; click keeps lines after \b unchanged.
+
+        >>> Command("version", "", ("lws version",)).epilog
+        '\x08\nExamples:\n  lws version'
+        """
+        return "\n".join(["\b", "Examples:", *(f"  {line}" for line in self.examples)]) if self.examples else ""
+
+
+def named(commands: Iterable[Command]) -> Mapping[str, Command]:
+    """Return commands by their names, in their order."""
+    return {one.name: one for one in commands}
+
+
+COMMANDS: Final = named(
+    (
+        Command(
+            "run",
+            "Run manifests on this machine: start a cluster, apply, watch, tear down.",
+            (
+                "lws run -f lws.yaml --image app=./app --until done",
+                "lws run -f lws.yaml --stub --until ready --timeout 60",
+            ),
+            at="local.run",
+            needs=Needs.CLUSTER | Needs.LOGS | Needs.MACHINE,
+        ),
+        Command(
+            "up",
+            "Start the embedded cluster.",
+            ("lws up --detach", "lws up gpus --nodes 4 --node-capacity nvidia.com/gpu=8"),
+            at="local.up",
+            needs=Needs.CLUSTER | Needs.LOGS | Needs.MACHINE,
+        ),
+        Command("down", "Stop the embedded cluster.", ("lws down", "lws down gpus --delete"), at="local.down"),
+        Command("clusters", "List the embedded clusters of this machine.", ("lws clusters",), at="local.clusters"),
+        Command(
+            "apply",
+            "Apply manifests.",
+            (
+                "lws apply -f lws.yaml",
+                "lws apply -f lws.yaml --dry-run=server",
+                "lws apply -k ./overlay -n prod -o name",
+            ),
+        ),
+        Command(
+            "plan", "Show what applying manifests would do, step by step.", ("lws plan -f lws.yaml",), at="rollout.plan"
+        ),
+        Command("diff", "Show what applying manifests would change.", ("lws diff -f lws.yaml",), at="rollout.diff"),
+        Command(
+            "get",
+            "Show LeaderWorkerSets by group and rank.",
+            (
+                "lws get",
+                "lws get web/0 -o wide",
+                "lws get -A --not-ready",
+                "lws get web --watch",
+                "lws get web -o jsonpath='{.spec.replicas}'",
+                "lws get web/0 -o custom-columns=POD:.metadata.name,NODE:.spec.nodeName",
+            ),
+        ),
+        Command(
+            "explain",
+            "Say why something is not ready, and what to do.",
+            ("lws explain", "lws explain web", "lws explain web/0/1", "lws explain -A -o json"),
+        ),
+        Command(
+            "tree",
+            "Show LeaderWorkerSets, groups and ranks as a tree.",
+            ("lws tree", "lws tree web --ranks", "lws tree -A --not-ready"),
+            at="inspect.tree",
+        ),
+        Command(
+            "dashboard",
+            "Show every group and rank in a browser, live: problems, causes, rollouts, logs.",
+            (
+                "lws dashboard",
+                "lws dashboard --local --no-browser",
+                "lws dashboard -A --allow-actions",
+                "lws dashboard --export web > web.html",
+            ),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "describe",
+            "Describe a LeaderWorkerSet, a group, a rank or a DisaggregatedSet on one page.",
+            ("lws describe web", "lws describe web/0", "lws describe web/0/1"),
+            at="inspect.describe",
+        ),
+        Command(
+            "nodes",
+            "Show nodes: what is free on each, labels, taints, and who holds it.",
+            ("lws nodes", "lws nodes node-0", "lws nodes --show-labels -l gpu=h100", "lws nodes -o name"),
+            at="inspect.nodes",
+        ),
+        Command(
+            "events",
+            "Show what happened to a LeaderWorkerSet, in order.",
+            ("lws events web", "lws events web/0/1 --warnings", "lws events web --watch --since 10m"),
+            at="inspect.events",
+        ),
+        Command(
+            "history",
+            "List failures of groups, and show what is kept of them when their pods are gone.",
+            ("lws history --local", "lws history web", "lws history web/0#3", "lws history web/0 -o json"),
+            at="inspect.pastfailures",
+        ),
+        Command(
+            "doctor",
+            "Check the installation and this machine.",
+            ("lws doctor", "lws doctor --no-machine -o json", "lws doctor --no-cluster", "lws doctor -f lws.yaml"),
+            at="inspect.doctor",
+        ),
+        Command(
+            "logs",
+            "Print the logs of ranks.",
+            (
+                "lws logs web/0/1",
+                "lws logs web decode -f --rank 0 --since 10m",
+                "lws logs web --grep 'error|warn' --tail 100",
+                "lws logs web/0/1 --previous",
+                "lws logs -l app=llama --tail 20",
+            ),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command("exec", "Run a command in a rank.", ("lws exec web/0/1 -- nvidia-smi", "lws exec -it web -- bash")),
+        Command(
+            "cp",
+            "Copy files to ranks, or from them.",
+            ("lws cp ./model web:/models/", "lws cp web/0/1:/tmp/trace.json .", "lws cp web/0:/var/log/app ./logs"),
+            at="inspect.cp",
+        ),
+        Command(
+            "port-forward",
+            "Reach a port of a rank from this machine.",
+            ("lws port-forward web 8080", "lws port-forward web/1/0 9000:8080"),
+        ),
+        Command(
+            "scale",
+            "Change the number of groups.",
+            (
+                "lws scale web --replicas 4",
+                "lws scale split --role decode --replicas 6",
+                "lws scale web --replicas 2 --prefer-broken --dry-run",
+                "lws scale web --replicas 2 --recreate-broken",
+            ),
+        ),
+        Command(
+            "wait",
+            "Wait for a condition.",
+            (
+                "lws wait web decode",
+                "lws wait --all --fail-fast",
+                "lws wait web --for replicas=2 --timeout 600",
+                "lws wait web --for delete",
+            ),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "rollout",
+            "Follow and steer rollouts: status, history, diff, undo, pause, resume, restart.",
+            ("lws rollout status web", "lws rollout history web", "lws rollout undo web --to-revision 3"),
+            at="rollout.rollout",
+            needs=Needs.CLUSTER | Needs.LOGS,
+            verbs=(
+                Command("status", "Follow a rollout until it is done.", at="rollout.rolloutstatus"),
+                Command("history", "Show the revisions, and which groups run them.", at="rollout.history"),
+                Command("diff", "Show what differs between two revisions.", at="rollout.difference"),
+                Command("undo", "Return to an earlier revision.", at="rollout.undo"),
+                Command("pause", "Hold a rollout.", at="rollout.pausing"),
+                Command("resume", "Continue a paused rollout.", at="rollout.pausing:resume"),
+                Command(
+                    "restart", "Replace all groups, or some, by new ones of the same program.", at="rollout.restart"
+                ),
+            ),
+        ),
+        Command(
+            "restart",
+            "Replace groups by new ones of the same program.",
+            ("lws restart web", "lws restart web/0 web/3"),
+            at="rollout.restart",
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "drain",
+            "Empty nodes: cordon them, and wait until their groups are elsewhere.",
+            ("lws drain node-7", "lws drain node-7 node-8 --dry-run", "lws drain node-7 --cancel"),
+            at="rollout.emptynodes",
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "move",
+            "Move one group off its nodes.",
+            ("lws move web/3", "lws move web/3 --off node-7"),
+            at="rollout.movegroup",
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "recover",
+            "Let groups that used up their restarts try again.",
+            ("lws recover web", "lws recover web/1"),
+            at="rollout.recover",
+            needs=Needs.CLUSTER,
+        ),
+        Command(
+            "chaos",
+            "Rehearse failure on a cluster of this machine: faults that end by themselves.",
+            (
+                "lws chaos kill web/0/1",
+                "lws chaos partition web/0/0 web/0/1 --for 20s",
+                "lws chaos run -f storm.yaml --probe http://127.0.0.1:8080/health",
+                "lws chaos random --seed 7 --minutes 5",
+            ),
+            at="local.chaos",
+            needs=Needs.CLUSTER | Needs.LOGS,
+            verbs=(
+                *(
+                    Command(one.name, one.summary, at=f"local.chaosfaults:{one.name.replace('-', '_')}")
+                    for one in FAULTS.values()
+                ),
+                Command("run", "Play a storm from a file.", at="local.chaosfaults:run"),
+                Command("random", "Play a storm that is drawn from a seed.", at="local.chaosfaults:random"),
+                Command("list", "List the faults that last now.", at="local.chaosfaults:listing"),
+                Command("undo", "End all faults now.", at="local.chaosfaults:undo"),
+            ),
+        ),
+        Command(
+            "delete",
+            "Delete LeaderWorkerSets or the objects of manifests.",
+            ("lws delete web", "lws delete -f lws.yaml --no-wait"),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "manager",
+            "Run the controllers and webhooks for a Kubernetes cluster.",
+            ("lws manager --config /etc/lws/config.yaml",),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "operator",
+            "Keep the manager installed as the object `cluster` specifies.",
+            ("lws operator",),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "install",
+            "Install the manager on a cluster, or update it in place.",
+            ("lws install --wait", "lws install --dry-run=client -o yaml"),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "uninstall", "Remove the manager from a cluster.", ("lws uninstall",), needs=Needs.CLUSTER | Needs.LOGS
+        ),
+        Command(
+            "must-gather", "Write diagnostic data into a directory.", ("lws must-gather",), at="inspect.must_gather"
+        ),
+        Command(
+            "completion",
+            "Print the completion script of a shell.",
+            ("source <(lws completion bash)", "lws completion fish > ~/.config/fish/completions/lws.fish"),
+            at="version:completion",
+            needs=Needs.NOTHING,
+        ),
+        Command(
+            "schema",
+            "Print the JSON Schema of manifests, for editors.",
+            ("lws schema > lws.schema.json", "lws schema LeaderWorkerSet"),
+            at="inspect.manifestschema",
+            needs=Needs.NOTHING,
+        ),
+        Command("version", "Print the version.", ("lws version",), needs=Needs.NOTHING),
+    )
+)

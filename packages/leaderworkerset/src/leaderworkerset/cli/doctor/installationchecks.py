@@ -1,0 +1,337 @@
+"""Checks of an installation on a cluster. Pure: the facts that were read in, results out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import metadata
+from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
+from leaderworkerset.core.gang import native
+from leaderworkerset.core.gang.gate import BUILT_IN_NAME as BUILT_IN
+from leaderworkerset.diagnosis.causes import featuregates
+from leaderworkerset.manager import kubernetesversions
+from leaderworkerset.observation import admissionprobe
+from leaderworkerset.views.wording import listed
+from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
+
+OLDEST_MINOR: Final = 27
+"""Kubernetes 1.27: StatefulSets have `spec.ordinals`, which the workers of every group need."""
+
+SOON: Final = timedelta(days=14)
+"""A certificate that ends within this time should have been renewed already: the manager renews at two thirds."""
+
+GRACE: Final = 2.0
+"""The number of its durations after which a lease without renewal has no running holder."""
+
+OTHERS: Final = frozenset({"kueue", BUILT_IN, native.KUBERNETES})
+"""Kinds that are served but are no gang scheduler to name: Kueue's, those of the built-in gate, and another name of native."""
+
+NATIVE: Final = (native.NAME, native.KUBERNETES)
+"""The configured names of kube-scheduler."""
+
+Read = JSONObject | None | Unread
+"""An object, None if it does not exist."""
+
+UNTRUSTED: Final = (
+    "the API server does not trust the webhook: the caBundle of the configurations is of another authority"
+)
+LATE: Final = "the webhook does not answer in time: see the manager's logs, and firewalls to its port 9443"
+PROBE_HINTS: Final = {
+    "has expired": "the webhook's certificate has expired: restart the manager, or renew it with cert-manager",
+    "x509": UNTRUSTED,
+    "certificate": UNTRUSTED,
+    "no endpoints": "no manager is ready behind the webhook's Service: see its Deployment",
+    "not found": "the webhook's Service is missing: install again",
+    "refused": "nothing listens where the webhook should be: see the manager's Deployment and NetworkPolicy",
+    "deadline": LATE,
+    "timed out": LATE,
+}
+"""What to do by words of the API server's error, the first that it has."""
+
+
+class Access(Struct, frozen=True):
+    """One answer of a SelfSubjectAccessReview."""
+
+    verb: str
+    resource: str
+    allowed: bool
+
+
+class Expiry(Struct, frozen=True):
+    """A certificate, and when it ends."""
+
+    what: str
+    ends: datetime
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """All facts that were read of a cluster. `is_embedded`: one of this machine, which runs its manager itself."""
+
+    version: str
+    is_embedded: bool
+    namespace: str
+    lws: str
+    definitions: Mapping[str, Read]
+    wanted: Sequence[JSONObject]
+    configurations: Mapping[str, Read]
+    probe: str | None
+    """The API server's error about a LeaderWorkerSet in a dry run, None if it accepted it."""
+    certificates: Sequence[Expiry] | Unread
+    accesses: Sequence[Access] | Unread
+    deployment: Read
+    managers: Sequence[JSONObject]
+    """The pods of the Deployment, none if they may not be listed."""
+    lease: Read
+    gates: Mapping[str, bool] | Unread
+    provider: str | Unread
+    pods: Sequence[JSONObject]
+    pod_groups: Sequence[JSONObject]
+    """Of LeaderWorkerSets of the namespace; PodGroups of native gang scheduling."""
+    served: Mapping[str, bool]
+    """Kinds of gang schedulers and of Kueue, by name, and whether the API server serves them."""
+    queues: Sequence[str]
+    """LeaderWorkerSets whose LocalQueue is missing."""
+
+
+def findings(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+    """Yield the results of every check."""
+    yield _server(facts)
+    yield from _definitions(facts)
+    yield from _webhooks(facts)
+    yield from _certificates(facts, now)
+    yield from _manager(facts, now)
+    yield from _accesses(facts)
+    yield from _gates(facts, now)
+    yield from _schedulers(facts)
+    yield from _kueue(facts)
+
+
+def _install(facts: Facts) -> str:
+    return "restart the cluster: `lws down`, then `lws up`" if facts.is_embedded else f"`{facts.lws} install`"
+
+
+def _server(facts: Facts) -> CheckResult:
+    number = kubernetesversions.minor(facts.version)
+    if number is not None and number < OLDEST_MINOR:
+        text = f"Kubernetes {facts.version} is older than 1.{OLDEST_MINOR}: its StatefulSets cannot begin at ordinal 1"
+        return CheckResult("LWS-D101", Level.ERROR, "server", text, f"upgrade the cluster to 1.{OLDEST_MINOR} or newer")
+    if text := kubernetesversions.untested(facts.version):
+        return CheckResult("LWS-D102", Level.NOTE, "server", text)
+    return CheckResult("LWS-D101", Level.OK, "server", f"Kubernetes {facts.version}")
+
+
+def _definitions(facts: Facts) -> Iterator[CheckResult]:
+    good = 0
+    for wanted in facts.wanted:
+        name, found = meta.name(wanted), facts.definitions.get(meta.name(wanted))
+        if isinstance(found, Unread):
+            yield _unread("LWS-D201", "definitions", f"{name} cannot be read: {found.why}")
+        elif found is None:
+            yield CheckResult("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install(facts))
+        elif not meta.is_condition_true(found, "Established"):
+            refused = (meta.find_condition(found, "NamesAccepted") or {}).get("message", "")
+            text = f"{name} is not established{f': {refused}' if refused else ''}"
+            fix = f"{'remove the definition that has these names, then ' if refused else ''}{_install(facts)}"
+            yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
+        elif (difference := skew(found, wanted)) is not None:
+            text = f"{name} is of another version: {difference}"
+            yield CheckResult("LWS-D204", Level.WARNING, "definitions", text, _install(facts))
+        else:
+            good += 1
+    if good:
+        text = f"{good} of {len(facts.wanted)} are as this version has them"
+        yield CheckResult("LWS-D205", Level.OK, "definitions", text)
+
+
+def skew(found: JSONObject, wanted: JSONObject) -> str | None:
+    """Return how a definition differs from ours, in versions or fields of the spec; None if it does not."""
+    theirs = {one["name"]: one for one in meta.spec(found).get("versions") or []}
+    for version in meta.spec(wanted)["versions"]:
+        other = theirs.get(version["name"])
+        if other is None or not other.get("served"):
+            return f"it does not serve {version['name']}"
+        missing = sorted(_fields(version) - _fields(other))
+        more = sorted(_fields(other) - _fields(version))
+        if missing:
+            return f"it lacks {listed(missing, 3)}"
+        if more:
+            return f"it has {listed(more, 3)} that this lws does not know"
+    return None
+
+
+def _fields(version: JSONObject) -> set[str]:
+    """Return the paths of the fields of spec and status, without those of pod templates, which are Kubernetes' own."""
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    found: set[str] = set()
+    left = [(name, (schema.get("properties") or {}).get(name) or {}) for name in ("spec", "status")]
+    while left:
+        path, one = left.pop()
+        if path.endswith(("emplate.spec", "emplate.metadata")):
+            continue
+        found.add(path)
+        inner = one.get("items") if one.get("type") == "array" else one
+        left += [(f"{path}.{name}", value) for name, value in ((inner or {}).get("properties") or {}).items()]
+    return found
+
+
+def _webhooks(facts: Facts) -> Iterator[CheckResult]:
+    there = True
+    for name in (MUTATING_NAME, VALIDATING_NAME):
+        found = facts.configurations.get(name)
+        if isinstance(found, Unread):
+            yield _unread("LWS-D301", "webhooks", f"{name} cannot be read: {found.why}")
+        elif found is None:
+            there = False
+            text = f"{name} is missing: LeaderWorkerSets and pods are neither checked nor completed"
+            yield CheckResult("LWS-D302", Level.ERROR, "webhooks", text, _install(facts))
+        elif without := [
+            hook["name"] for hook in found.get("webhooks") or [] if not (hook.get("clientConfig") or {}).get("caBundle")
+        ]:
+            there = False
+            text = f"{name} has no caBundle for {', '.join(without)}: the API server cannot trust them"
+            fix = "restart the manager, which writes it; or see cert-manager's injector"
+            yield CheckResult("LWS-D303", Level.ERROR, "webhooks", text, fix)
+    if facts.probe is None:
+        if there:
+            yield CheckResult("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet passes them in a dry run")
+    elif admissionprobe.NOT_CALLED in facts.probe:
+        fix = next((hint for words, hint in PROBE_HINTS.items() if words in facts.probe), "see the manager's logs")
+        yield CheckResult("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
+    else:
+        text = f"a dry run was refused: {facts.probe}"
+        fix = "use a user who may create LeaderWorkerSets"
+        yield CheckResult("LWS-D306", Level.UNKNOWN, "webhooks", text, fix)
+
+
+def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+    if isinstance(facts.certificates, Unread):
+        yield _unread("LWS-D401", "certificates", f"not readable: {facts.certificates.why}")
+        return
+    for one in facts.certificates:
+        ends = f"{one.ends:%Y-%m-%d %H:%M} UTC"
+        if one.ends <= now:
+            fix = "restart the manager, which renews it; or see the Certificate of cert-manager"
+            yield CheckResult("LWS-D402", Level.ERROR, "certificates", f"{one.what} has expired at {ends}", fix)
+        elif one.ends - now <= SOON:
+            fix = "see the manager's logs: it should have been renewed by now"
+            yield CheckResult("LWS-D403", Level.WARNING, "certificates", f"{one.what} ends soon, at {ends}", fix)
+        else:
+            yield CheckResult("LWS-D404", Level.OK, "certificates", f"{one.what} is valid until {ends}")
+
+
+def _unread(code: str, subject: str, text: str) -> CheckResult:
+    """Return the result that an object may not be read, so that nothing is known of it."""
+    return CheckResult(code, Level.UNKNOWN, subject, text, "ask an administrator")
+
+
+def _manager(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+    if facts.is_embedded:
+        yield CheckResult("LWS-D500", Level.OK, "manager", "runs within the embedded cluster")
+        return
+    yield _deployment(facts)
+    yield _lease(facts, now)
+
+
+def _deployment(facts: Facts) -> CheckResult:
+    found, name = facts.deployment, f"deployment {facts.namespace}/{metadata.MANAGER}"
+    if isinstance(found, Unread):
+        return _unread("LWS-D501", "manager", f"{name} cannot be read: {found.why}")
+    if found is None:
+        text = f"{name} is missing: nothing reconciles, unless a manager runs elsewhere"
+        return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install(facts))
+    ready, wanted = int(meta.status(found).get("readyReplicas") or 0), int(meta.spec(found).get("replicas", 1))
+    text = f"{name} has {ready} of {wanted} pods ready"
+    if ready >= wanted:
+        return CheckResult("LWS-D504", Level.OK, "manager", text)
+    waiting = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]
+    text += "".join(f"; {pod}: {why}" for pod, why in waiting[:1])
+    fix = f"`{facts.lws} must-gather` writes what its pods say: their states, events and logs"
+    code, level = ("LWS-D504", Level.WARNING) if ready else ("LWS-D503", Level.ERROR)
+    return CheckResult(code, level, "manager", text, fix)
+
+
+def _lease(facts: Facts, now: datetime) -> CheckResult:
+    found, name = facts.lease, f"lease {facts.namespace}/{metadata.LEASE}"
+    if isinstance(found, Unread):
+        return _unread("LWS-D511", "leader", f"{name} cannot be read: {found.why}")
+    if found is None:
+        text = f"{name} is missing: no manager has ever led here"
+        fix = "see the manager's logs; with leader election off this is right"
+        return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
+    spec = meta.spec(found)
+    holder = spec.get("holderIdentity") or ""
+    if not holder:
+        text = f"{name} has no holder: nothing reconciles"
+        fix = "see the manager's pods and logs"
+        return CheckResult("LWS-D513", Level.ERROR, "leader", text, fix)
+    renewed = datetime.fromisoformat(spec.get("renewTime") or "1970-01-01T00:00:00+00:00")
+    silence = (now - renewed).total_seconds()
+    if silence > GRACE * float(spec.get("leaseDurationSeconds") or 15):
+        text = f"{name} is held by {holder}, which has not renewed it for {silence:.0f} s: nothing reconciles"
+        fix = "see the manager's pods and logs; another one takes over once it runs"
+        return CheckResult("LWS-D514", Level.ERROR, "leader", text, fix)
+    return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} leads")
+
+
+def _accesses(facts: Facts) -> Iterator[CheckResult]:
+    if isinstance(facts.accesses, Unread):
+        yield _unread("LWS-D601", "permissions", f"not known: {facts.accesses.why}")
+        return
+    denied = [f"{one.verb} {one.resource}" for one in facts.accesses if not one.allowed]
+    if denied:
+        text = f"you may not {', '.join(denied)}"
+        fix = "ask for a role with these verbs; some commands fail without"
+        yield CheckResult("LWS-D602", Level.WARNING, "permissions", text, fix)
+    else:
+        yield CheckResult("LWS-D603", Level.OK, "permissions", "you may do all that the commands do")
+
+
+def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+    for component, group in dict(featuregates.lacking(facts.pod_groups, facts.pods, now)).items():
+        text = f"{component} lacks the feature gate of native groups: {featuregates.shown_by(component, group)}"
+        yield CheckResult("LWS-D702", Level.ERROR, "feature gates", text, featuregates.REMEDIES[component])
+    if isinstance(facts.gates, Unread):
+        return  # only administrators may read them, and the version tells most
+    needed = {"StatefulSetStartOrdinal": "the workers of every group begin at ordinal 1"}
+    if facts.provider in NATIVE:
+        needed["GenericWorkload"] = "kube-apiserver serves no PodGroups, and drops what links pods to them"
+    for name, why in needed.items():
+        if facts.gates.get(name) is False:
+            text = f"feature gate {name} is off: {why}"
+            fix = f"start kube-apiserver with --feature-gates={name}=true"
+            yield CheckResult("LWS-D701", Level.ERROR, "feature gates", text, fix)
+
+
+def _schedulers(facts: Facts) -> Iterator[CheckResult]:
+    served = sorted(name for name, there in facts.served.items() if there and name not in OTHERS)
+    if isinstance(facts.provider, Unread):
+        yield _unread("LWS-D801", "gang scheduling", f"configuration not readable: {facts.provider.why}")
+    elif facts.provider in facts.served and not facts.served[facts.provider]:
+        text = f"the manager is configured for {facts.provider}, whose kinds the API server does not serve"
+        add = (
+            featuregates.REMEDIES[featuregates.API_SERVER] if facts.provider in NATIVE else f"install {facts.provider}"
+        )
+        fix = f"{add}, or remove {facts.provider} from the manager's configuration"
+        yield CheckResult("LWS-D802", Level.ERROR, "gang scheduling", text, fix)
+    elif facts.provider:
+        text = f"by {facts.provider}; served: {', '.join(served) or 'none'}"
+        yield CheckResult("LWS-D803", Level.OK, "gang scheduling", text)
+    elif served:
+        text = f"{', '.join(served)} is there, and the manager is not configured for gang scheduling"
+        yield CheckResult("LWS-D804", Level.NOTE, "gang scheduling", text)
+
+
+def _kueue(facts: Facts) -> Iterator[CheckResult]:
+    if facts.queues and not facts.served.get("kueue"):
+        text = f"{', '.join(facts.queues[:3])} name a queue, and Kueue is not installed"
+        fix = "install Kueue, or remove the label kueue.x-k8s.io/queue-name"
+        yield CheckResult("LWS-D901", Level.WARNING, "Kueue", text, fix)
+    elif facts.queues:
+        text = f"{', '.join(facts.queues[:3])} name a LocalQueue that is not in their namespace"
+        yield CheckResult("LWS-D902", Level.ERROR, "Kueue", text, "create the LocalQueue: pods stay gated without it")
+    elif facts.served.get("kueue"):
+        yield CheckResult("LWS-D903", Level.OK, "Kueue", "is served; every queue that is named exists")

@@ -1,0 +1,78 @@
+"""Checks manifests as an API server with LeaderWorkerSets would: schema, then admission. Pure.
+
+In: objects of manifests. Out: an error for each field that is refused, and a note about objects of other kinds, which only
+an API server can check. Pod templates are checked by their schema; what only admits pods, such as quotas, is not known here.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.cli.doctor.findings import CheckResult, Level
+from leaderworkerset.cli.doctor.schemacheck import faults
+from leaderworkerset.core.admission import disaggregatedset
+from leaderworkerset.core.admission import leaderworkerset as admission
+from leaderworkerset.core.policies.gang import NoGang, Support
+from leaderworkerset.kinds.managed import MANAGED
+
+CODE: Final = "LWS-D012"
+SUBJECT: Final = "validity"
+FIX: Final = "correct the field: an API server refuses the object"
+FIX_UNCHECKED: Final = "lws apply --dry-run -f FILE asks a cluster"
+ANY: Final = Support(is_enabled=True, provider="kubernetes")
+"""Which gang schedulers a cluster has is not known here: `spec.scheduling` is checked by itself."""
+
+
+def validity(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
+    """Yield an error for each field that is refused, or that there is none; and a note about what is not checked."""
+    found: list[CheckResult] = []
+    others: dict[str, None] = {}
+    checked = 0
+    schemas = {
+        (definition["spec"]["group"], definition["spec"]["names"]["kind"]): definition["spec"]["versions"]
+        for definition in MANAGED.definitions()
+    }
+    for obj in objects:
+        versions = schemas.get((str(obj.get("apiVersion")).rpartition("/")[0], str(obj.get("kind"))))
+        if versions is None:
+            others[f"{obj.get('kind')} {meta.name(obj)}"] = None
+            continue
+        checked += 1
+        title = f"{obj.get('kind')} {meta.name(obj)}"
+        found += [CheckResult(CODE, Level.ERROR, SUBJECT, f"{title}: {text}", FIX) for text in refusals(obj, versions)]
+    if checked and not found:
+        found.append(
+            CheckResult(CODE, Level.OK, SUBJECT, "schema and admission accept the objects of LeaderWorkerSets")
+        )
+    yield from found
+    if others:
+        text = f"not checked, as only an API server can: {', '.join(others)}"
+        yield CheckResult("LWS-D013", Level.NOTE, SUBJECT, text, FIX_UNCHECKED)
+
+
+def refusals(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
+    """Return why an API server would refuse an object; admission is asked only if the schema accepts it."""
+    obj = obj | {"metadata": {"namespace": "default"} | meta.metadata(obj)}
+    version = str(obj["apiVersion"]).rpartition("/")[2]
+    served = {one["name"]: one["schema"]["openAPIV3Schema"] for one in versions}
+    if version not in served:
+        return [f"apiVersion: Unsupported value: {version!r}: served: {', '.join(served)}"]
+    return list(faults(served[version], obj)) or [str(error) for error in _admission(obj)]
+
+
+def _admission(obj: JSONObject) -> Iterable[object]:
+    try:
+        match obj["kind"]:
+            case LEADERWORKERSETS.kind:
+                return admission.validate_leaderworkerset(
+                    decode(admission.default_leaderworkerset(obj)), gang=NoGang(ANY)
+                )
+            case DISAGGREGATED_SETS.kind:
+                return disaggregatedset.validate_disaggregatedset(obj, support=ANY)
+            case _:
+                return ()
+    except ValueError as error:
+        return [error]

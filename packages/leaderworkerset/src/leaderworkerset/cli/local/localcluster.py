@@ -1,0 +1,219 @@
+"""An embedded cluster with LeaderWorkerSets, as `lws up` and `lws run` start it."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+import leaderworkerset
+from kuberuntime import tlsbuffers
+from kuberuntime.access import kubeconfig
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from leaderworkerset.cli import logging
+from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.cluster.places import ClusterDirectory
+from leaderworkerset.cli.cluster.target import OpenChannels, WarningTransport, say_warning
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.local.clusteroptions import ClusterOptions
+from leaderworkerset.cli.local.mappedimages import MappedImages
+from leaderworkerset.cli.process import collection
+from leaderworkerset.cli.rehearsal.nodepools import Pool
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+from leaderworkerset.kinds.managed import OptIns, full_definitions, managed
+from leaderworkerset.manager import lwsmanager
+from leaderworkerset.recording import recorder
+from leaderworkerset.recording.logsource import ReadFiles
+from leaderworkerset.recording.progressfollower import ProgressFollower
+from leaderworkerset.recording.store import Store
+from localkube import cluster as localkube
+from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, RunningCluster, Settings, SettingsError
+
+CONNECTIONS: Final = 8
+"""The connections for the controllers' requests; both ends are in this process."""
+
+OPTED: Final = OptIns(disruption=DisruptionSettings(), maintenance=MaintenanceSettings())
+"""What is rehearsed here needs no configuration: LeaderWorkerSets choose it by their annotations."""
+
+PROGRESS_PACE: Final = 1.0
+"""Seconds between two writes of the progress of one leader."""
+
+SAID: Final = ".noted"
+"""The file beside the clusters with the note about this machine that was printed last."""
+
+OPTIONS_OF_NODES: Final = {
+    "labels": "--node-label",
+    "taints": "--node-taint",
+    "capacity": "--node-capacity",
+    "gpus": "--gpus-per-node",
+}
+"""The option that sets each field of `Nodes`."""
+
+
+class LocalCluster(Struct, frozen=True):
+    """A running cluster: a client that uses HTTP, and notes about this machine for its users."""
+
+    client: Client
+    channels: OpenChannels
+    notes: tuple[str, ...]
+
+
+@asynccontextmanager
+async def local_cluster(
+    place: ClusterDirectory,
+    options: ClusterOptions,
+    progress: Callable[[str], None],
+    *,
+    nodes: Nodes | None = None,
+    keep: bool = True,
+    hold_completed: bool = False,
+) -> AsyncIterator[LocalCluster]:
+    """Start the cluster, and end it when the context is left.
+
+    `nodes` override those of the options. The controllers and webhooks of LeaderWorkerSets use HTTP to the API server,
+    as they do on Kubernetes.
+    """
+    logging.configure(options.log_level, form="json" if options.log_format == "json" else "text")
+    settings = settings_of(place, options, nodes or nodes_of(options), keep=keep, hold_completed=hold_completed)
+    clock = SystemClock()
+    tlsbuffers.shrink()
+    with _refusals(place):
+        progress("starting the API server")
+        async with localkube.serve(settings) as server:
+            access = kubeconfig.load({}, kubeconfig=str(server.kubeconfig))
+            agent = f"lws/{leaderworkerset.__version__}"
+            transport = HTTPTransport(access, user_agent=agent, connections=CONNECTIONS)
+            client = Client(transport)
+            try:
+                progress("starting webhooks, controllers and kubelet")
+                kinds = managed(opted=OPTED)
+                follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.waits)
+                async with (
+                    lwsmanager.webhooks(client, clock, await full_definitions(client), kinds=kinds),
+                    server.work(),
+                    recorder.recording(server.client(), Store(place.history), read_logs(server), clock, follower),
+                    server.managed(lambda: lwsmanager.controllers(client, clock, kinds=kinds)),
+                ):
+                    own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
+                    with collection.resumed(lasting=keep):
+                        yield LocalCluster(own, transport.channels, noted(server.notes, places.home() / SAID))
+            finally:
+                await client.close()
+
+
+def read_logs(server: RunningCluster) -> ReadFiles:
+    """Return the function by which the recorder reads the logs of this cluster's pods, those that are gone included."""
+    return lambda pod, container, lines, size: server.last_lines(meta.uid(pod), container, lines, size)
+
+
+def noted(lost: Sequence[str], said: Path) -> tuple[str, ...]:
+    """Return the missing features of this machine's sandboxes as one note; none if the file `said` has the same."""
+    note = f"Note: without {'; without '.join(lost)}" if lost else ""
+    try:
+        if said.exists() and said.read_text() == note:
+            return ()
+        said.write_text(note)
+    except OSError:  # said again at the next start
+        pass
+    return (note,) if note else ()
+
+
+@contextmanager
+def _refusals(place: ClusterDirectory) -> Iterator[None]:
+    """Report why a cluster cannot be started as an error of the command, with advice about damaged objects."""
+    try:
+        yield
+    except DamagedDataError as error:
+        raise CommandError(f"{error}\n{offer(place, SystemClock().now())}") from error
+    except LocalkubeError as error:
+        raise CommandError(str(error)) from error
+
+
+def offer(place: ClusterDirectory, now: datetime) -> str:
+    """Return what to do about a damaged file: the available copy, and how to restore it."""
+    copy = localkube.newest_copy(place.directory, now)
+    if not copy:
+        return f"there is no copy of it; `lws down {place.name} --delete` begins an empty cluster"
+    return f"`lws up {place.name} --restore` restores {copy} and keeps the damaged file"
+
+
+def restore(place: ClusterDirectory) -> str:
+    """Restore a copy of the objects; return what was done."""
+    try:
+        source, aside = localkube.restore(place.directory, SystemClock().now())
+    except LocalkubeError as error:
+        raise CommandError(str(error)) from error
+    return f"Restored {source}" + (f"; the file of before is {aside}" if aside else "")
+
+
+def settings_of(
+    place: ClusterDirectory, options: ClusterOptions, nodes: Nodes, *, keep: bool, hold_completed: bool
+) -> Settings:
+    """Convert the options of the command line into settings."""
+    return Settings(
+        name=place.name,
+        directory=place.directory,
+        keep=keep,
+        port=options.port,
+        nodes=nodes,
+        network="shared" if options.network == "shared" else "isolated",
+        images=MappedImages(place, options),
+        stub=bool(options.stub),
+        stub_images=frozenset(options.stub),
+        hold_completed=hold_completed,
+        quote_failures=True,
+        max_pods=options.max_pods,
+        environment=host_environment(os.environ, Path(sys.prefix)),
+    )
+
+
+def nodes_of(options: ClusterOptions) -> Nodes:
+    """Convert the options about nodes into settings; an error names the option of the invalid value."""
+    return _checked(
+        Nodes(
+            count=options.nodes,
+            labels=options.node_labels,
+            taints=options.node_taints,
+            capacity=options.node_capacity,
+            gpus=options.gpus_per_node,
+        )
+    )
+
+
+def nodes_in(pools: Sequence[Pool]) -> Nodes:
+    """Convert pools of nodes into settings."""
+    first, *others = [
+        Nodes(count=pool.count, labels=pool.labels, taints=pool.taints, capacity=pool.capacity) for pool in pools
+    ]
+    return _checked(replace(first, also=tuple(others)))
+
+
+def _checked(nodes: Nodes) -> Nodes:
+    try:
+        nodes.check()
+    except SettingsError as error:
+        raise UsageError(f"{OPTIONS_OF_NODES[error.setting]}: {error.message}") from error
+    return nodes
+
+
+def host_environment(environment: Mapping[str, str], prefix: Path) -> dict[str, str]:
+    """Return the environment of this process, with its virtual environment active.
+
+    So containers find the packages installed beside `lws`, even if it was called by its full path.
+    """
+    active = dict(environment)
+    if (prefix / "pyvenv.cfg").exists():
+        search = active.get("PATH", "").split(os.pathsep)
+        programs = str(prefix / "bin")
+        active["PATH"] = os.pathsep.join([programs, *(path for path in search if path != programs)])
+        active["VIRTUAL_ENV"] = str(prefix)
+    return active

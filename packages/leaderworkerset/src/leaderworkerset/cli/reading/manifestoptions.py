@@ -1,0 +1,112 @@
+"""The options for manifests (`-f`, `-k`, `-R`), the same for apply, run and delete."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.reading import manifests
+from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.views.document import as_manifest
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+OPTIONS: Final = (
+    click.option("-f", "--filename", "files", multiple=True, metavar="FILE",
+                 help="Manifests: a file, a directory, an http(s) address, or - for standard input."),
+    click.option("-k", "--kustomize", "kustomizations", multiple=True, metavar="DIR",
+                 help="Manifests: a kustomization; needs kustomize or kubectl."),
+    click.option("-R", "--recursive", is_flag=True, help="Read subdirectories, too."),
+)  # fmt: skip
+
+
+def _unprinted(document: Document) -> Document:
+    """Return a document without what only a server sets, if a server printed it: `lws get -o yaml` may be applied again."""
+    has_uid = bool((document.object.get("metadata") or {}).get("uid"))
+    return replace(document, object=as_manifest(document.object)) if has_uid else document
+
+
+def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
+    """Add the option that skips objects of kinds that are not served, and that no pod depends on."""
+    return click.option(
+        "--skip-unserved/--no-skip-unserved",
+        default=default,
+        show_default=True,
+        help="Skip roles, routes, monitors and queues if the API server does not serve their kinds.",
+    )
+
+
+class Given(Struct, frozen=True):
+    """The values of the options, as they were typed."""
+
+    files: tuple[str, ...]
+    kustomizations: tuple[str, ...]
+    recursive: bool
+
+    def __str__(self) -> str:
+        """Return all values, for messages."""
+        return ", ".join([*self.files, *self.kustomizations])
+
+    def __bool__(self) -> bool:
+        """Return whether anything was given."""
+        return bool(self.files or self.kustomizations)
+
+    def load(self) -> list[Document]:
+        """Read all documents; nothing is returned unless all of them can be read."""
+        if not self:
+            raise UsageError("give manifests: -f FILE, -f - for standard input, or -k DIR")
+        documents = manifests.load(self.files, recursive=self.recursive) if self.files else []
+        for directory in self.kustomizations:
+            found = manifests.parse(build_kustomization(directory), directory)
+            if not found:
+                raise manifests.nothing_in([directory])
+            documents += found
+        return [_unprinted(one) for one in documents]
+
+
+def manifest_options(command: Command) -> Command:
+    """Add the options to a command; they arrive as keyword arguments."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def manifest_arguments(command: Command) -> Command:
+    """Add the options, and arguments that mean the same as `-f`, to a command that has no other arguments."""
+    return click.argument("paths", nargs=-1, metavar="[FILE]...")(manifest_options(command))
+
+
+def collect(options: dict[str, Any]) -> Given:
+    """Remove the options of manifests from a command's keyword arguments, and return them."""
+    return Given(
+        options.pop("files") + options.pop("paths", ()), options.pop("kustomizations"), options.pop("recursive")
+    )
+
+
+BUILDERS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))
+
+PATIENCE: Final = 300.0
+"""The time limit in seconds: a kustomization may download remote bases."""
+
+
+def build_kustomization(directory: str) -> bytes:
+    """Return the manifests of a kustomization."""
+    words = next((words for words in BUILDERS if shutil.which(words[0])), None)
+    if words is None:
+        raise CommandError(
+            f"-k {directory}: neither kustomize nor kubectl is on PATH: install one of them, or build the manifests "
+            "elsewhere and give them with -f"
+        )
+    try:
+        done = subprocess.run([*words, directory], capture_output=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise CommandError(f"-k {directory}: {' '.join(words)} did not end within {PATIENCE:g} s") from error
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip() or f"it ended with exit code {done.returncode}"
+        raise CommandError(f"-k {directory}: {' '.join(words)}: {said}")
+    return done.stdout

@@ -1,0 +1,140 @@
+"""Claims for devices, counted: each becomes a request of its pod for an extended resource. Pure.
+
+In: the documents of a rehearsal. Out: the documents without ResourceClaimTemplates, ResourceClaims and DeviceClasses, and
+pods that request `CLASS/device` in their place. Selectors, constraints and configurations of claims are not evaluated. A
+ResourceClaim that pods share is not counted: its devices would be counted once for each pod.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.reading.manifests import Document
+
+GROUP: Final = "resource.k8s.io"
+TEMPLATES: Final = "ResourceClaimTemplate"
+
+Devices: TypeAlias = dict[str, int]
+"""The number of devices by the name of their extended resource."""
+
+
+class Counted(Struct, frozen=True):
+    """The documents to apply, and a line about each kind of claim."""
+
+    documents: tuple[Document, ...]
+    assumptions: tuple[str, ...]
+
+
+def counted(documents: Sequence[Document]) -> Counted:
+    """Return the documents with counted devices; raise an error for a pod whose claim is not in the documents."""
+    templates: dict[str, Devices] = {}
+    shared: set[str] = set()
+    lines: list[str] = []
+    kept: list[Document] = []
+    for document in documents:
+        obj = document.object
+        if channel := _channel(obj):
+            templates[channel] = {f"{channel}/device": 1}
+            lines.append(f"{document.title} is skipped; each of its pods has 1 {channel}/device")
+        if str(obj.get("apiVersion")).rpartition("/")[0] != GROUP:
+            kept += [] if channel else [document]
+            continue
+        devices = _devices(document)
+        if obj["kind"] == TEMPLATES:
+            templates[_name(obj)] = devices
+            lines.append(f"{document.title} is {_words(devices)} of each of its pods")
+        elif obj["kind"] == "ResourceClaim":
+            shared.add(_name(obj))
+            lines.append(f"{document.title} is skipped: a claim that pods share is not counted")
+        else:
+            lines.append(f"{document.title} is skipped: devices are counted by their class")
+    changed = [replace(one, object=_rewritten(one.object, _Known(one.place, templates, shared))) for one in kept]
+    return Counted(tuple(changed), tuple(lines))
+
+
+class _Known(Struct, frozen=True):
+    place: str
+    templates: dict[str, Devices]
+    shared: set[str]
+
+    def devices_of(self, claim: JSONObject) -> Devices:
+        """Return the devices of one entry of `resourceClaims`."""
+        template, name = claim.get("resourceClaimTemplateName"), claim.get("resourceClaimName")
+        if template in self.templates:
+            return self.templates[template]
+        if template is None and name in self.shared:
+            return {}
+        wanted = f"resourceClaimTemplateName {template}" if template else f"resourceClaimName {name}"
+        raise CommandError(
+            f"{self.place}: resourceClaims[{claim.get('name')}]: {wanted}: not in the manifests: devices of claims are "
+            "counted in a rehearsal, so give the object as well, or leave resourceClaims out"
+        )
+
+
+def _rewritten(node: JSON, known: _Known) -> JSON:
+    """Return a value whose pods request devices in place of claims, at any depth."""
+    if isinstance(node, list):
+        return [_rewritten(child, known) for child in node]
+    if not isinstance(node, dict):
+        return node
+    if not (node.get("resourceClaims") and isinstance(node.get("containers"), list)):
+        return {name: _rewritten(child, known) for name, child in node.items()}
+    total: Devices = {}
+    for claim in node["resourceClaims"]:
+        for name, number in known.devices_of(claim).items():
+            total[name] = total.get(name, 0) + number
+    first, *others = (_without_claims(one) for one in node["containers"])
+    resources = first.get("resources") or {}
+    first = first | {"resources": resources | {"limits": (resources.get("limits") or {}) | total}}
+    rest = {name: value for name, value in node.items() if name != "resourceClaims"}
+    inits = {"initContainers": list(map(_without_claims, rest["initContainers"]))} if rest.get("initContainers") else {}
+    return rest | inits | {"containers": [first, *others]}
+
+
+def _without_claims(container: JSONObject) -> JSONObject:
+    resources = {name: value for name, value in (container.get("resources") or {}).items() if name != "claims"}
+    return {**container, "resources": resources} if "resources" in container else container
+
+
+def _devices(document: Document) -> Devices:
+    """Return the devices of a template or a claim, by class."""
+    spec = document.object.get("spec") or {}
+    found: Devices = {}
+    try:
+        requests = ((spec.get("spec") or spec).get("devices") or {}).get("requests") or []
+        for device_class, number in _requests(requests):
+            name = f"{device_class}/device"
+            found[name] = found.get(name, 0) + number
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CommandError(
+            f"{document.place}: {document.title}: spec: Invalid value: devices.requests must be a list of requests with "
+            "exactly.deviceClassName and a number as exactly.count"
+        ) from error
+    return found
+
+
+def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:
+    """Yield class and number of each request; of alternatives, the first one."""
+    for request in requests:
+        one = request.get("exactly") or next(iter(request.get("firstAvailable") or ()), request)
+        if one.get("deviceClassName"):
+            yield str(one["deviceClassName"]), int(one.get("count") or 1)
+
+
+def _channel(obj: JSONObject) -> str:
+    """Return the ResourceClaimTemplate that the controller of an object makes, as that of a ComputeDomain does."""
+    spec = obj.get("spec")
+    template = ((spec.get("channel") or {}) if isinstance(spec, dict) else {}).get("resourceClaimTemplate") or {}
+    return str(template.get("name") or "") if obj["kind"] == "ComputeDomain" else ""
+
+
+def _words(devices: Devices) -> str:
+    return ", ".join(f"{number} {name}" for name, number in sorted(devices.items())) or "no device"
+
+
+def _name(obj: JSONObject) -> str:
+    return str(obj["metadata"].get("name") or "")

@@ -1,0 +1,42 @@
+"""What does not fit between the images of manifests and the mappings `--image NAME=DIR`: said before a pod fails of it.
+
+In: objects as they were written, which may be invalid. Out: notes.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.diagnosis import exits
+from leaderworkerset.views.wording import listed
+
+NAMED: Final = 5
+
+
+def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: bool) -> Iterator[str]:
+    """Yield a note on each mapping that no container uses (`is_typed`: they are of this command), and on images without one."""
+    containers = [one for obj in objects for one in _containers(obj)]
+    used = dict.fromkeys(str(one["image"]) for one in containers)
+    for name in mapped if is_typed else ():
+        if not any(exits.maps(name, image) for image in used):
+            yield f"note: --image {name}: no container has this image (there is: {listed([*used], NAMED)})"
+    running = dict.fromkeys(str(one["image"]) for one in containers if one.get("command"))
+    mapped = (*mapped, exits.ON_PURPOSE)
+    if free := [image for image in running if not any(exits.maps(name, image) for name in mapped)]:
+        few = len(free) == 1
+        yield (
+            f"note: {'image' if few else 'images'} {listed(free, NAMED)} {'is' if few else 'are'} mapped to nothing: "
+            f"{'its' if few else 'their'} containers run in / of this machine, with its programs (or --image {free[0]}=DIR)"
+        )
+
+
+def _containers(node: JSON) -> Iterator[JSONObject]:
+    if isinstance(node, list):
+        for child in node:
+            yield from _containers(child)
+    elif isinstance(node, dict):
+        for key, child in node.items():
+            if key in {"containers", "initContainers"} and isinstance(child, list):
+                yield from (one for one in child if isinstance(one, dict) and one.get("image"))
+            else:
+                yield from _containers(child)

@@ -1,0 +1,134 @@
+"""Diagnoses of sets for commands: of one by its name, of all of a namespace, and in one line below other output."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import errors, targets
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.process import collection
+from leaderworkerset.diagnosis.diagnose import of_whole, worst
+from leaderworkerset.diagnosis.document import BLOCKS, ordered
+from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.observation import diagnosing, surveying
+from leaderworkerset.observation.lists import Lists
+from leaderworkerset.observation.podlogs import last_lines
+from leaderworkerset.views.disaggregation import SetView, set_view
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.selection import Selection
+
+REASON_SECONDS: Final = 5.0
+"""The maximum seconds that a failed command looks for the cause before it ends."""
+
+
+async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
+    """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all), the most urgent first."""
+    found = await targets.all_of(session, namespace, selector)
+    with collection.put_off():
+        views = await targets.views_of(session, found.leaderworkersets)
+        told = await surveying.survey(Lists(session.client), views, namespace, commands_of(session))
+    shown = ordered(await with_sets(session, namespace, found.sets, list(zip(views, told, strict=True))))
+    async with asyncio.TaskGroup() as tasks:
+        first = [tasks.create_task(quoted(session.client, one)) for one in shown[:BLOCKS]]
+    return [*(task.result() for task in first), *shown[BLOCKS:]]
+
+
+async def with_sets(
+    session: Session, namespace: str, sets: Sequence[meta.JSONObject], told: Sequence[tuple[View, Diagnosis]]
+) -> list[Diagnosis]:
+    """Return the diagnoses of LeaderWorkerSets and, before those of a DisaggregatedSet, that of the set itself."""
+    owners = {meta.uid(one): meta.name(one) for one in sets}
+    plain: list[Diagnosis] = []
+    views: dict[str, list[View]] = {uid: [] for uid in owners}
+    parts: dict[str, list[Diagnosis]] = {uid: [] for uid in owners}
+    for shown, one in told:
+        uid = meta.UID((meta.controller_of(shown.object) or {}).get("uid", ""))
+        if uid in owners:
+            views[uid].append(shown)
+            parts[uid].append(replace(one, owner=owners[uid]))
+        else:
+            plain.append(one)
+    arranged = [set_view(one, views[meta.uid(one)]) for one in sets]
+    wholes = await surveying.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
+    by_set = [of_whole(whole, parts[meta.uid(obj)]) for obj, whole in zip(sets, wholes, strict=True)]
+    return [*plain, *(one for group in by_set for one in group)]
+
+
+async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
+    """Return the diagnosis of the selection; for a DisaggregatedSet its own, and those of its LeaderWorkerSets."""
+    resource, obj = await targets.find_either(session, chosen.name)
+    lists, commands = Lists(session.client), commands_of(session)
+    if resource == LEADERWORKERSETS:
+        whole = await targets.view_of(session, obj)
+        targets.refuse_missing(whole, chosen)
+        return [await quoted(session.client, await diagnosing.diagnose_one(lists, whole, chosen, commands))]
+    views = await targets.views_of(session, await targets.parts_of(session, chosen))
+    told = await surveying.survey(lists, views, session.namespace, commands)
+    found = [replace(await quoted(session.client, one), owner=chosen.name) for one in told]
+    (own,) = await surveying.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
+    return of_whole(own, found)
+
+
+def commands_of(session: Session) -> Commands:
+    """Return the words by which next steps call kubectl and lws, so that they address the same cluster."""
+    return Commands(kubectl=session.kubectl, lws=session.lws, until_done=session.until_done, images=session.images)
+
+
+def more(session: Session, name: str, namespace: str = "") -> str:
+    """Return the line that names the command with more information; in the session's namespace if none is given."""
+    return f"`{session.lws} -n {namespace or session.namespace} explain {name}` says more"
+
+
+async def notes(
+    session: Session, lists: Lists, namespace: str, sets: Sequence[SetView], views: Sequence[View]
+) -> list[str]:
+    """Return a line for each DisaggregatedSet and LeaderWorkerSet that is stuck: its code, to print below other output.
+
+    Each list that `lists` has read already is not read again.
+    """
+    commands = commands_of(session)
+    async with asyncio.TaskGroup() as tasks:
+        wholes = tasks.create_task(_in_time(surveying.diagnose_sets(lists, sets, namespace, commands)))
+        own = tasks.create_task(_in_time(surveying.survey(lists, views, namespace, commands, is_brief=True)))
+    shown: list[SetView | View] = [*(sets if wholes.result() else ()), *(views if own.result() else ())]
+    told = [*(wholes.result() or ()), *(own.result() or ())]
+    return [line for of, one in zip(shown, told, strict=True) if (line := _noted(session, of.namespace, of.name, one))]
+
+
+def _noted(session: Session, namespace: str, name: str, told: Diagnosis) -> str:
+    if told.verdict is not Verdict.STUCK:
+        return ""
+    return f"{name} is stuck: {told.code} ({told.title}); {more(session, name, namespace)}"
+
+
+async def in_time(session: Session, name: str) -> Diagnosis | None:
+    """Return the worst diagnosis for this name; None if there is none in time."""
+    found = await _in_time(explain(session, Selection(name)))
+    return worst(found) if found else None
+
+
+async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Diagnosis] | None:
+    try:
+        async with timeouts.within(REASON_SECONDS):
+            return await diagnoses
+    except (TimeoutError, KubeError, CommandError, ExceptionGroup) as error:  # a group: lists are read concurrently
+        if all(isinstance(leaf, TimeoutError | KubeError | CommandError) for leaf in errors.leaves(error)):
+            return None
+        raise
+
+
+async def quoted(client: Client, told: Diagnosis) -> Diagnosis:
+    """Return a diagnosis with the last lines of its container, if they explain more."""
+    if told.log is None:
+        return told
+    text = await last_lines(client, told.log)
+    return replace(told, evidence=(*told.evidence, *text.splitlines()))

@@ -1,0 +1,104 @@
+"""Names for shell completion: LeaderWorkerSets and DisaggregatedSets, then groups and ranks after a slash.
+
+Errors are not printed while a line is completed: without an answer in time there are no suggestions.
+"""
+
+import asyncio
+import os
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
+
+__all__ = ["LOCAL", "MOST", "PATIENCE", "names", "places", "typed", "where"]
+
+if TYPE_CHECKING:
+    from leaderworkerset.cli.cluster.target import Session  # imported only when there is a name to complete
+
+PATIENCE: Final = 3.0
+"""The maximum seconds that a shell waits for names."""
+
+MOST: Final = 200
+"""The maximum number of suggestions."""
+
+
+def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names that begin with the typed text."""
+    from kuberuntime.client import http  # noqa: F401 - imported before the time limit starts
+    from kuberuntime.errors import KubeError
+    from leaderworkerset.cli import targets  # noqa: F401 - likewise
+    from leaderworkerset.cli.cluster.target import Target
+    from leaderworkerset.cli.errors import CommandError
+
+    async def read() -> list[str]:
+        async with Target(**where(typed(), ctx.find_root().command)).session() as session:
+            return await _names(session, incomplete)
+
+    try:
+        return asyncio.run(asyncio.wait_for(read(), PATIENCE))
+    except (KubeError, CommandError, OSError, TimeoutError):
+        return []
+
+
+def typed() -> list[str]:
+    """Return the words of the completed line; none if a quotation is open."""
+    try:
+        return shlex.split(os.environ.get("COMP_WORDS", ""))[1:]
+    except ValueError:
+        return []
+
+
+def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
+    """Return the options that select a cluster, at any position of the line.
+
+    >>> from leaderworkerset.cli.app import lws
+    >>> where(["get", "-nprod", "--local=gpus", "we"], lws)
+    {'namespace': 'prod', 'local': 'gpus'}
+    """
+    options = {word: str(one.name) for one in root.params if one.expose_value for word in one.opts}
+    found: dict[str, str] = {}
+    left = iter(hoist(words, root))
+    for word in left:
+        name, _, value = word.partition("=")
+        if name not in options:
+            break
+        found[options[name]] = value or next(left, "")
+    return found
+
+
+async def _names(session: "Session", incomplete: str) -> list[str]:
+    from kuberuntime.objects import meta
+    from kuberuntime.objects.resources import PODS
+    from leaderworkerset.api.resources import LEADERWORKERSETS
+    from leaderworkerset.cli import targets
+    from leaderworkerset.views.groups import name_of, place_of
+    from leaderworkerset.views.selection import Selection
+
+    name, *rest = incomplete.split("/")
+    if rest:
+        group = name_of(rest[0]) if len(rest) > 1 else None
+        selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
+        listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+        return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)
+    sets = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
+    others = await targets.list_sets(session, session.namespace, "")
+    found = sorted({meta.name(one) for one in (*sets.items, *others)})
+    return [one for one in found if one.startswith(incomplete)][:MOST]
+
+
+def places(name: str, found: Sequence[tuple[int | str, int]], incomplete: str) -> list[str]:
+    """Return groups, or the ranks of the typed group.
+
+    >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/")
+    ['web/0', 'web/1']
+    >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/0/")
+    ['web/0/0', 'web/0/1']
+    """
+    depth = incomplete.count("/")
+    shown = {
+        f"{name}/{group}" if depth == 1 else f"{name}/{group}/{rank}": (group, rank) for group, rank in sorted(found)
+    }
+    return [place for place in sorted(shown, key=lambda one: shown[one]) if place.startswith(incomplete)][:MOST]

@@ -1,0 +1,81 @@
+"""A group of commands that are listed by their table; each module is imported only when its command is used."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from leaderworkerset.cli import nearmisses, streams
+from leaderworkerset.cli.commandtable import Command, Needs
+from leaderworkerset.cli.process import collection, lightlogging
+
+CHANGES: Final = "change the manifest and `lws apply` it, or use kubectl"
+INSTEAD: Final = {
+    "annotate": CHANGES,
+    "attach": "`lws logs -f` follows the output, `lws exec -it` starts a shell",
+    "build": "images are not built: `--image NAME=DIR` maps one to a directory",
+    "create": "`lws apply` makes objects and changes them, `lws up` makes a cluster",
+    "edit": CHANGES,
+    "label": CHANGES,
+    "load": "images are not loaded: `--image NAME=DIR` maps one to a directory",
+    "patch": CHANGES,
+    "ps": "`lws get` shows what runs, `lws clusters` the clusters of this machine",
+    "replace": "`lws apply` makes objects and changes them",
+    "set": CHANGES,
+    "start": "`lws up` starts a cluster",
+    "stop": "`lws down` stops a cluster",
+    "top": "`kubectl top pods` and `kubectl top nodes` show what programs use, `lws nodes` what is requested and free",
+}
+"""What to do instead of commands that users of kubectl, compose and kind may type."""
+
+
+class LazyGroup(click.Group):
+    """Finds commands in the table; a closed standard output ends them with another exit code than click's."""
+
+    def __init__(self, *words: Any, table: Mapping[str, Command], **options: Any) -> None:
+        super().__init__(*words, **options)
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
+        """Return the names in the order of the table."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
+        """Import the command; the list of all commands needs only the table's texts."""
+        if name not in self.table:
+            return None
+        entry = self.table[name]
+        if Needs.LOGS in entry.needs:
+            lightlogging.load()
+        module, attribute = entry.place
+        command: click.Command = getattr(import_module(module), attribute)
+        command.epilog = command.epilog or entry.epilog
+        return command
+
+    def make_context(self, *words: Any, **options: Any) -> click.Context:
+        """Parse the words; this also prints help."""
+        with streams.read_by_somebody():
+            return super().make_context(*words, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with streams.read_by_somebody():
+            return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for an unknown one, suggest the most similar ones."""
+        entry = self.table.get(args[0])
+        if entry is None and not args[0].startswith("-"):
+            instead = f": {INSTEAD[args[0]]}" if args[0] in INSTEAD else nearmisses.hint(args[0], self.table)
+            ctx.fail(f"No such command {args[0]!r}{instead}")
+        if entry is not None and Needs.MACHINE in entry.needs:
+            ctx.with_resource(collection.put_off())
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(one.name, one.summary) for one in self.table.values()])

@@ -1,0 +1,205 @@
+"""Plays a storm on a cluster of this machine: asks the cluster for each fault in its time, and watches ranks meanwhile.
+
+The cluster ends every fault by itself; what this asks for in the end, or on Ctrl-C, only ends them earlier.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+import msgspec
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Change
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import KubeError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.faultnames import Of
+from leaderworkerset.cli.storms.report import Deed, ProbeCounts, StormReport
+from leaderworkerset.cli.storms.storm import Step
+from leaderworkerset.cli.storms.witness import rank_of
+from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.observation.following import AllSets, Following
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.masking import masked
+
+PATH: Final = "/localkube/faults"
+BETWEEN_PROBES: Final = 0.2
+PROBE_SECONDS: Final = 5.0
+"""Seconds that a probe waits for an answer."""
+
+MOMENT: Final = 0.5
+"""Seconds after the last fault in which its effect shows: only then is it asked whether all ranks are ready."""
+
+
+async def faults(client: Client, method: str, *, number: int = 0, body: JSONObject | None = None) -> JSONObject:
+    """Speak to the cluster about its faults; a cluster that is not of this machine has none."""
+    path = f"{PATH}/{number}" if number else PATH
+    try:
+        response = await client.send(Request(method, path, body=msgspec.json.encode(body) if body else b""))
+    except NotFoundError as error:
+        raise CommandError(
+            "this cluster has no faults: they are for clusters of this machine (`lws up`, addressed with --local)"
+        ) from error
+    return msgspec.json.decode(response.body, type=JSONObject)
+
+
+class Play:
+    """One storm on one cluster."""
+
+    def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
+        self.report = StormReport()
+        self._session = session
+        self._tell = tell
+        self._sets = AllSets(session.client, session.namespace, "")
+        self._begun: list[int] = []
+        self._began: float | None = None
+
+    @property
+    def ranks(self) -> list[str]:
+        """Return the ranks of the namespace, in order."""
+        return sorted(filter(None, map(rank_of, self._sets.pods.store.list())))
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[Following]:
+        """Watch ranks meanwhile; whatever happens, undo in the end what is left of the storm's faults."""
+        await faults(self._session.client, "GET")
+        async with following(self._session.lifeline, *self._sets.all) as followed:
+            self._sets.pods.subscribe(self._see)
+            self._began = self._now()  # from now on, as a subscriber gets what is there first
+            try:
+                yield followed
+            finally:
+                await self._undo()
+
+    async def run(self, steps: Sequence[Step], settle: float, followed: Following) -> None:
+        """Play the steps, and wait until all ranks are ready that were so before, for at most `settle` seconds."""
+        self.report.before = sorted(map(place_of_problem, self._problems()))
+        async with asyncio.TaskGroup() as tasks:
+            for one in steps:
+                tasks.create_task(self._take(one))
+        ended = self._elapsed()
+        await self._undo()
+        await asyncio.sleep(MOMENT)
+        try:
+            async with timeouts.within(settle):
+                await followed.until(self._are_all_ready)
+            self.report.recovered = max(0.0, self.report.witness.last_ready() - ended)
+        except TimeoutError:
+            self.report.unready = self._new_problems()
+
+    async def probe(self, url: str) -> None:
+        """Ask a URL again and again until cancelled."""
+        import aiohttp
+
+        counts = self.report.probe = ProbeCounts(masked(url))
+        answered = self._now()
+        is_out = False
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PROBE_SECONDS)) as session:
+            while True:
+                counts.asked += 1
+                try:
+                    async with session.get(url) as answer:
+                        await answer.read()
+                    problem = f"status {answer.status}" if answer.status >= 500 else ""
+                except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                    problem = str(error) or type(error).__name__
+                if problem:
+                    counts.failed += 1
+                    counts.first_error = counts.first_error or problem
+                if problem or is_out:
+                    outage = (answered - (self._began or 0.0), self._elapsed())
+                    counts.outages[-1 if is_out else len(counts.outages) :] = [outage]
+                    counts.longest = max(counts.longest, outage[1] - outage[0])
+                is_out = bool(problem)
+                if not problem:
+                    answered = self._now()
+                await asyncio.sleep(BETWEEN_PROBES)
+
+    async def _take(self, step: Step) -> None:
+        await asyncio.sleep(max(0.0, step.at - self._elapsed()))
+        at = self._elapsed()
+        try:
+            body = {
+                "kind": step.fault.name,
+                "seconds": step.seconds,
+                "targets": [self._target(step, one) for one in step.targets],
+                "amount": step.amount,
+                "path": step.path,
+            }
+            begun = await faults(self._session.client, "POST", body=body)
+        except (CommandError, KubeError) as error:
+            self.report.deeds.append(Deed(at, step, str(error)))
+            self._tell(f"{at:6.1f} s  not done: {step}: {error}")
+            return
+        self._begun.append(begun["number"])
+        self.report.deeds.append(Deed(at, step))
+        self._tell(f"{at:6.1f} s  {step}")
+        await asyncio.sleep(step.seconds)
+
+    def _target(self, step: Step, words: str) -> str:
+        """Return what a target is called in the cluster: of a rank its pod, as it is now."""
+        if step.fault.of is Of.NODE:
+            return words
+        chosen = targets.parse(words)
+        if chosen.rank is None:
+            raise CommandError(f"{words} is not a rank: write LWS/GROUP/RANK, as in {words.partition('/')[0]}/0/1")
+        for pod in self._sets.pods.store.list():
+            if rank_of(pod) == str(chosen):
+                return str(meta.key(pod))
+        raise CommandError(f"{words} has no pod now; there are {', '.join(self.ranks) or 'no ranks'}")
+
+    async def _undo(self) -> None:
+        numbers, self._begun = self._begun, []
+        for number in numbers:
+            with suppress(KubeError):  # the cluster has ended, and its faults with it
+                await faults(self._session.client, "DELETE", number=number)
+
+    def _see(self, change: Change) -> None:
+        if self._began is not None:
+            self.report.witness.see(self._elapsed(), change.old, change.new)
+
+    def _problems(self) -> list[str]:
+        return [text for view in self._sets.views() for text in unsettled(view)]
+
+    def _new_problems(self) -> list[str]:
+        return new_problems(self._problems(), self.report.before)
+
+    def _are_all_ready(self) -> bool | None:
+        return not self._new_problems() or None
+
+    def _elapsed(self) -> float:
+        return self._now() - (self._began or 0.0)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+def new_problems(problems: Sequence[str], before: Sequence[str]) -> list[str]:
+    """Return the problems of ranks, groups and sets that were well before the storm.
+
+    >>> new_problems(["web/0/1", "old/0/0", "old (0 of 2 groups ready)"], ["old", "old/0/0"])
+    ['web/0/1']
+    """
+    return [text for text in problems if place_of_problem(text) not in before]
+
+
+def place_of_problem(text: str) -> str:
+    """Return the rank, group or set that a problem is about."""
+    return text.partition(" (")[0]
+
+
+def unsettled(view: View) -> Iterator[str]:
+    """Yield what is not as it should be: groups that wait to be recreated, ranks that are not ready, or the whole."""
+    waiting = [group.name for group in view.groups if group.recreations and group.recreations.is_waiting]
+    yield from (f"{view.name}/{name} (waits to be recreated)" for name in waiting)
+    ranks = [rank for group in view.groups if group.name not in waiting for rank in group.ranks if not rank.is_ready]
+    yield from (f"{view.name}/{rank.place}" for rank in ranks)
+    if not view.is_ready and not waiting and not ranks:
+        yield f"{view.name} ({view.ready} of {view.desired} groups ready)"

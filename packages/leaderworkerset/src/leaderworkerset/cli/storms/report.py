@@ -1,0 +1,119 @@
+"""The report of a storm, for people and programs. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct, field
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.storms.storm import Step
+from leaderworkerset.cli.storms.witness import Happened, Witness
+
+WORDS: Final[dict[Happened, str]] = {
+    "failed": "it was not ready",
+    "ending": "it was deleted",
+    "gone": "its pod went",
+    "made": "made anew",
+    "ready": "ready",
+}
+
+
+class ProbeCounts(Struct):
+    """What a user of the service saw: requests, failed ones, and the longest time without an answer, in seconds.
+
+    `outages` are the times (from, to) without an answer, in seconds after the storm began.
+    """
+
+    url: str
+    asked: int = 0
+    failed: int = 0
+    longest: float = 0.0
+    first_error: str = ""
+    outages: list[tuple[float, float]] = field(default_factory=list)
+
+
+class Deed(Struct, frozen=True):
+    """A step that was tried, so many seconds after the storm began; `refused` says why it was not done."""
+
+    at: float
+    step: Step
+    refused: str = ""
+
+
+class StormReport(Struct):
+    """A storm and what came of it.
+
+    `recovered` is how many seconds after its last fault all ranks were ready; None: `unready` says what is not. What was
+    not ready `before` the storm is not part of the result.
+    """
+
+    deeds: list[Deed] = field(default_factory=list)
+    witness: Witness = field(default_factory=Witness)
+    probe: ProbeCounts | None = None
+    recovered: float | None = None
+    unready: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
+
+    @property
+    def is_well(self) -> bool:
+        """Return whether every fault was had, and all ranks were ready in the end."""
+        return self.recovered is not None and not any(deed.refused for deed in self.deeds)
+
+
+def lines(report: StormReport) -> Iterator[str]:
+    """Yield the report in words; what was done has been told meanwhile."""
+    witness, probe = report.witness, report.probe
+    first = witness.first_failure()
+    yield (
+        f"First failed: {first.rank} after {first.at:.1f} s ({first.why or WORDS[first.what]})."
+        if first
+        else "Nothing failed."
+    )
+    if made := witness.recreated():
+        yield f"Recreated: {_times(made)}."
+    if failed := witness.failures():
+        yield f"Failures of ranks: {_times(failed)}."
+    if report.before:
+        yield f"Not ready before the storm, and not part of its result: {', '.join(report.before)}."
+    if report.recovered is None:
+        yield f"Not ready in the end: {', '.join(report.unready)}."
+    else:
+        yield f"All ranks were ready {report.recovered:.1f} s after the last fault."
+    if probe is not None:
+        yield f"Probe {probe.url}: {probe.asked} requests, {probe.failed} failed" + (
+            f"; longest without an answer {probe.longest:.1f} s; first: {probe.first_error}." if probe.failed else "."
+        )
+
+
+def document(report: StormReport) -> JSONObject:
+    """Return the report for programs."""
+    witness, probe = report.witness, report.probe
+    first = witness.first_failure()
+    return {
+        "apiVersion": "lws/v1",
+        "kind": "StormReport",
+        "faults": [
+            {"at": round(deed.at, 3), "fault": str(deed.step), "refused": deed.refused or None} for deed in report.deeds
+        ],
+        "firstFailed": {"rank": first.rank, "at": round(first.at, 3), "why": first.why or WORDS[first.what]}
+        if first
+        else None,
+        "recreated": witness.recreated(),
+        "failures": witness.failures(),
+        "notReady": report.unready,
+        "notReadyBefore": report.before,
+        "recoveredAfter": None if report.recovered is None else round(report.recovered, 3),
+        "probe": None
+        if probe is None
+        else {
+            "url": probe.url,
+            "requests": probe.asked,
+            "failed": probe.failed,
+            "longestOutage": round(probe.longest, 3),
+            "firstError": probe.first_error or None,
+        },
+    }
+
+
+def _times(counts: Mapping[str, int]) -> str:
+    return ", ".join(name if count == 1 else f"{name} {count} times" for name, count in counts.items())

@@ -1,0 +1,96 @@
+r"""Text of a cluster on a terminal: characters that a terminal would interpret are escaped. Logs stay unchanged.
+
+kubectl writes ESC as `^[` and CR as `\r` in its tables (`printers/terminal.go`). Here all other control characters are
+escaped, too, and characters that change the direction of text or are invisible.
+"""
+
+import os
+import re
+import sys
+import unicodedata
+from typing import Final, TextIO
+
+import click
+
+HARMFUL: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of Unicode: controls, formats, halves of surrogate pairs, line and paragraph separators."""
+
+NAMED: Final = {"\x1b": "^[", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def escaped(text: str) -> str:
+    r"""Return the text with every control character escaped.
+
+    >>> escaped("\x1b[2J\a done\r\n")
+    '^[[2J\\x07 done\\r\\n'
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def lines(text: str) -> str:
+    """Return a text of several lines, each of them escaped."""
+    return "\n".join(map(escaped, text.split("\n")))
+
+
+def say(*texts: str, err: bool = False) -> None:
+    """Print texts that may come from a cluster, each of one or more lines, on standard output or standard error."""
+    for text in texts:
+        click.echo(lines(text), err=err)
+
+
+def say_states(*texts: str) -> None:
+    """Print texts like `say`; on a terminal the states in them are colored."""
+    is_painted = is_colored(sys.stdout)
+    for text in texts:
+        click.echo(painted(lines(text)) if is_painted else lines(text))
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) not in HARMFUL:
+        return character
+    return NAMED.get(character) or character.encode("unicode_escape").decode()
+
+
+COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
+"""ANSI codes; groups use them in turn, and within a group its ranks."""
+
+
+def is_colored(stream: TextIO) -> bool:
+    """Return whether output to this stream is colored."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+RED, YELLOW, GREEN = 31, 33, 32
+STATES: Final = (
+    (RED, re.compile(
+        r"(?<![-\w])(?:Error|Failed|Evicted|Unknown|OOMKilled|NodeLost|Unschedulable|CrashLoopBackOff|ImagePullBackOff|"
+        r"(?:Err|Run|Create|Invalid|Post|Pre)\w*(?:Error|Pull|ImageName)|\w+(?:NotMapped|NotFound|Missing)|LWS-E\d{3})(?![-\w])"
+    )),
+    (YELLOW, re.compile(r"(?<![-\w])(?:Pending|ContainerCreating|PodInitializing|Terminating|not created|Init:\d+/\d+)(?![-\w])")),
+    (GREEN, re.compile(r"(?<![-\w])(?:Running|Ready|[Cc]ompleted)(?![-\w])")),
+)  # fmt: skip
+"""Colors of states, as words of a table or a sentence."""
+
+
+def painted(text: str) -> str:
+    r"""Return an escaped text with its states colored.
+
+    >>> painted("web-0   Pending   no")
+    'web-0   \x1b[33mPending\x1b[0m   no'
+    """
+    for color, pattern in STATES:
+        text = pattern.sub(f"\x1b[{color}m\\g<0>\x1b[0m", text)
+    return text
+
+
+class Painter:
+    """Colors words, or returns them unchanged."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._wanted = is_colored(stream)
+
+    def rank(self, text: str, group: int | str, rank: int | str = 0) -> str:
+        """Color the name of a rank unlike its neighbors in the group and in neighboring groups."""
+        if not self._wanted or not isinstance(group, int) or not isinstance(rank, int):
+            return text
+        return f"\x1b[{COLORS[(group + rank) % len(COLORS)]}m{text}\x1b[0m"

@@ -1,0 +1,148 @@
+"""The objects that the controllers of LeaderWorkerSets keep in memory: caches, indexes, keys.
+
+Everything that belongs to a LeaderWorkerSet carries its name as a label, so one selector bounds what is watched: memory
+grows with the pods of LeaderWorkerSets, not with those of the cluster. Objects are indexed by the LeaderWorkerSet whose
+name they carry, and by the group.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.cache.cache import Store
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.requests import Selection
+from kuberuntime.objects import meta, resources
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import is_leader
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers import kept
+from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.core.policies.workloadnames import linked
+from leaderworkerset.core.restarts.retention import is_kept
+
+BY_LWS: Final = "leaderworkerset"
+BY_GROUP: Final = "group"
+LEADERS: Final = "leaders"
+RECORDS: Final = "records"
+POD_GROUP: Final = "pod group"
+BY_NODE: Final = "node"
+KEPT: Final = "kept"
+
+OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
+"""A label of the ControllerRevisions of StatefulSets, which are many; they copy the labels of our pods."""
+
+
+def ours(resource: Resource, further: str = "") -> Selection:
+    """Select the objects that carry the name of a LeaderWorkerSet, and match further label requirements."""
+    return Selection(resource, label_selector=labels.NAME + further)
+
+
+def lws_key(obj: JSONObject) -> ObjectKey:
+    """Return the key of the LeaderWorkerSet whose name the object carries."""
+    return ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""))
+
+
+def group_value(lws: ObjectKey, group_index: str) -> str:
+    """Return the index value of a group."""
+    return f"{lws}/{group_index}"
+
+
+def lws_values(obj: JSONObject) -> Iterable[str]:
+    """Index an object by its LeaderWorkerSet."""
+    return (str(lws_key(obj)),)
+
+
+def revision_values(revision: JSONObject) -> Iterable[str]:
+    """Index a revision of a LeaderWorkerSet, or one without owner, by the LeaderWorkerSet in its label."""
+    owner = meta.controller_of(revision)
+    is_own = owner is None or owner["kind"] == LEADERWORKERSETS.kind
+    return lws_values(revision) if is_own and labels.TEMPLATE_REVISION_HASH in meta.labels(revision) else ()
+
+
+def record_values(revision: JSONObject) -> Iterable[str]:
+    """Index the record of a group's recreations and nodes by its LeaderWorkerSet."""
+    own = meta.annotations(revision)
+    return lws_values(revision) if labels.RECREATIONS in own or labels.FORMER_NODES in own else ()
+
+
+def leader_values(pod: JSONObject) -> Iterable[str]:
+    """Index a leader pod by its LeaderWorkerSet."""
+    return lws_values(pod) if is_leader(pod) else ()
+
+
+def kept_values(pod: JSONObject) -> Iterable[str]:
+    """Index a pod of an exhausted group, which a finalizer keeps, by its LeaderWorkerSet."""
+    return lws_values(pod) if is_kept(pod) else ()
+
+
+def group_values(obj: JSONObject) -> Iterable[str]:
+    """Index a pod or worker StatefulSet by its group; the leader StatefulSet has none."""
+    group_index = meta.labels(obj).get(labels.GROUP_INDEX)
+    return () if group_index is None else (group_value(lws_key(obj), group_index),)
+
+
+def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
+    """Return the worker StatefulSet of a leader; of one with a random key, another version named it otherwise."""
+    named = statefulsets.get(ObjectKey(meta.namespace(leader), groupname.host(leader)))
+    own = groupname.find_workers(leader, () if named is None else (named,))
+    if own is not None or not groupname.is_hash(leader):
+        return own
+    return groupname.find_workers(
+        leader, statefulsets.by_index(BY_GROUP, group_value(lws_key(leader), groupname.label(leader)))
+    )
+
+
+def pod_group_values(pod: JSONObject) -> Iterable[str]:
+    """Index a pod by the PodGroup of Kubernetes that it names."""
+    name = linked(pod)
+    return (str(ObjectKey(meta.namespace(pod), name)),) if name else ()
+
+
+def node_values(pod: JSONObject) -> Iterable[str]:
+    """Index a pod by the node that it was placed on."""
+    node = meta.spec(pod).get("nodeName")
+    return (node,) if node else ()
+
+
+def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
+    """Return no key: for objects that are read, and awaited after writes, but whose changes alter no decision alone."""
+    return ()
+
+
+LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS))
+STATEFULSET_CACHE: Final = Cache(ours(resources.STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
+CLOSABLE_NODE_CACHE: Final = Cache(Selection(resources.NODES), keep=kept.always(kept.CLOSABLE_NODE))
+POD_CACHE: Final = Cache(
+    ours(resources.PODS),
+    {BY_GROUP: group_values, LEADERS: leader_values, KEPT: kept_values, POD_GROUP: pod_group_values},
+    keep=kept.always(kept.POD),
+)
+SERVICE_CACHE: Final = Cache(ours(resources.SERVICES), keep=kept.always(kept.SERVICE))
+REVISION_CACHE: Final = Cache(
+    ours(resources.CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
+    {BY_LWS: revision_values, RECORDS: record_values},
+    keep=kept.always(kept.REVISION),
+)
+DEPLOYMENT_CACHE: Final = Cache(ours(resources.DEPLOYMENTS), keep=kept.always(kept.DEPLOYMENT))
+
+CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
+"""The caches that the controllers of LeaderWorkerSets and of their pods read; both read all of them."""
+
+
+class Informers(Struct, frozen=True):
+    """The open caches of LeaderWorkerSets, by name."""
+
+    leaderworkersets: Informer
+    statefulsets: Informer
+    pods: Informer
+    services: Informer
+    revisions: Informer
+
+
+def informers_of(caches: Caches) -> Informers:
+    """Return the caches of LeaderWorkerSets among the open ones."""
+    return Informers(*(caches[cache] for cache in CACHES))

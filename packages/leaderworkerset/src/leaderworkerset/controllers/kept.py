@@ -1,0 +1,201 @@
+"""The fields of foreign objects that the caches keep: those that decisions, indexes and events read, and no more.
+
+A decision that reads a field which is not declared here finds it absent. `test_kept.py` records every path that the
+decisions read, and fails if one is missing. LeaderWorkerSets stay whole: their status is written back with them.
+"""
+
+from typing import Final
+
+from kuberuntime.cache.projection import Keep, Projection
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.qos import COMPUTE
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.core.gang.volcano import GROUP_NAME
+from leaderworkerset.core.policies.accelerators import RESOURCE
+
+TPU_REQUESTS: Final = tuple(
+    f"spec.{containers}[].resources.{amounts}['{RESOURCE}']"
+    for containers in ("containers", "initContainers")
+    for amounts in ("limits", "requests")
+)
+
+COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)
+"""CPU and memory, which may change in place."""
+
+CONTAINER_ENDS: Final = tuple(
+    f"status.{containers}[].{field}"
+    for containers in ("containerStatuses", "initContainerStatuses")
+    for field in (
+        "name",
+        "restartCount",
+        *(
+            f"{state}.terminated.{field}"
+            for state in ("state", "lastState")
+            for field in ("exitCode", "reason", "message")
+        ),
+    )
+)
+"""How often containers were restarted, and how they ended."""
+
+POD: Final = Projection(
+    "metadata.creationTimestamp",
+    "metadata.deletionGracePeriodSeconds",
+    "metadata.labels",
+    "metadata.finalizers",
+    f"metadata.annotations['{labels.GROUP_RESTART_BUDGET_EXHAUSTED}']",
+    f"metadata.annotations['{labels.RECOVER}']",
+    f"metadata.annotations['{labels.HANG}']",
+    f"metadata.annotations['{labels.GROUP_ENDED}']",
+    f"metadata.annotations['{labels.LEADER_NAME}']",
+    f"metadata.annotations['{labels.SIZE}']",
+    f"metadata.annotations['{labels.GROUP_IDENTITY}']",
+    f"metadata.annotations['{labels.REPLACES}']",
+    f"metadata.annotations['{labels.POD_DELETION_COST}']",
+    f"metadata.annotations['{labels.RESTARTED_IN_PLACE}']",
+    f"metadata.annotations['{labels.IN_PLACE_REVISION}']",
+    f"metadata.annotations['{labels.IN_PLACE_STATEFULSET_REVISION}']",
+    f"metadata.annotations['{labels.IN_PLACE_REFUSED}']",
+    f"metadata.annotations['{labels.IN_PLACE_BEFORE}']",
+    f"metadata.annotations['{labels.IN_PLACE_RESOURCES}']",
+    f"metadata.annotations['{labels.GANG_SCHEDULER}']",
+    f"metadata.annotations['{labels.GANG_GROUP}']",
+    f"metadata.annotations['{GROUP_NAME}']",
+    f"metadata.annotations['{labels.WORKLOAD_AWARE_SCHEDULING}']",
+    f"metadata.annotations['{labels.WORKLOAD_NAME}']",
+    "spec.schedulingGroup.podGroupName",
+    "spec.hostname",
+    "spec.subdomain",
+    "spec.nodeName",
+    "spec.schedulingGates",
+    "spec.readinessGates",
+    "spec.containers[].name",
+    "spec.containers[].image",
+    "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+    *(f"spec.containers[].resources.{amounts}" for amounts in COMPUTE_AMOUNTS),
+    *TPU_REQUESTS,
+    "status.phase",
+    "status.conditions[].type",
+    "status.conditions[].status",
+    "status.conditions[].reason",
+    "status.reason",
+    "status.containerStatuses[].containerID",
+    "status.containerStatuses[].state.running",
+    *(f"status.containerStatuses[].resources.{amounts}" for amounts in COMPUTE_AMOUNTS),
+    *CONTAINER_ENDS,
+)
+"""Leaders and workers: whether they are ready, have failed, where they run, what group and revision they are of."""
+
+_ROLLED: Final = (
+    "metadata.labels",
+    f"metadata.annotations['{labels.REPLICAS}']",
+    "spec.replicas",
+    "spec.updateStrategy",
+    f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']",
+    "status.observedGeneration",
+    "status.replicas",
+    "status.availableReplicas",
+    "status.updatedReplicas",
+    "status.currentRevision",
+    "status.updateRevision",
+)
+
+WORKER_STATEFULSET: Final = Projection(
+    "metadata.creationTimestamp", f"metadata.annotations['{labels.POD_TERMINATION_POLICY}']", *_ROLLED
+)
+"""The StatefulSet of a group's workers: whether it is ready, and of which revision."""
+
+LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
+"""The StatefulSet of the leaders: how far it is rolled out, and what distinguishes its states (`edition.Identity`)."""
+
+DEPLOYMENT: Final = Projection(
+    "metadata.labels",
+    "metadata.annotations",
+    "spec.replicas",
+    "status.observedGeneration",
+    "status.replicas",
+    "status.readyReplicas",
+    "status.updatedReplicas",
+    "status.conditions[].type",
+    "status.conditions[].status",
+    "status.conditions[].lastTransitionTime",
+)
+"""The Deployment of leaders with random keys."""
+
+PLACED_POD: Final = Projection(
+    "metadata.creationTimestamp",
+    f"metadata.labels['{labels.WORKER_INDEX}']",
+    f"metadata.annotations['{labels.SIZE}']",
+    f"metadata.annotations['{labels.GANG_GROUP}']",
+    "spec.nodeName",
+    "spec.schedulingGates",
+    "spec.priority",
+    "spec.containers[].resources.requests",
+    "spec.initContainers[].resources.requests",
+    "spec.initContainers[].restartPolicy",
+    "spec.resources.requests",
+    "spec.overhead",
+    "spec.nodeSelector",
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+    "spec.tolerations",
+)
+"""Any pod of the cluster, for the built-in gate: what it requests of which node (`core.gang.gate`)."""
+
+NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
+"""A node, for the built-in gate: its allocatable resources, and which pods it accepts."""
+
+EVICTABLE_POD: Final = Projection(
+    "metadata.creationTimestamp",
+    f"metadata.annotations['{labels.SAFE_TO_EVICT}']",
+    f"metadata.annotations['{labels.KARPENTER_DO_NOT_DISRUPT}']",
+    f"metadata.annotations['{labels.MARKED_STARTING}']",
+    "spec.nodeName",
+    "spec.tolerations",
+)
+"""A pod of a group with a disruption budget: whether somebody empties its node."""
+
+CLOSABLE_NODE: Final = Projection("spec.taints", "spec.unschedulable")
+"""A node, for disruption budgets and moves: whether it accepts pods."""
+
+DISRUPTION_BUDGET: Final = Projection(
+    "metadata.labels",
+    "metadata.generation",
+    "spec",
+    "status.observedGeneration",
+    "status.disruptedPods",
+    "status.currentHealthy",
+)
+"""The disruption budget of a group: whether it is open, and what the API server says of the group's pods."""
+
+MOVABLE_POD: Final = Projection(
+    f"metadata.annotations['{labels.MOVE_GROUP}']", "spec.nodeName", "spec.tolerations", "status.phase"
+)
+"""A pod of a group, where groups are moved off nodes: where it is, and whether it would stay there, or shall go."""
+
+
+SERVICE: Final = Projection("metadata.labels", "spec.clusterIP", "spec.selector")
+"""Services are created if none has the name, and never changed again; those of users are used if they are headless."""
+
+ROLE_SERVICE: Final = Projection("metadata.labels")
+"""Services of roles: which slice and revision they are of (`core.disaggregatedset.roleservices`)."""
+
+REVISION: Final = Projection(
+    "metadata.creationTimestamp", "metadata.labels", "metadata.annotations", "data", "revision"
+)
+"""Revisions, whose data are templates, and the records of recreations, which are annotations."""
+
+
+GANG_OBJECT: Final = Projection("metadata.labels", "spec")
+"""Objects of gang schedulers: their group; those of `spec.scheduling` are compared with what they shall be."""
+
+
+def always(projection: Projection) -> Keep:
+    """Return the same kept fields for every object of a kind."""
+    return lambda _obj: projection
+
+
+def statefulset(obj: JSONObject) -> Projection:
+    """Return the kept fields of a StatefulSet: fewer if a pod controls it, as it holds the workers of a group."""
+    owner = meta.controller_of(obj)
+    return WORKER_STATEFULSET if owner is not None and owner["kind"] == PODS.kind else LEADER_STATEFULSET

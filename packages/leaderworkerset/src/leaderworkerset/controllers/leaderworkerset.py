@@ -1,0 +1,318 @@
+"""The LeaderWorkerSet controller: watches, observation, the call of the core (R-ARC-7).
+
+Besides what the Go controller watches, leader pods and revisions are watched. Two watches have no common order, so a
+count made when the StatefulSet changed can be of older pods. A change that does not alter a group's facts enqueues
+nothing.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import inf
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.controller.executor import Write, Written
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
+from kuberuntime.plan import Plan, PutStatus, flat, without
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import is_leader
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers import gangobjects, indexes, leaders, maintenancenodes, permissions
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.endings import Endings
+from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
+from leaderworkerset.controllers.groupsofsets import GroupsOfSets
+from leaderworkerset.controllers.maintenancenodes import MaintenanceNodes
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core.leaderworkerset import revisionhistory, services
+from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
+from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
+from leaderworkerset.core.leaderworkerset.reconcile import decide
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+from leaderworkerset.core.policies import delegation, workloadnames
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.policy import Parent
+from leaderworkerset.core.restarts import retention
+
+NAME: Final = "leaderworkerset"
+
+KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
+"""The kinds that keep the leaders; the controller writes one object of one of them for each LeaderWorkerSet."""
+
+QUIET: Final = 0.2
+"""Seconds without another change after which a status that changes counts alone is written."""
+
+PACE: Final = 1.0
+"""Seconds between two such writes while the counts go on changing."""
+
+TICK: Final = 0.001
+"""Seconds that are not worth waiting for: a timer may be early by less."""
+
+BEHIND: Final = 1.0
+"""Seconds until the next decision if the caches were behind the API server."""
+
+
+class Memory(Struct):
+    """What earlier decisions about one LeaderWorkerSet led to, and the source of the plan that is performed now."""
+
+    edition: Edition | None = None
+    applied: LastApply | None = None
+    source: Source | None = None
+    surplus: Mapping[str, bool] = field(default_factory=dict)
+    status: JSONObject | None = None
+    """The status that waits to be written, or was last."""
+    changed_at: float = 0.0
+    written_at: float = -inf
+
+    def paced(self, plan: Plan, now: float) -> Plan:
+        """Leave out a status that changes counts alone while the next change is likely to come, and plan again then.
+
+        One that changes conditions, so also the first and that of a new generation, is written at once.
+        """
+        write = next((one for one in flat(plan.actions) if isinstance(one, PutStatus)), None)
+        if write is None or write.on_success:
+            return plan
+        status = meta.status(write.object)
+        if status != self.status:
+            self.status, self.changed_at = status, now
+        left = min(self.changed_at + QUIET, self.written_at + PACE) - now
+        if left <= TICK:
+            return plan
+        return replace(plan, actions=without(plan.actions, write)).within(left)
+
+
+class LeaderWorkerSetDriver(Driver):
+    """Observes LeaderWorkerSets in the caches; what only some plans of a rollout need is read on demand."""
+
+    def __init__(
+        self, caches: Caches, client: Client, clock: Clock, gang: Gang, maintenance: MaintenanceSettings | None = None
+    ) -> None:
+        self._client = client
+        self._informers = informers = indexes.informers_of(caches)
+        self._deployments = caches[indexes.DEPLOYMENT_CACHE]
+        self._gang_objects = GangObjects(caches, gang)
+        self._gang = gang
+        self._clock = clock
+        self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
+        self._endings = Endings(informers.pods, informers.statefulsets)
+        self._closed = None if maintenance is None else MaintenanceNodes(caches, maintenance)
+        self._turn = asyncio.Lock()
+        self._memories: dict[ObjectKey, Memory] = {}
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Decide about one LeaderWorkerSet, with what the decision needs of the API server."""
+        decision = await self._decide(key)
+        whole: JSONObject | None = None
+        if OnDemand.KEEPER in decision.needs and decision.resource is not None:
+            whole = await leaders.read_whole(self._client, decision.resource, key)
+            decision = await self._decide(key, whole=whole)
+        if await self._is_behind(key, decision.needs):
+            return Plan(requeue_after=BEHIND)
+        if OnDemand.NAMESPACE in decision.needs and await leaders.is_namespace_ending(self._client, key.namespace):
+            return Plan(retention.release(self._kept(key)))
+        if OnDemand.HISTORY in decision.needs:
+            listing = await self._client.list(
+                CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
+            )
+            decision = await self._decide(key, listing.items, whole)
+        if decision.source is not None:
+            memory = self._memories.setdefault(key, Memory())
+            memory.edition, memory.source, memory.surplus = decision.edition, decision.source, decision.surplus
+            memory.applied = decision.applied or memory.applied
+            return memory.paced(decision.plan, self._clock.monotonic())
+        return decision.plan
+
+    def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
+        """Remember when the status was written, what keeps the leaders was applied from, and the API server's answer."""
+        memory = self._memories.get(key)
+        for write in writes:
+            if memory and isinstance(write, Written) and write.resource == LEADERWORKERSETS:
+                memory.written_at = self._clock.monotonic()
+            if memory and memory.source and isinstance(write, Written) and write.resource in KEEPERS:
+                memory.applied = LastApply(memory.source, Identity.of(write.object))
+
+    async def _is_behind(self, key: ObjectKey, needs: Collection[OnDemand]) -> bool:
+        """Return whether the caches are behind with what a plan is based on."""
+        if OnDemand.LEADERS in needs:
+            return not await leaders.are_as_known(self._client, key, self._groups.of(key))
+        if OnDemand.HISTORY in needs:
+            lws = self._informers.leaderworkersets.store.get(key)
+            kind, informer = (
+                (DEPLOYMENTS, self._deployments)
+                if lws is not None and groupname.is_hash_set(lws)
+                else (STATEFULSETS, self._informers.statefulsets)
+            )
+            return not await leaders.is_of_revision_known(self._client, kind, key, informer.store.get(key))
+        return False
+
+    async def _decide(
+        self, key: ObjectKey, past: Sequence[JSONObject] | None = None, whole: JSONObject | None = None
+    ) -> Decision:
+        """Decide about a large LeaderWorkerSet in a thread; large ones run one after the other."""
+        observed = self.observe(key, past, whole)
+        parent: Parent = None
+        if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.gang_objects):
+            parent = await gangobjects.find_parent(self._client, lws)
+            observed = replace(self.observe(key, past, whole), parent=parent)
+        living = (observed.leader_statefulset, observed.leader_deployment)
+        documents = (observed.leaderworkerset, *living, *observed.revisions)
+        if not is_large(documents, len(observed.groups)):
+            return decide(observed, self._clock.now(), self._gang)
+        async with self._turn:
+            observed = replace(self.observe(key, past, whole), parent=parent)
+            return await asyncio.to_thread(decide, observed, self._clock.now(), self._gang)
+
+    def observe(
+        self, key: ObjectKey, past: Sequence[JSONObject] | None = None, whole: JSONObject | None = None
+    ) -> ObservedLeaderWorkerSet:
+        """Collect the objects of one LeaderWorkerSet from the caches."""
+        lws = self._informers.leaderworkersets.store.get(key)
+        if lws is None:
+            self._groups.forget(key)
+            self._memories.pop(key, None)
+            return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._kept(key))
+        groups, memory = self._groups.of(key), self._memories.get(key, Memory())
+        is_hash = groupname.is_hash_set(lws)
+        service = self._informers.services.store.get(key)
+        return ObservedLeaderWorkerSet(
+            leaderworkerset=lws,
+            leader_statefulset=self._informers.statefulsets.store.get(key),
+            revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
+            has_shared_service=service is not None,
+            service_conflict=services.conflict(service, lws),
+            orphaned_service=service if services.is_orphan(service, lws) else None,
+            groups=groups.values(),
+            folded=None if is_hash else self._groups.folded(key),
+            leaders=groups,
+            gang_objects=self._gang_objects.shared_by(key),
+            unused_pod_groups=self._unused_pod_groups(key) if meta.spec(lws).get("scheduling") is not None else (),
+            gang_kinds=self._gang_objects.served(),
+            history=past,
+            records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
+            edition=memory.edition,
+            applied=memory.applied,
+            whole=whole,
+            leader_deployment=self._deployments.store.get(key),
+            gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
+            evidence=self._kept(key),
+            leaving={} if self._closed is None else self._closed.leaving(lws),
+        )
+
+    def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
+        """Return the PodGroups of groups that no pod names; those of workers may come before these (N-K8S-13)."""
+        pods = self._informers.pods.store
+        return [
+            one
+            for one in self._gang_objects.pod_groups_of(key)
+            if not any(
+                pods.by_index(indexes.POD_GROUP, str(ObjectKey(key.namespace, name)))
+                for name in workloadnames.users(one)
+            )
+        ]
+
+    def _kept(self, key: ObjectKey) -> Sequence[JSONObject]:
+        """Return the pods that the finalizer of exhausted groups keeps."""
+        return self._informers.pods.store.by_index(indexes.KEPT, str(key))
+
+    def _observe_gated(
+        self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Mapping[str, bool]
+    ) -> GatedLeaders:
+        staying = {name for name, group in groups.items() if not group.is_deleting}
+        pods = (
+            self._informers.pods.store.get(ObjectKey(key.namespace, name)) for name in staying if groups[name].awaits
+        )
+        gated = [pod for pod in pods if pod is not None]
+        return GatedLeaders(leaders=gated, ending=self._endings.of(key, staying), surplus=surplus)
+
+    def watches(self) -> Sequence[Watch]:
+        """Return the watches, and the LeaderWorkerSets that a change enqueues."""
+        return (
+            Watch(self._informers.leaderworkersets, lambda change: (meta.key(change.object),)),
+            Watch(self._informers.statefulsets, keys_of_statefulset),
+            Watch(self._deployments, keys_of_named),
+            Watch(self._informers.services, keys_of_named),
+            Watch(self._informers.revisions, keys_of_revision),
+            Watch(self._informers.pods, keys_of_pod),
+            *self._gang_objects.watches(keys_of_owned),
+            *(() if self._closed is None else self._closed.watches()),
+        )
+
+
+def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
+    """Map a StatefulSet to the LeaderWorkerSet whose name it carries, and to the one that controls it.
+
+    A worker StatefulSet whose counts change, but not its readiness, is mapped to none.
+    """
+    if is_worker_set(change.object) and _workers(change.old) == _workers(change.new):
+        return ()
+    named = indexes.lws_key(change.object)
+    return {*([named] if named.name else []), *keys_of_named(change)}
+
+
+def is_worker_set(statefulset: JSONObject) -> bool:
+    """Return whether the StatefulSet holds the workers of a group."""
+    return labels.GROUP_INDEX in meta.labels(statefulset) and keys_of_owned(Change(None, statefulset)) == ()
+
+
+def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
+    """Map an object to the LeaderWorkerSet that controls it."""
+    owner = meta.controller_of(change.object)
+    if owner is None or owner["kind"] != LEADERWORKERSETS.kind:
+        return ()
+    return (ObjectKey(meta.namespace(change.object), owner["name"]),)
+
+
+def keys_of_named(change: Change) -> Iterable[ObjectKey]:
+    """Map an object to the LeaderWorkerSet that controls it; a deleted one also to that of its name, which may need it."""
+    return {*keys_of_owned(change), *([meta.key(change.object)] if change.new is None else [])}
+
+
+def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
+    """Map a revision that was added or deleted to its LeaderWorkerSet.
+
+    This controller adds revisions itself, but a new one may be observed so late that it is not needed any more: the
+    update was reverted, and the revision would stay.
+    """
+    is_revision = labels.TEMPLATE_REVISION_HASH in meta.labels(change.object)
+    return keys_of_owned(change) if is_revision and (change.old is None or change.new is None) else ()
+
+
+def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
+    """Map a leader pod to its LeaderWorkerSet if its facts changed, a deleted pod that a new leader may wait for, evidence."""
+    # the PodGroup that a pod is linked to is deleted after it (N-K8S-13)
+    is_awaited = change.new is None and (groupname.is_hash(change.object) or workloadnames.linked(change.object))
+    has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
+    is_evidence = any(retention.is_kept(pod) for pod in (change.old, change.new) if pod is not None)
+    return (indexes.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()
+
+
+def _workers(statefulset: JSONObject | None) -> Workers | None:
+    return None if statefulset is None else describe_workers(statefulset)
+
+
+def _facts(leader: JSONObject | None) -> GroupFacts | None:
+    return None if leader is None else describe(leader, None)
+
+
+def specify(gang: Gang = NO_GANG, maintenance: MaintenanceSettings | None = None) -> ControllerSpec:
+    """Return the controller, with the gang schedulers that may be used; with `maintenance` it reads nodes."""
+
+    def build(caches: Caches, client: Client, clock: Clock) -> LeaderWorkerSetDriver:
+        return LeaderWorkerSetDriver(caches, client, clock, gang, maintenance)
+
+    caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *gang_caches(gang))
+    caches += () if maintenance is None else maintenancenodes.CACHES
+    return ControllerSpec(
+        name=NAME, caches=caches, build=build, writes=(*permissions.LEADERWORKERSET, *gang_permissions(gang))
+    )

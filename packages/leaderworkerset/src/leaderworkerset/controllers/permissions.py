@@ -1,0 +1,67 @@
+"""The permissions that controllers need beside filling their caches (contract 12.5, reduced to what is used).
+
+They write no nodes and read no secrets. The spec of a LeaderWorkerSet is written only if a DisaggregatedSet owns it
+(R-ARC-6, R-DS-19), of its metadata only the annotation with the counts of restarts (N-KEY-3). Server-side apply needs `create` besides `patch` if the object may be absent. `finalizers`
+is needed for owner references that block deletion, if the API server enforces permissions on them.
+"""
+
+from typing import Final
+
+from kuberuntime.objects import resources
+from kuberuntime.policyrules import Permission
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+
+LEADERWORKERSET: Final = (
+    Permission(LEADERWORKERSETS, ("delete", "patch")),
+    Permission(LEADERWORKERSETS, ("update",), "status"),
+    Permission(LEADERWORKERSETS, ("update",), "finalizers"),
+    Permission(resources.PODS, ("delete", "patch")),
+    Permission(resources.NAMESPACES, ("get",)),
+    Permission(resources.STATEFULSETS, ("create", "patch")),
+    Permission(resources.DEPLOYMENTS, ("create", "patch")),
+    Permission(resources.SERVICES, ("create", "patch")),
+    Permission(resources.CONTROLLER_REVISIONS, ("create", "delete", "list", "patch")),
+)
+
+POD: Final = (
+    Permission(LEADERWORKERSETS, ("patch",)),
+    Permission(LEADERWORKERSETS, ("update",), "finalizers"),
+    Permission(resources.PODS, ("delete", "patch")),
+    Permission(resources.PODS, ("patch",), "status"),
+    Permission(resources.PODS, ("update",), "finalizers"),
+    Permission(resources.STATEFULSETS, ("create", "delete", "patch")),
+    Permission(resources.SERVICES, ("create",)),
+    Permission(resources.CONTROLLER_REVISIONS, ("create", "delete", "patch")),
+    Permission(resources.NODES, ("get",)),
+)
+
+RESIZE: Final = (Permission(resources.PODS, ("patch",), "resize"),)
+"""What updates in place need where CPU and memory change (docs/how-to/update-in-place.md)."""
+
+GANG_GATE: Final = (Permission(resources.PODS, ("patch",)),)
+
+DISRUPTION: Final = (
+    Permission(resources.POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch")),
+    Permission(resources.PODS, ("patch",)),
+)
+
+ALL_OF_DISRUPTION: Final = (
+    Permission(resources.POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch", "watch")),
+    Permission(resources.NODES, ("list", "watch")),
+)
+"""The same with what fills its caches: what a manager with disruption budgets needs beside what others need."""
+
+DISAGGREGATED_SET: Final = (
+    Permission(DISAGGREGATED_SETS, ("update",), "status"),
+    Permission(DISAGGREGATED_SETS, ("update",), "finalizers"),
+    Permission(LEADERWORKERSETS, ("create", "delete", "patch")),
+    Permission(resources.SERVICES, ("create", "delete")),
+    Permission(ROLE_SCALERS, ("create", "delete")),
+    Permission(ROLE_SCALERS, ("patch",), "status"),
+)
+
+RECORD_EVENTS: Final = (Permission(resources.EVENTS, ("create", "patch")),)
+"""What every process with controllers needs."""
+
+MAINTENANCE: Final = (Permission(resources.NODES, ("list", "watch")),)
+"""What moving groups off closed nodes needs in addition: filling the cache of nodes."""

@@ -1,0 +1,257 @@
+"""The pod controller: watches, observation of a group, the call of the core (R-ARC-8).
+
+Its keys are leader pods: every change of a pod or StatefulSet of a group enqueues the group. Deleted pods are
+remembered in their last state until the group is observed: a pod deleted without grace period cannot be read any more
+(R-POD-11). When a group is first observed, the workers that went while no manager ran are added to them.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
+from kuberuntime.plan import Apply, Create, Delete, Plan
+from leaderworkerset.api import groupname, labels, recreationrecord, runsettings
+from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core.leaderworkerset import services
+from leaderworkerset.core.pod.reconcile import reconcile, wants_lost_nodes, wants_node
+from leaderworkerset.core.policies import delegation
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.restarts import unseen
+from leaderworkerset.core.restarts.settings import ANNOTATIONS, DEFAULTS, RestartSettings
+
+NAME: Final = "pod"
+
+
+class GroupOptions(Struct, frozen=True):
+    """The configuration of groups: the gang schedulers that may be used, and how groups are recreated."""
+
+    gang: Gang = NO_GANG
+    restarts: RestartSettings = DEFAULTS
+
+
+class PodDriver(Driver):
+    """Observes groups in the caches; nodes, which few groups need, are read on demand."""
+
+    def __init__(self, caches: Caches, client: Client, clock: Clock, options: "GroupOptions") -> None:
+        self._informers = informers = indexes.informers_of(caches)
+        self._gang_objects = GangObjects(caches, options.gang)
+        self._gang = options.gang
+        self._restarts = options.restarts
+        self._client = client
+        self._clock = clock
+        self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
+        self._unobserved: set[ObjectKey] = set()
+        self._bereft: dict[ObjectKey, UID] = {}
+        """Leaders whose worker StatefulSet vanished before them, as far as the caches show."""
+        self._whole_since: dict[ObjectKey, str] = {}
+        self._turn = asyncio.Lock()
+        informers.leaderworkersets.subscribe(self._note_whole)
+        informers.pods.subscribe(self._remember)
+        informers.statefulsets.subscribe(self._note_bereft)
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Decide about the group that the pod `key` leads; one that lost its workers is of a leader that lives."""
+        plan = await self._decide(key)
+        if key in self._bereft and any(
+            isinstance(one, Create) and one.resource == STATEFULSETS for one in plan.actions
+        ):
+            if not await leaders.is_living(self._client, key, self._bereft[key]):
+                return Plan()  # the cache will say so soon
+            self._bereft.pop(key, None)
+        return plan
+
+    async def _decide(self, key: ObjectKey) -> Plan:
+        if key in self._unobserved:
+            self._add_unseen(key)
+        group = await self.observe(key)
+        if group is not None and is_large((group.obj, *group.revisions), len(group.pods) + len(group.gone)):
+            async with self._turn:
+                group = await self.observe(key)
+                if group is not None:
+                    return self._settle(key, group, await asyncio.to_thread(reconcile, group, self._gang))
+        if group is None:  # workers that ended after their leader belong to no group any more
+            self._gone.pop(key, None)
+            return Plan()
+        return self._settle(key, group, reconcile(group, self._gang))
+
+    def _settle(self, key: ObjectKey, group: LiveGroup, plan: Plan) -> Plan:
+        """Forget the deleted pods if the plan does nothing because of them; return the plan."""
+        if not any(isinstance(action, Delete | Apply) for action in plan.actions):
+            self._forget(key, group.gone)
+        return plan
+
+    async def observe(self, key: ObjectKey) -> LiveGroup | None:
+        """Collect the objects of a group; None if its leader does not exist."""
+        leader = self._informers.pods.store.get(key)
+        if leader is None:
+            return None
+        group = self._observe_cached(key, leader)
+        if node := wants_node(group):
+            group = replace(group, node=await self._client.find(NODES, ObjectKey("", node)))
+        if delegation.is_needed_by(group):
+            group = replace(group, parent=await gangobjects.find_parent(self._client, group.obj))
+        if names := wants_lost_nodes(group):
+            group = replace(
+                group, lost_nodes={name: await self._client.find(NODES, ObjectKey("", name)) for name in names}
+            )
+        return group
+
+    def watches(self) -> Sequence[Watch]:
+        """Return the watches, and the leader pods that a change enqueues."""
+        return (
+            Watch(self._informers.pods, keys_of_pod),
+            Watch(self._informers.statefulsets, keys_of_named),
+            Watch(self._informers.leaderworkersets, self._keys_of_leaderworkerset),
+            Watch(self._informers.services, keys_of_lost_service),
+            Watch(self._informers.revisions, indexes.keys_of_nothing),
+            *self._gang_objects.watches(self._keys_of_gang_object),
+        )
+
+    def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> LiveGroup:
+        informers = self._informers
+        lws = indexes.lws_key(leader)
+        group_index = groupname.label(leader)
+        group = indexes.group_value(lws, group_index)
+        service = informers.services.store.get(ObjectKey(key.namespace, groupname.host(leader)))
+        return LiveGroup(
+            leader=leader,
+            obj=informers.leaderworkersets.store.get(lws) or {},
+            now=self._clock.now(),
+            pods=informers.pods.store.by_index(indexes.BY_GROUP, group),
+            gone=tuple(self._gone.get(key, {}).values()),
+            statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
+            revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
+            has_service=service is not None,
+            service_conflict=services.conflict(service, leader),
+            record=self._find_record(leader),
+            gang_objects=self._gang_objects.of_group(lws, group_index),
+            gang_kinds=self._gang_objects.served(),
+            defaults=self._restarts,
+        )
+
+    def _find_record(self, leader: JSONObject) -> JSONObject | None:
+        """Return the record of the group's last recreation, otherwise that of the group that its leader replaces."""
+        names = (recreationrecord.name_of(leader), recreationrecord.name_of_replaced(leader))
+        found = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
+        return next((record for record in found if record is not None), None)
+
+    def _remember(self, change: Change) -> None:
+        """Keep a deleted worker until its group is observed; forget a group whose leader was deleted."""
+        if change.new is not None:
+            if change.old is None and groupname.is_leader(change.new):
+                self._unobserved.add(meta.key(change.new))
+            return
+        for key in keys_of_pod(change):
+            if key == meta.key(change.object):
+                self._gone.pop(key, None)
+                self._bereft.pop(key, None)
+            else:
+                self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
+
+    def _note_bereft(self, change: Change) -> None:
+        """Note the leader of a worker StatefulSet that was deleted while the leader is there."""
+        key, leader = meta.key(change.object), self._informers.pods.store.get(meta.key(change.object))
+        if change.new is None and leader is not None and not meta.is_of_predecessor(change.object, leader):
+            self._bereft[key] = meta.uid(leader)
+
+    def _note_whole(self, change: Change) -> None:
+        """Note which LeaderWorkerSets this manager found with all groups ready, before it changes their status."""
+        if change.old is None and change.new is not None and (whole := unseen.whole_since(change.new)):
+            self._whole_since[meta.key(change.new)] = whole
+
+    def _add_unseen(self, key: ObjectKey) -> None:
+        """When a group is first observed, remember the workers that went while no manager ran as if it were now."""
+        self._unobserved.discard(key)
+        leader = self._informers.pods.store.get(key)
+        statefulset = None if leader is None else indexes.find_workers(leader, self._informers.statefulsets.store)
+        if leader is None or statefulset is None:
+            return
+        group = self._observe_cached(key, leader)
+        if unseen.may_be_new(group.obj, leader):
+            return
+        for worker in unseen.lost(self._whole_since.get(indexes.lws_key(leader), ""), statefulset, group.pods):
+            self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
+
+    def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:
+        """Forget pods that were observed, if nothing has to be written because of them."""
+        known = self._gone.get(key, {})
+        for pod in gone:
+            if known.get(meta.name(pod)) is pod:
+                del known[meta.name(pod)]
+        if not known:
+            self._gone.pop(key, None)
+
+    def _keys_of_leaderworkerset(self, change: Change) -> Iterable[ObjectKey]:
+        """Map a LeaderWorkerSet to its leader pods when it appears, since they may have been observed before it.
+
+        A change of its restart settings may also end the wait of a group, or recreate one that was given up; one of how its
+        groups end, the workers of leaders that end already.
+        """
+        if change.new is None or (change.old is not None and _settings(change.old) == _settings(change.new)):
+            return ()
+        leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(meta.key(change.new)))
+        return [meta.key(leader) for leader in leaders]
+
+    def _keys_of_gang_object(self, change: Change) -> Iterable[ObjectKey]:
+        """Map the object of a gang scheduler to its leader pod; that of `spec.scheduling` is found by its group."""
+        if labels.SCHEDULING_LEVEL not in meta.labels(change.object):
+            return keys_of_controlled(change)
+        groups = indexes.group_values(change.object)
+        pods = (pod for group in groups for pod in self._informers.pods.store.by_index(indexes.BY_GROUP, group))
+        return [meta.key(pod) for pod in pods if groupname.is_leader(pod)]
+
+
+def _settings(lws: JSONObject) -> list[str | None]:
+    found = meta.annotations(lws)
+    return [found.get(name) for name in (*ANNOTATIONS, *runsettings.ANNOTATIONS, labels.POD_TERMINATION_POLICY)]
+
+
+def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
+    """Map a pod to its leader; one that names no leader is its own key, to be reported."""
+    return (ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object)),)
+
+
+def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
+    """Map a worker StatefulSet, or the object of a gang scheduler, to the leader pod that controls it."""
+    owner = meta.controller_of(change.object)
+    if owner is None or owner["kind"] != PODS.kind:
+        return ()
+    return (ObjectKey(meta.namespace(change.object), owner["name"]),)
+
+
+def keys_of_named(change: Change) -> Iterable[ObjectKey]:
+    """Map a worker StatefulSet to its leader; a deleted one of any owner also to the leader of its name, which may need it."""
+    return {*keys_of_controlled(change), *([meta.key(change.object)] if change.new is None else [])}
+
+
+def keys_of_lost_service(change: Change) -> Iterable[ObjectKey]:
+    """Map a deleted service to the leader pod of the same name, which may be a successor of its owner, or had none.
+
+    While the service existed, the group seemed to have one: services are found by name (R-SVC-4).
+    """
+    return keys_of_named(change) if change.new is None else ()
+
+
+def specify(gang: Gang = NO_GANG, restarts: RestartSettings = DEFAULTS) -> ControllerSpec:
+    """Return the controller with these gang schedulers and settings of recreations."""
+
+    def build(caches: Caches, client: Client, clock: Clock) -> PodDriver:
+        return PodDriver(caches, client, clock, GroupOptions(gang, restarts))
+
+    caches = (*indexes.CACHES, *gang_caches(gang))
+    return ControllerSpec(name=NAME, caches=caches, build=build, writes=(*permissions.POD, *gang_permissions(gang)))

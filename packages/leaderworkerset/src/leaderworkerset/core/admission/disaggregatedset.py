@@ -1,0 +1,191 @@
+"""Admission of DisaggregatedSets: validation (R-DS-9 to R-DS-11, N-DS-3), and warnings (R-DS-12, R-DS-13).
+
+In: the object as posted; of the stored one, the `scheduling` of its roles. Out: all errors at once, in the order of the contract.
+The rule of the schema that needs a CEL expression (R-DS-4) is checked here too, for API servers that evaluate none.
+"""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import intstr, meta, names
+from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
+from kuberuntime.objects.intstr import IntOrString
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RolloutStrategyType
+from leaderworkerset.core.admission import namebudgets, schedulingfield, templatewarnings
+from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
+from leaderworkerset.core.admission.ratchet import new_errors
+from leaderworkerset.core.disaggregatedset import rolehash
+from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
+from leaderworkerset.core.disaggregatedset.roleset import RolePlace
+from leaderworkerset.core.policies.gang import NO_GANG, Support
+
+LONGEST_SERVICE_NAME = 63
+LONGEST_SCALER_NAME = 253
+NAME_PARTS = len("---") + rolehash.LENGTH + len("-prv")
+"""The characters that a service's name has beside set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
+
+EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
+
+
+def validate_disaggregatedset(
+    obj: JSONObject, old: JSONObject | None = None, support: Support = NO_GANG.support
+) -> list[FieldError]:
+    """Return all errors of an object that is created or, with `old`, those that its update adds."""
+    return new_errors(lambda one, stored: _all_errors(one, stored, support), obj, old)
+
+
+def stored_errors(obj: JSONObject) -> list[FieldError]:
+    """Return the errors that no update reports: creation would be rejected for them."""
+    return _all_errors(obj, obj, NO_GANG.support)
+
+
+def _all_errors(obj: JSONObject, old: JSONObject | None, support: Support) -> list[FieldError]:
+    whole = decode(obj)
+    by_role = [error for index, role in enumerate(whole.roles) for error in _role(whole, role, f"spec.roles[{index}]")]
+    return [
+        *by_role,
+        *_members(obj, whole, old or {}, support),
+        *_zeros(whole),
+        *_slices(whole),
+        *_placement(obj, whole),
+    ]
+
+
+def warnings(obj: JSONObject) -> list[str]:
+    """Return warnings about what is allowed, but probably not intended."""
+    whole = decode(obj)
+    ignored = [
+        f"spec.roles[{index}].spec.replicas: role {role.name} is External, so {role.replicas} is ignored:"
+        f" DisaggregatedSetRoleScaler {scaler_name(whole.name, role.name)} says how many groups there are"
+        for index, role in enumerate(whole.roles)
+        if role.is_external and role.replicas > 1
+    ]
+    wrong = names.dns_1035_label(whole.name) if whole.name else []
+    return [
+        *ignored,
+        *_member_warnings(obj, whole),
+        *(f"metadata.name: no LeaderWorkerSet can be called after {whole.name}: {text}" for text in wrong),
+    ]
+
+
+def _role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
+    strategy = None if role.spec is None else role.spec.rollout_strategy
+    if strategy is not None and strategy.type and strategy.type != RolloutStrategyType.ROLLING_UPDATE:
+        supported = [RolloutStrategyType.ROLLING_UPDATE.value]
+        yield not_supported(f"{path}.spec.rolloutStrategy.type", strategy.type, supported)
+    rolling = role.rolling_update
+    if rolling is not None:
+        yield from _rolling(role, rolling, f"{path}.spec.rolloutStrategy.rollingUpdateConfiguration")
+    yield from _names(whole, role, path)
+
+
+def _rolling(role: Role, rolling: RoleRollingUpdate, path: str) -> Iterator[FieldError]:
+    if rolling.partition:
+        detail = "a DisaggregatedSet rolls all groups out: leave partition away"
+        yield FieldError(Kind.FORBIDDEN, f"{path}.partition", detail=detail)
+    replicas = None if role.spec is None else role.spec.replicas
+    if not replicas:
+        return
+    unavailable, surge = rolling.max_unavailable, rolling.max_surge
+    errors = [*_budget(unavailable, f"{path}.maxUnavailable"), *_budget(surge, f"{path}.maxSurge")]
+    yield from errors
+    if errors or intstr.scale_down(unavailable or 0, replicas) > 0 or intstr.scale_up(surge or 0, replicas) > 0:
+        return
+    yield invalid(f"{path}.maxUnavailable", unavailable or 0, "must not be 0 when `maxSurge` is 0")
+
+
+def _budget(value: IntOrString | None, path: str) -> Iterator[FieldError]:
+    if isinstance(value, str) and not intstr.is_percent(value):
+        yield invalid(path, value, PERCENT_TEXT)
+    if isinstance(value, int) and value < 0:
+        yield invalid(path, value, "must be greater than or equal to 0")
+    if value is not None and intstr.exceeds_whole(value):
+        yield invalid(path, value, "must not be greater than 100%")
+
+
+def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
+    length = len(scaler_name(whole.name, role.name))
+    if role.is_external and length > LONGEST_SCALER_NAME:
+        text = f"the name of the role's scaler would have {length} characters, and at most 253 characters are allowed"
+        yield invalid(f"{path}.name", role.name, text)
+    length = len(whole.name) + len(role.name) + NAME_PARTS + len(str(max(0, whole.slices - 1)))
+    if length > LONGEST_SERVICE_NAME:
+        text = (
+            f"the name of the role's service would have {length} characters, and a DNS-1035 label has at most"
+            f" {LONGEST_SERVICE_NAME}: shorten the name of the set or of the role"
+        )
+        yield invalid(f"{path}.name", role.name, text)
+
+
+def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support: Support) -> Iterator[FieldError]:
+    """Return what the LeaderWorkerSets of the roles would be refused for, and cannot change later (N-VAL-11).
+
+    Another `scheduling` makes other LeaderWorkerSets, so it is checked as a new one.
+    """
+    known = {role.get("name"): _scheduling(role) for role in meta.spec(old).get("roles") or []}
+    for index, role in enumerate(meta.spec(obj).get("roles") or []):
+        lws = _member(whole, role)
+        is_known = known.get(role.get("name")) == _scheduling(role)
+        own = (*identity_errors(lws), *namebudgets.errors(lws))
+        for error in (*own, *schedulingfield.errors(lws, None, support, is_known=is_known)):
+            path = "name" if error.path == "metadata.name" else error.path
+            yield replace(error, path=f"spec.roles[{index}].{path}")
+
+
+def _member(whole: DisaggregatedSet, role: JSONObject) -> LeaderWorkerSet:
+    """Return a role's LeaderWorkerSet with the longest name."""
+    place = RolePlace(whole.name, max(0, whole.slices - 1), "0" * rolehash.LENGTH, role.get("name") or "")
+    annotations = (role.get("metadata") or {}).get("annotations") or {}
+    metadata = {"name": place.name, "annotations": annotations, "ownerReferences": [{"controller": True}]}
+    return leaderworkerset.decode(default_leaderworkerset({"metadata": metadata, "spec": role.get("spec") or {}}))
+
+
+def _member_warnings(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[str]:
+    for index, role in enumerate(meta.spec(obj).get("roles") or []):
+        lws = _member(whole, role)
+        yield from (f"spec.roles[{index}].spec: {text}" for text in templatewarnings.ignored_keys(lws))
+        yield from (f"spec.roles[{index}]: of {lws.name}: {text}" for text in namebudgets.warnings(lws))
+
+
+def _scheduling(role: JSONObject) -> JSON:
+    return (role.get("spec") or {}).get("scheduling")
+
+
+def _zeros(whole: DisaggregatedSet) -> Iterator[FieldError]:
+    """Return an error if some roles have replicas and others have none (R-DS-4)."""
+    counts = {role.replicas for role in whole.roles if not role.is_external}
+    if 0 in counts and len(counts) > 1:
+        text = "replicas must be zero for all non-External roles, or non-zero for all of them"
+        yield invalid("spec.roles", [role.replicas for role in whole.roles], text)
+
+
+def _slices(whole: DisaggregatedSet) -> Iterator[FieldError]:
+    """Return an error if there are several slices and a role is External (R-DS-10)."""
+    if whole.slices > 1 and any(role.is_external for role in whole.roles):
+        text = "spec.slices > 1 is not possible with External roles: a scaler counts the groups of one slice"
+        yield FieldError(Kind.FORBIDDEN, "spec.slices", detail=text)
+
+
+def _placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]:
+    """Return the errors of the placement policy and of annotations that contradict it (R-DS-11)."""
+    if not whole.placement.is_exclusive:
+        return
+    if not whole.placement.topology:
+        yield required("spec.placementPolicy.topology", "name the label of nodes that tells their topology domain")
+    for index, role in enumerate(meta.spec(obj).get("roles") or []):
+        found = _annotations(role)
+        key = next((key for key in EXCLUSIVE_KEYS if key in found), None)
+        if key is not None:
+            text = f"the annotation {key} and spec.placementPolicy both place the groups: remove one of them"
+            yield FieldError(Kind.FORBIDDEN, f"spec.roles[{index}]", detail=text)
+
+
+def _annotations(role: JSONObject) -> set[str]:
+    """Return the keys of the annotations of a role and of its templates."""
+    template = (role.get("spec") or {}).get("leaderWorkerTemplate") or {}
+    annotated = (role, template.get("leaderTemplate") or {}, template.get("workerTemplate") or {})
+    return {key for one in annotated for key in (one.get("metadata") or {}).get("annotations") or {}}

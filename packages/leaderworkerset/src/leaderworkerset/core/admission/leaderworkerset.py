@@ -1,0 +1,343 @@
+"""Admission of LeaderWorkerSets: defaults (R-DEF-1 to R-DEF-5) and validation (R-VAL-1 to R-VAL-28, N-VAL-1 to N-VAL-6).
+
+In: the object as posted, and the stored one on an update; their types have been checked. Out: the object with defaults,
+or all errors at once, in the order of the contract. Three differences from the Go controller: where it panics, an error
+is returned (R-VAL-20); templates without containers are refused (Q-34); and so are changes that no StatefulSet can
+take (Q-7).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kuberuntime.objects import intstr, meta, names, objectmeta
+from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
+from kuberuntime.objects.intstr import IntOrString
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, runsettings
+from leaderworkerset.api.leaderworkerset import (
+    MAX_REPLICAS,
+    GroupIdentity,
+    GroupReplacementPolicy,
+    LeaderWorkerSet,
+    LeaderWorkerTemplate,
+    RestartPolicy,
+    RolloutStrategyType,
+    SubdomainPolicy,
+    SubGroupPolicy,
+)
+from leaderworkerset.core.admission import namebudgets, schedulingfield
+from leaderworkerset.core.admission.ratchet import new_errors
+from leaderworkerset.core.disruption import disruptionsettings as disruption
+from leaderworkerset.core.leaderworkerset.inplace import InPlace
+from leaderworkerset.core.leaderworkerset.statefulsets import claim_fields
+from leaderworkerset.core.maintenance import maintenancesettings
+from leaderworkerset.core.policies import formernodes, termination
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.restarts import settings
+
+MAX_PODS = 2**31 - 1
+
+IN_PLACE = (InPlace.IF_POSSIBLE.value, InPlace.ONLY.value)
+
+TEMPLATE = "spec.leaderWorkerTemplate"
+ROLLING_UPDATE = "spec.rolloutStrategy.rollingUpdateConfiguration"
+SUBGROUP_SIZE = f"{TEMPLATE}.subGroupPolicy.subGroupSize"
+SUBDOMAIN_POLICY = "spec.networkConfig.subdomainPolicy"
+GROUP_IDENTITY = "spec.groupIdentity"
+
+LONGEST_HASH_NAME = 63 - len("-12345678")
+"""The maximum length of a name that the host names of leaders begin with: a dash and 8 characters of a key follow."""
+
+LONGEST_HASH_NAME_WITH_WORKERS = LONGEST_HASH_NAME - len("-1234567890")
+"""The same where workers follow: a dash and 10 characters of their StatefulSet's revision make a label of 63."""
+
+PERCENT_TEXT = (
+    "a valid percent string must be a numeric string followed by an ending '%'"
+    " (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+)
+CLAIMS_TEXT = (
+    "the claim templates of a StatefulSet cannot be changed:"
+    " create another LeaderWorkerSet, or delete this one and create it again"
+)
+
+
+NEWER_DEFAULTS: Final = {
+    "groupIdentity": GroupIdentity.ORDINAL.value,
+    "groupReplacementPolicy": GroupReplacementPolicy.POST_TERMINATION.value,
+}
+"""Defaults of fields that a definition of v0.10 lacks. Where they are absent the schema sets them: an API server that does
+not know a field drops it after the webhook, and would count each update as a change of the spec."""
+
+
+def default_leaderworkerset(obj: JSONObject) -> JSONObject:
+    """Return the object with the defaults that the schema does not set; an equal object if nothing is missing."""
+    spec = meta.spec(obj)
+    network: JSONObject = spec.get("networkConfig") or {}
+    defaults = {
+        "replicas": 1 if spec.get("replicas") is None else spec["replicas"],
+        **{field: default for field, default in NEWER_DEFAULTS.items() if field in spec and not spec[field]},
+        "leaderWorkerTemplate": _default_restart_policy(spec.get("leaderWorkerTemplate") or {}),
+        "rolloutStrategy": _default_rollout_strategy(spec.get("rolloutStrategy") or {}),
+        "networkConfig": _without_null(network, "subdomainPolicy", SubdomainPolicy.SHARED.value),
+    }
+    return obj | {"spec": spec | defaults}
+
+
+def _default_restart_policy(template: JSONObject) -> JSONObject:
+    policy = template.get("restartPolicy") or RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
+    return template | {"restartPolicy": RestartPolicy.NONE.value if policy == RestartPolicy.DEFAULT else policy}
+
+
+def _default_rollout_strategy(strategy: JSONObject) -> JSONObject:
+    typed = strategy | {"type": strategy.get("type") or RolloutStrategyType.ROLLING_UPDATE.value}
+    if typed["type"] != RolloutStrategyType.ROLLING_UPDATE:
+        return typed
+    return _without_null(typed, "rollingUpdateConfiguration", {"partition": 0, "maxUnavailable": 1, "maxSurge": 0})
+
+
+def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
+    return obj | {field: default} if obj.get(field) is None else obj
+
+
+def validate_leaderworkerset(
+    lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
+) -> list[FieldError]:
+    """Return all errors of an object that is created or, with `old`, those that its update adds.
+
+    A name is rejected for its length at creation only: an autoscaler or the manager may add groups later.
+    """
+    if old is None:
+        return [*_all_errors(lws, None, gang), *namebudgets.errors(lws)]
+    return new_errors(lambda one, stored: _all_errors(one, stored, gang), lws, old)
+
+
+def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:
+    """Return the errors that no update reports: creation would be rejected for them."""
+    return [*_all_errors(lws, lws, NO_GANG), *namebudgets.errors(lws)]
+
+
+def _all_errors(lws: LeaderWorkerSet, old: LeaderWorkerSet | None, gang: Gang) -> list[FieldError]:
+    errors = [
+        *objectmeta.validate(lws.metadata, names.dns_1035_label),
+        *_counts(lws),
+        *_budgets(lws),
+        *_subgroups(lws),
+        *_annotations(lws),
+        *_templates(lws),
+        *identity_errors(lws),
+        *schedulingfield.errors(lws, old, gang.support),
+        *gang.errors(lws, old),
+        *settings.errors(lws.annotations),
+        *_in_place(lws),
+        *_in_place_restarts(lws),
+        *termination.errors(lws.annotations),
+        *formernodes.errors(lws.annotations),
+        *disruption.errors(lws.annotations),
+        *runsettings.errors(lws),
+        *maintenancesettings.errors(lws.annotations),
+    ]
+    return errors if old is None else [*errors, *_update(lws, old)]
+
+
+def _in_place(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Refuse an unknown way of updates, and any where a ReplicaSet keeps the leaders: it replaces what differs from it."""
+    text, path = lws.annotations.get(labels.IN_PLACE), f"metadata.annotations.{labels.IN_PLACE}"
+    if text is None:
+        return
+    if text not in IN_PLACE:
+        yield not_supported(path, text, IN_PLACE)
+    elif lws.spec.group_identity.is_hash:
+        yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
+
+
+def _in_place_restarts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Refuse to tolerate restarts in place where no restart counts as a failure."""
+    if labels.IN_PLACE_RESTARTS in lws.annotations and not lws.spec.leader_worker_template.restart_policy.recreates:
+        where, text = f"metadata.annotations.{labels.IN_PLACE_RESTARTS}", lws.annotations[labels.IN_PLACE_RESTARTS]
+        yield invalid(where, text, "needs a restartPolicy that recreates groups: remove this annotation")
+
+
+def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of `replicas` and `size` (R-VAL-3 to R-VAL-6)."""
+    replicas, size = lws.spec.replicas, lws.size
+    if replicas < 0:
+        yield invalid("spec.replicas", replicas, "replicas must be equal or greater than 0")
+    if replicas > MAX_REPLICAS:
+        yield invalid("spec.replicas", replicas, f"replicas must be equal or less than {MAX_REPLICAS}")
+    if size < 1:
+        yield invalid(f"{TEMPLATE}.size", size, "size must be equal or greater than 1")
+    if replicas * size > MAX_PODS:
+        text = f"the product of replicas and worker replicas must not exceed {MAX_PODS}"
+        yield invalid("spec.replicas", replicas, text)
+
+
+def _budgets(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of the rolling update configuration (R-VAL-7 to R-VAL-15)."""
+    budget, replicas = lws.rolling_update, lws.spec.replicas
+    max_unavailable, max_surge = f"{ROLLING_UPDATE}.maxUnavailable", f"{ROLLING_UPDATE}.maxSurge"
+    yield from _budget(max_unavailable, budget.max_unavailable)
+    yield from _budget(max_surge, budget.max_surge)
+    if budget.partition < 0:
+        yield invalid(f"{ROLLING_UPDATE}.partition", budget.partition, "must be greater than or equal to 0")
+    unscalable = [
+        (path, value)
+        for path, value in ((max_unavailable, budget.max_unavailable), (max_surge, budget.max_surge))
+        if not intstr.is_scalable(value)
+    ]
+    yield from (invalid(path, value, "invalid value") for path, value in unscalable)
+    bad = dict(unscalable)
+    unavailable = 0 if max_unavailable in bad else intstr.scale_down(budget.max_unavailable, replicas)
+    surge = 0 if max_surge in bad else intstr.scale_up(budget.max_surge, replicas)
+    if unavailable == 0 and surge == 0 and replicas != 0:
+        yield invalid(max_unavailable, budget.max_unavailable, "must not be 0 when `maxSurge` is 0")
+
+
+def _budget(path: str, value: IntOrString) -> Iterator[FieldError]:
+    """Return the error of `maxUnavailable` or `maxSurge` (R-VAL-7 to R-VAL-12)."""
+    if isinstance(value, str) and not intstr.is_percent(value):
+        yield invalid(path, value, PERCENT_TEXT)
+    if isinstance(value, int) and value < 0:
+        yield invalid(path, value, "must be greater than or equal to 0")
+    if intstr.exceeds_whole(value):
+        yield invalid(path, value, "must not be greater than 100%")
+
+
+def identity_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of what tells groups apart, replaces them and limits their restarts (N-VAL-2 to N-VAL-6)."""
+    spec, template = lws.spec, lws.spec.leader_worker_template
+    identity, policy = spec.group_identity, spec.group_replacement_policy
+    if identity.is_hash:
+        yield from _hash_errors(lws)
+    elif not policy.awaits_termination:
+        text = "Immediate is only supported with groupIdentity Hash"
+        yield invalid("spec.groupReplacementPolicy", policy.value, text)
+    if template.max_group_restarts is not None and not template.restart_policy.recreates:
+        text = "maxGroupRestarts is only supported when restartPolicy recreates the group"
+        yield invalid(f"{TEMPLATE}.maxGroupRestarts", template.max_group_restarts, text)
+
+
+def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of what groups with random keys cannot have (N-VAL-3 to N-VAL-5)."""
+    hashed = GroupIdentity.HASH.value
+    if lws.spec.leader_worker_template.volume_claim_templates:
+        yield invalid(GROUP_IDENTITY, hashed, "volumeClaimTemplates are not supported with groupIdentity Hash")
+    if lws.rolling_update.partition > 0:
+        text = "rollingUpdateConfiguration.partition is not supported with groupIdentity Hash"
+        yield invalid(GROUP_IDENTITY, hashed, text)
+    if lws.size > 1 and meta.spec(lws.leader_template).get("hostname"):
+        text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
+        yield invalid(GROUP_IDENTITY, hashed, text)
+    longest = LONGEST_HASH_NAME_WITH_WORKERS if lws.size > 1 else LONGEST_HASH_NAME
+    if len(lws.name) > longest:
+        yield invalid("metadata.name", lws.name, f"must be no more than {longest} characters with groupIdentity Hash")
+
+
+def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20, N-VAL-10); a size below 1 hides the others."""
+    policy = lws.spec.leader_worker_template.sub_group_policy
+    if policy is None:
+        return
+    subgroup_size, size = policy.sub_group_size, lws.size
+    if subgroup_size is None:
+        yield required(SUBGROUP_SIZE, "subGroupSize is required")
+        return
+    if subgroup_size < 1:
+        yield invalid(SUBGROUP_SIZE, subgroup_size, "subGroupSize must be equal or greater than 1")
+        return
+    if size % subgroup_size != 0 and (size - 1) % subgroup_size != 0:
+        yield invalid(SUBGROUP_SIZE, subgroup_size, "size or size - 1 must be divisible by subGroupSize")
+    if size < subgroup_size:
+        yield invalid(SUBGROUP_SIZE, subgroup_size, "subGroupSize cannot be larger than size")
+    kind = policy.sub_group_policy_type
+    if kind and not kind.has_leader and (size - 1) % subgroup_size != 0:
+        text = "size-1 must be divisible by subGroupSize when using LeaderExcluded"
+        yield invalid(SUBGROUP_SIZE, subgroup_size, text)
+
+
+def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return an error if subgroups are exclusive but have no size (R-VAL-21)."""
+    key = labels.SUBGROUP_EXCLUSIVE_TOPOLOGY
+    if key in lws.annotations and lws.spec.leader_worker_template.sub_group_policy is None:
+        text = "cannot have subgroup-exclusive-topology without subGroupSize set"
+        yield invalid(f"metadata.annotations.{key}", lws.annotations[key], text)
+
+
+def _templates(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Require containers in each template (Q-34)."""
+    for field, template in _pod_templates(lws).items():
+        if template is not None and not meta.spec(template).get("containers"):
+            yield required(f"{TEMPLATE}.{field}.spec.containers", "a pod needs at least one container")
+
+
+def _pod_templates(lws: LeaderWorkerSet) -> dict[str, JSONObject | None]:
+    template = lws.spec.leader_worker_template
+    return {"leaderTemplate": template.leader_template, "workerTemplate": template.worker_template}
+
+
+def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of changes to immutable fields (R-VAL-22 to R-VAL-24, N-VAL-1, Q-7)."""
+    if new.spec.group_identity != old.spec.group_identity:
+        yield invalid(GROUP_IDENTITY, new.spec.group_identity.value, "groupIdentity is immutable")
+    new_template, old_template = new.spec.leader_worker_template, old.spec.leader_worker_template
+    yield from _subgroup_update(new_template.sub_group_policy, old_template.sub_group_policy)
+    if _are_different(new_template.volume_claim_templates, old_template.volume_claim_templates):
+        yield FieldError(Kind.FORBIDDEN, f"{TEMPLATE}.volumeClaimTemplates", detail=CLAIMS_TEXT)
+
+
+def _are_different(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool:
+    """Return whether a StatefulSet would get other claims; only those that are written differently are read."""
+    if len(new) != len(old):
+        return True
+    pairs = ((one, other) for one, other in zip(new, old, strict=True) if one != other)
+    return any(_claim(one) != _claim(other) for one, other in pairs)
+
+
+def _claim(claim: JSONObject) -> JSONObject:
+    return claim_fields(LeaderWorkerTemplate(volume_claim_templates=(claim,)), "")
+
+
+def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> Iterator[FieldError]:
+    if new is not None and old is not None:
+        if None not in (new.sub_group_size, old.sub_group_size) and new.sub_group_size != old.sub_group_size:
+            yield invalid(SUBGROUP_SIZE, new.sub_group_size, "field is immutable")
+    elif new is not None:
+        text = "cannot enable subGroupSize after the lws is already created"
+        yield invalid(SUBGROUP_SIZE, new.sub_group_size, text)
+    elif old is not None:
+        yield invalid(SUBGROUP_SIZE, old.sub_group_size, "cannot remove subGroupSize after enabled")
+
+
+def null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
+    """Return an error if an update leaves `subdomainPolicy` null, which decodes as absent (R-VAL-25)."""
+    network = meta.spec(obj).get("networkConfig")
+    if network is not None and network.get("subdomainPolicy") is None:
+        yield invalid(SUBDOMAIN_POLICY, None, "cannot set subdomainPolicy as null")
+
+
+QUEUE_LABEL: Final = f"metadata.labels[{labels.QUEUE_NAME}]"
+
+
+def queue_warnings(lws: LeaderWorkerSet) -> list[str]:
+    """Return warnings about what Kueue would treat unexpectedly (R-KQ-4, R-KQ-62); it is valid, so nothing is refused."""
+    return [*_surge(lws), *_queue_of_templates(lws)]
+
+
+def _surge(lws: LeaderWorkerSet) -> Iterator[str]:
+    surge = lws.rolling_update.max_surge
+    if lws.labels.get(labels.QUEUE_NAME) and isinstance(surge, str) and intstr.is_percent(surge) and surge != "0%":
+        yield (
+            f'{ROLLING_UPDATE}.maxSurge: "{surge}": Kueue reads percentages as 0 and never admits the additional groups:'
+            " use a number of groups"
+        )
+
+
+def _queue_of_templates(lws: LeaderWorkerSet) -> Iterator[str]:
+    if lws.labels.get(labels.QUEUE_NAME):
+        return
+    template = lws.spec.leader_worker_template
+    for field, pod in (("leaderTemplate", template.leader_template), ("workerTemplate", template.worker_template)):
+        if pod is not None and meta.labels(pod).get(labels.QUEUE_NAME):
+            yield (
+                f"{TEMPLATE}.{field}.metadata.labels[{labels.QUEUE_NAME}]: without {QUEUE_LABEL}"
+                " Kueue counts leaders as single pods and workers not at all: set the label on the LeaderWorkerSet"
+            )

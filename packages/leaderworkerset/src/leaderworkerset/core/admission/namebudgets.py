@@ -1,0 +1,63 @@
+"""Name budgets: whether the names and labels of pods, which begin with the name of their set, fit in 63 characters.
+
+StatefulSets label their pods with their own name and the hash of their revision, and a group's workers have a StatefulSet
+that is named for their leader: `<name>-<index>-<hash>`. The hash has 8 to 10 characters. So a longer name may work for
+some revisions only, or for the first groups only. With groupIdentity Hash the budget is fixed (`identity_errors`).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from kuberuntime.objects import intstr
+from kuberuntime.objects.field import FieldError, invalid
+from leaderworkerset.api.leaderworkerset import MAX_REPLICAS, LeaderWorkerSet
+
+LONGEST: Final = 63
+SHORTEST_HASH: Final = 8
+LONGEST_HASH: Final = 10
+
+MORE_GROUPS: Final = 10
+"""A name is warned about if it does not fit so many times the wanted groups."""
+
+
+def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the error of a name with which some wanted group can never have all its pods."""
+    most = _longest_name(lws, _digits(lws.spec.replicas), SHORTEST_HASH)
+    if not lws.spec.group_identity.is_hash and most < len(lws.name) <= LONGEST:
+        text = (
+            f"must be no more than {most} characters: the pods of each group have names and labels that begin with it"
+        )
+        yield invalid("metadata.name", lws.name, f"{text}, and labels have at most {LONGEST}")
+
+
+def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
+    """Return a warning about a name that fits for some revisions only, or not for many more groups."""
+    if lws.spec.group_identity.is_hash or any(errors(lws)):
+        return
+    replicas, surge = lws.spec.replicas, lws.rolling_update.max_surge
+    groups = replicas + max(intstr.scale_up(surge, replicas), 0) if intstr.is_scalable(surge) else replicas
+    length, most = len(lws.name), _longest_name(lws, _digits(groups), LONGEST_HASH)
+    if length > most:
+        yield (
+            f"metadata.name: with {length} characters the API server accepts the pods of some revisions only, as their"
+            f" labels may exceed {LONGEST} characters: use at most {most} characters"
+        )
+        return
+    fitting = 10 ** (_digits(groups) + most - length)
+    if lws.size > 1 and fitting < min(groups * MORE_GROUPS, MAX_REPLICAS):
+        yield (
+            f"metadata.name: with {length} characters no more than {fitting} groups can be relied on, as the labels of"
+            f" pods may exceed {LONGEST} characters: use a shorter name for more groups"
+        )
+
+
+def _digits(groups: int) -> int:
+    """Return the number of digits of the highest index of so many groups."""
+    return len(str(max(groups - 1, 0)))
+
+
+def _longest_name(lws: LeaderWorkerSet, digits: int, hash_length: int) -> int:
+    """Return the maximum length of the name, for indexes and revision hashes of these lengths."""
+    if lws.size > 1:
+        return LONGEST - len("-") - digits - len("-") - hash_length
+    return LONGEST - len("-") - max(digits, hash_length)

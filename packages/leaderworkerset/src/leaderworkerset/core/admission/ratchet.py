@@ -1,0 +1,24 @@
+"""The rule for stored values: an update is rejected only for errors that it adds (docs/adr/0029-stored-values.md).
+
+The API server stores values that no webhook has seen: the scale subresource calls none, and a cluster may have had none.
+Such a value must not block later updates, which include those of the manager itself.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar
+
+from kuberuntime.objects.field import FieldError
+
+T = TypeVar("T")
+
+Check: TypeAlias = Callable[[T, T | None], Sequence[FieldError]]
+"""Returns all errors of an object and, where the second argument is the stored one, of the change."""
+
+
+def new_errors(check: Check[T], new: T, old: T | None) -> list[FieldError]:
+    """Return the errors of an object that is created or, with `old`, those that its update adds."""
+    errors = list(check(new, old))
+    if old is None or not errors:
+        return errors
+    known = set(map(str, check(old, old)))
+    return [error for error in errors if str(error) not in known]

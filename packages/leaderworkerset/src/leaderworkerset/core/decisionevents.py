@@ -1,0 +1,203 @@
+"""The events of decisions: which object each is about, its reason and its message (contract 8.3).
+
+Every event regards the LeaderWorkerSet; those about a group name its leader pod, those about a revision the revision.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Event, EventType, OneOfMany
+from leaderworkerset.api import groupname
+from leaderworkerset.api.groupname import GroupEnd
+
+GROUPS_PROGRESSING: Final = "GroupsProgressing"
+GROUPS_UPDATING: Final = "GroupsUpdating"
+MOVING_GROUP: Final = "MovingGroup"
+LOST_POD: Final = "LostPod"
+
+NODES_NAMED: Final = 5
+
+
+def reference(obj: JSONObject) -> JSONObject:
+    """Return a reference to an object, as the `regarding` and `related` of events have it."""
+    metadata = meta.metadata(obj)
+    fields = {field: metadata[field] for field in ("namespace", "name", "uid", "resourceVersion") if field in metadata}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | fields
+
+
+class EventKind(Struct, frozen=True):
+    """What the events of one kind have in common: type, reason, action. A call makes one."""
+
+    type: EventType
+    reason: str
+    action: str
+
+    def __call__(self, obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
+        """Return the event with this note about a LeaderWorkerSet, and about a pod or a revision of it."""
+        return Event(self.type, self.reason, self.action, note, reference(obj), related and reference(related))
+
+
+created: Final = EventKind("Normal", GROUPS_PROGRESSING, "Create")
+"""An object of a group, or of all groups, was created."""
+
+creating_revision: Final = EventKind("Normal", "CreatingRevision", "Create")
+
+deleting_surge: Final = EventKind("Normal", GROUPS_PROGRESSING, "Delete")
+"""Surplus groups are deleted (R-ROLL-3)."""
+
+updating: Final = EventKind("Normal", GROUPS_UPDATING, "Update")
+"""The groups that are rolled now (R-LSTS-7), or are updated in place."""
+
+failed_create: Final = EventKind("Warning", "FailedCreate", "Create")
+
+failed_update: Final = EventKind("Warning", "FailedUpdate", "Update")
+
+recreating_group: Final = EventKind("Normal", "RecreateGroup", "Delete")
+"""A group is recreated (R-POD-5)."""
+
+backing_off: Final = EventKind("Warning", "BackOff", "Delete")
+"""A group failed again, and waits to be recreated."""
+
+restarts_exhausted: Final = EventKind("Warning", "ReplicaRestartBudgetExceeded", "Delete")
+"""A group used up its restarts, and is not recreated any more (N-RB-4)."""
+
+unreadable: Final = EventKind("Warning", "UnreadableField", "Read")
+"""A LeaderWorkerSet, or a group of it, is not reconciled: a field or annotation cannot be read."""
+
+restarted_in_place: Final = EventKind("Normal", "RestartedInPlace", "Restart")
+"""A pod restarted all its containers in place (docs/adr/0027)."""
+
+deferring_replacement: Final = EventKind("Normal", "GroupReplacementDeferred", "Update")
+
+expired: Final = EventKind("Normal", "TTLAfterFinished", "Delete")
+"""A LeaderWorkerSet ended, and was deleted after its time to live."""
+
+releasing_lost_pod: Final = EventKind("Warning", LOST_POD, "Delete")
+"""A pod on a lost node was deleted by force."""
+
+waiting_for_lost_pod: Final = EventKind("Warning", LOST_POD, "Hold")
+"""A pod on a lost node blocks its group."""
+
+
+def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
+    """Return the event of an object that is ignored; it regards its LeaderWorkerSet, or itself if none is known."""
+    note = f"{obj['kind']} {meta.name(obj)} {why} and counts as absent: correct or delete it"
+    return Event("Warning", "IgnoredObject", "Read", note, reference(lws or obj), reference(obj) if lws else None)
+
+
+def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
+    """Return the event of a worker StatefulSet that was created (R-WSTS-2); those of many groups are told together."""
+    event = created(obj, f"Created worker statefulset for leader pod {meta.name(leader)}", leader)
+    return _of_group(
+        event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))
+    )
+
+
+def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
+    """Return the event of a leader that was deleted to update its group (docs/adr/0004-max-unavailable.md)."""
+    note = f"Deleted leader pod {leader} to update group {group}"
+    event = Event("Normal", GROUPS_UPDATING, "Delete", note, reference(obj))
+    return _of_group(event, "Deleted leader pods to update groups {numbers}", group)
+
+
+def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
+    """Return the event of a group whose pods stay and get what is new (docs/adr/0024-update-in-place.md)."""
+    note = f"Updating the group of leader pod {leader} in place"
+    return _of_group(updating(obj, note), "Updating groups {numbers} in place", group)
+
+
+def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
+    """Return the event of a new revision to which groups cannot be brought in place: they are recreated, or held."""
+    what = "holds the rollout" if is_held else "groups are recreated"
+    note = f"Cannot update groups in place, {what}: {field} differs, and cannot change in a pod that runs"
+    return Event("Warning" if is_held else "Normal", GROUPS_UPDATING, "Update", note, reference(obj))
+
+
+def resize_failed(obj: JSONObject, pod: JSONObject) -> Event:
+    """Return the event of a pod whose CPU and memory the API server does not let change."""
+    return failed_update(obj, f"Cannot resize pod {meta.name(pod)}: {{error}}", pod)
+
+
+def resize_refused(obj: JSONObject, pod: JSONObject, why: str, *, is_held: bool) -> Event:
+    """Return the event of a pod that the kubelet does not resize: its group is recreated, or keeps what it has."""
+    what = "its group keeps the pods that it has" if is_held else "its group is recreated"
+    note = f"Cannot resize pod {meta.name(pod)}, {what}: {why}"
+    return Event("Warning", GROUPS_UPDATING, "Update", note, reference(obj), reference(pod))
+
+
+def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
+    """Return the event of a group whose leader was deleted as nodes are closed for maintenance (docs/adr/0023)."""
+    note = f"Deleted leader pod {leader} to move its group off {nodes_named(nodes)}"
+    return Event("Normal", MOVING_GROUP, "Delete", note, reference(obj))
+
+
+def nodes_named(nodes: Collection[str]) -> str:
+    """Return the first nodes by name, and how many more there are: a large group may be on hundreds.
+
+    >>> nodes_named({"b", "a"}), nodes_named([f"n{index}" for index in range(9)])
+    ('a, b', 'n0, n1, n2, n3, n4 and 4 more')
+    """
+    more = f" and {len(nodes) - NODES_NAMED} more" if len(nodes) > NODES_NAMED else ""
+    return f"{', '.join(sorted(nodes)[:NODES_NAMED])}{more}"
+
+
+def _of_group(event: Event, note: str, group: int | None) -> Event:
+    return event if group is None else replace(event, of_many=OneOfMany(note, group))
+
+
+def condition_changed(obj: JSONObject, reason: str, note: str) -> Event:
+    """Return the event of changed conditions (R-STAT-10)."""
+    return Event("Normal", reason, "Update", note, reference(obj))
+
+
+def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Event:
+    """Return the event of a leader that waits for the end of groups (N-GATE-2)."""
+    note = f"Leader pod {meta.name(leader)} waits for {ending} terminating group(s) to be removed before scheduling"
+    return deferring_replacement(obj, note, leader)
+
+
+def predecessor_awaited(obj: JSONObject, leader: JSONObject) -> Event:
+    """Return the event of a leader with an index that waits for the end of the group before it (N-GATE-10)."""
+    group = groupname.label(leader)
+    note = f"Leader pod {meta.name(leader)} waits for previous group {group} pods to be removed before scheduling"
+    return deferring_replacement(obj, note, leader)
+
+
+def replacement_admitted(obj: JSONObject, leader: JSONObject) -> Event:
+    """Return the event of a leader that may be scheduled (N-GATE-3)."""
+    note = f"Leader pod {meta.name(leader)} admitted for scheduling"
+    return Event("Normal", "GroupReplacementAdmitted", "Update", note, reference(obj), reference(leader))
+
+
+def scheduling_failed(obj: JSONObject, reason: str, note: str, related: JSONObject | None = None) -> Event:
+    """Return the event of `spec.scheduling` that cannot be followed (N-K8S-10)."""
+    return Event("Warning", reason, "Reconcile", note, reference(obj), related and reference(related))
+
+
+def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
+    """Return the event of a PodGroup that another object controls (N-K8S-14)."""
+    note = f"PodGroup {pod_group} exists and is not controlled by the LeaderWorkerSet of this pod: delete or rename it"
+    return Event("Warning", "UnexpectedPodGroupOwner", "Create", note, reference(leader))
+
+
+def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
+    """Return the event of a group that ended by its own, as sets that run to completion do."""
+    return Event(
+        "Normal" if end is GroupEnd.COMPLETE else "Warning",
+        f"Group{end.value}",
+        "Delete",
+        note,
+        reference(obj),
+        reference(leader),
+    )
+
+
+def may_be_evicted(obj: JSONObject, group: str) -> Event:
+    """Return the event of a group whose disruption budget was opened, as one of its nodes is being emptied."""
+    note = f"Group {group} may be evicted: a node of it accepts no pods any more"
+    return Event("Normal", "GroupMayBeEvicted", "Update", note, reference(obj))

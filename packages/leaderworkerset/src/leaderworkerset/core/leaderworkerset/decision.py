@@ -1,0 +1,156 @@
+"""What a decision about a LeaderWorkerSet is made from, and what it is: facts in, a plan and what to remember out.
+
+What is decided about the leaders of all groups comes from `ordinalleaders.py` or `hashleaders.py`; `reconcile.py` makes the
+plan from that.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum, auto
+
+from msgspec import Struct, field
+
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, Resource
+from kuberuntime.plan import Action, Delete, Emit, Event, Plan, together
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset.edition import Edition, LastApply, Source
+from leaderworkerset.core.leaderworkerset.fold import Folded
+from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.status import Assessment
+from leaderworkerset.core.policies.gang import Gang
+from leaderworkerset.core.policies.policy import Parent
+
+
+class OnDemand(Enum):
+    """What must be read before a plan is performed, since caches may be behind with it (`controllers/leaders.py`)."""
+
+    LEADERS = auto()
+    """An update or a move begins: no leader that stays may be deleted already. Otherwise the plan is void."""
+    HISTORY = auto()
+    """Revisions are retired: the StatefulSet may be of none of them. Then the decision is made again with the history."""
+    KEEPER = auto()
+    """Nothing is known about what keeps the leaders: it may be as it should be. Then the decision is made again with it."""
+    NAMESPACE = auto()
+    """Evidence stays: its namespace may not be on its way out, as that waits for all pods before it deletes anything else."""
+
+
+class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
+    """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
+
+    `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
+    leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
+    recreations. `unused_pod_groups` are those of groups that no pod names, `gang_kinds` the kinds of `gang_objects` that
+    the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are
+    what earlier decisions led to, if known; `whole` is what keeps the leaders with all its fields, if it was read. `leader_deployment` and `gated` are of groups with random keys, which have no
+    leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
+    LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's; an
+    `orphaned_service` is ours, and has no controller. `leaving`
+    are the leaders of groups with pods on nodes that are closed for maintenance, and these nodes' names.
+    """
+
+    leaderworkerset: JSONObject | None
+    leader_statefulset: JSONObject | None = None
+    revisions: Sequence[JSONObject] = ()
+    has_shared_service: bool = False
+    service_conflict: str = ""
+    orphaned_service: JSONObject | None = None
+    groups: Collection[GroupFacts] = ()
+    folded: Folded | None = None
+    leaders: Mapping[str, GroupFacts] | None = None
+    gang_objects: Sequence[JSONObject] = ()
+    unused_pod_groups: Sequence[JSONObject] = ()
+    gang_kinds: Collection[Resource] = ()
+    parent: Parent = None
+    history: Sequence[JSONObject] | None = None
+    records: Sequence[JSONObject] = ()
+    edition: Edition | None = None
+    applied: LastApply | None = None
+    whole: JSONObject | None = None
+    leader_deployment: JSONObject | None = None
+    gated: GatedLeaders = field(default_factory=GatedLeaders)
+    evidence: Sequence[JSONObject] = ()
+    leaving: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+class SetFacts(Struct, frozen=True):
+    """The observed state with the decoded LeaderWorkerSet, and the revision its groups shall have.
+
+    `living` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys.
+    """
+
+    observed: ObservedLeaderWorkerSet
+    obj: JSONObject
+    lws: LeaderWorkerSet
+    revision: Resolution
+    gang: Gang
+    living: JSONObject | None
+
+
+class LeaderDecision(Struct, frozen=True, kw_only=True):
+    """What to do with the leaders, and what their state says.
+
+    `applied` is what shall keep them, if it is to be applied, of this `resource`, after what is `announced`; otherwise come the
+    `actions`. `begins` tells that an update begins thereby, whose events are `updating`, `at_step` that it may change nothing.
+    The status is assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. `may_create_older` tells that pods of older revisions may
+    still be created. `surplus` are groups that end without being replaced, `abandoned` the records of groups that no action
+    would delete, `admitted` the leaders with random keys that go ahead now. It `moves` groups whose leaders are deleted as
+    their nodes are closed; all that have to leave are `waiting`, by the names of their leaders, with these nodes.
+    """
+
+    resource: Resource
+    source: Source
+    actions: tuple[Action, ...]
+    applied: JSONObject | None
+    announced: Sequence[Emit] = ()
+    updating: Sequence[Event] = ()
+    begins: bool = False
+    at_step: bool
+    assessment: Assessment | None
+    error: str | None = None
+    may_create_older: bool = False
+    surplus: Mapping[str, bool] = field(default_factory=dict)
+    abandoned: Sequence[JSONObject] = ()
+    admitted: Sequence[JSONObject] = ()
+    moves: bool = False
+    waiting: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+def leaders_of(observed: ObservedLeaderWorkerSet) -> Mapping[str, GroupFacts]:
+    """Return the groups by the names of their leaders."""
+    known = observed.leaders
+    return {group.leader: group for group in observed.groups} if known is None else known
+
+
+def move(facts: SetFacts, groups: Sequence[GroupFacts]) -> tuple[Action, ...]:
+    """Delete the leaders of groups that move off closed nodes."""
+    leaving = facts.observed.leaving
+    return together(
+        delete_leader(facts, group, decisionevents.moving_group(facts.obj, group.leader, leaving[group.leader]))
+        for group in groups
+    )
+
+
+def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
+    """Delete the leader of a group, and what it owns before it."""
+    key = ObjectKey(facts.lws.namespace, group.leader)
+    return Delete(resource=PODS, key=key, propagation="Foreground", uid=group.uid, on_success=(event,))
+
+
+class Decision(Struct, frozen=True):
+    """A plan, what must be read before it is performed, and what to remember for the next decision.
+
+    That is the edition, the source of the leader StatefulSet or Deployment (of this `resource`), which is applied if the
+    plan applies one, and the groups that end without being replaced. `applied` is set if what keeps the leaders was compared
+    and is as it should be.
+    """
+
+    plan: Plan
+    needs: frozenset[OnDemand] = frozenset()
+    edition: Edition | None = None
+    source: Source | None = None
+    surplus: Mapping[str, bool] = field(default_factory=dict)
+    resource: Resource | None = None
+    applied: LastApply | None = None

@@ -1,0 +1,153 @@
+"""The facts of a group that decisions need: one small value per leader pod, folded by the rollout and the status.
+
+In: a leader pod and the StatefulSet of its workers, as cached. Out: a `GroupFacts`. Only its creation reads whole
+objects. A caller that keeps it until one of both objects changes makes a pass over a thousand groups a pass over a
+thousand tuples (R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.core.policies import inplacepods
+
+UNKNOWN: Final = UID("")
+
+HELD: Final = "OnDelete"
+"""The update strategy of a worker StatefulSet whose pods are being updated in place."""
+
+
+class Workers(Struct, frozen=True):
+    """The StatefulSet of a group's workers. `group_index` is its label, verbatim."""
+
+    is_ready: bool
+    revision: str
+    group_index: str
+
+
+class GroupFacts(Struct, frozen=True):
+    """One leader pod and its workers, if their StatefulSet exists.
+
+    `group_index` is the leader's label, verbatim; `index` the same as a number, None if it is not a number.
+    `statefulset_revision` is the revision of the leader StatefulSet that the leader was created from. A leader that
+    `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that the
+    leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
+    gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`). A
+    group that `is_exhausted` used up its restarts, or ended by its own (`end`): it is not ready, whatever its pods say while
+    they end (N-ST-13), and nothing follows it. One that is `updating` in place is on the way to this
+    revision, and not ready either (`core/pod/inplacesteps.py`); `is_refused` if its nodes do not take it there.
+    """
+
+    leader: str
+    group_index: str
+    index: int | None
+    is_leader_ready: bool
+    revision: str
+    workers: Workers | None
+    uid: UID = UNKNOWN
+    is_deleting: bool = False
+    statefulset_revision: str = ""
+    is_gated: bool = False
+    own_size: int = 0
+    awaits: bool = False
+    replaces: str = ""
+    is_exhausted: bool = False
+    end: GroupEnd | None = None
+    updating: str = ""
+    is_refused: bool = False
+
+
+def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
+    """Extract the facts from a leader pod and the StatefulSet with the same name.
+
+    Workers of an earlier leader of this name do not count: they end soon; they may be ready, but their group is not. Nor
+    does a StatefulSet of another owner.
+    """
+    owner = None if worker_statefulset is None else meta.controller_of(worker_statefulset)
+    if owner is not None and owner["uid"] != meta.uid(leader):
+        worker_statefulset = None
+    group_index, is_exhausted = groupname.label(leader), groupname.is_over(leader)
+    updating = updating_to(leader, worker_statefulset)
+    gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
+    return GroupFacts(
+        leader=meta.name(leader),
+        group_index=group_index,
+        index=decimals.natural(group_index),
+        is_leader_ready=is_pod_ready(leader) and not is_exhausted and not updating,
+        revision=groupname.revision(leader),
+        workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
+        uid=meta.uid(leader),
+        is_deleting=meta.is_deleting(leader),
+        statefulset_revision=meta.labels(leader).get(labels.STATEFULSET_REVISION, ""),
+        is_gated=bool(gates),
+        own_size=own_size(leader),
+        awaits=labels.REPLACEMENT_GATE in gates,
+        replaces=meta.annotations(leader).get(labels.REPLACES, ""),
+        is_exhausted=is_exhausted,
+        end=groupname.end_of(leader),
+        updating=updating,
+        is_refused=bool(updating) and is_refused(leader),
+    )
+
+
+def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:
+    """Return the revision that the group of a leader is being brought to in place; empty if it is there, or of none.
+
+    It is there when leader and workers are of the revision, the workers' StatefulSet is no longer held, and the leader runs
+    its new containers; those of the workers do before their StatefulSet is let go.
+    """
+    mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
+    if not mark:
+        return ""
+    is_done = groupname.revision(leader) == mark and inplacepods.is_settled(leader)
+    if is_done and worker_statefulset is not None:
+        is_same = groupname.revision(worker_statefulset) == mark
+        is_done = is_same and not is_held(worker_statefulset)
+    return "" if is_done else mark
+
+
+def is_refused(leader: JSONObject) -> bool:
+    """Return whether the nodes of a marked group do not resize its pods as its revision wants it."""
+    own = meta.annotations(leader)
+    return labels.IN_PLACE_REFUSED in own and own[labels.IN_PLACE_REFUSED] == own.get(labels.IN_PLACE_REVISION)
+
+
+def is_held(worker_statefulset: JSONObject) -> bool:
+    """Return whether a StatefulSet replaces no pod whatever its template: while its pods are updated in place."""
+    return bool((meta.spec(worker_statefulset).get("updateStrategy") or {}).get("type") == HELD)
+
+
+def own_size(leader: JSONObject) -> int:
+    """Return the size of the group that a leader was created with, 0 if it does not name one."""
+    return decimals.natural(meta.annotations(leader).get(labels.SIZE, "")) or 0
+
+
+def is_pod_ready(pod: JSONObject) -> bool:
+    """Return whether the pod runs and is Ready."""
+    return meta.status(pod).get("phase") == "Running" and meta.is_condition_true(pod, "Ready")
+
+
+def is_statefulset_ready(statefulset: JSONObject) -> bool:
+    """Return whether all pods are available and of one revision (R-ROLL-9)."""
+    status = meta.status(statefulset)
+    replicas = meta.spec(statefulset).get("replicas", 1)
+    return bool(replicas == (status.get("availableReplicas") or 0) and is_of_one_revision(statefulset))
+
+
+def is_of_one_revision(statefulset: JSONObject) -> bool:
+    """Return whether the controller reports that all pods are of the newest revision, or reports nothing of revisions."""
+    status = meta.status(statefulset)
+    return (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
+
+
+def describe_workers(statefulset: JSONObject) -> Workers:
+    """Extract the facts from the StatefulSet of a group's workers."""
+    return Workers(
+        is_ready=is_statefulset_ready(statefulset) and not is_held(statefulset),
+        revision=groupname.revision(statefulset),
+        group_index=groupname.label(statefulset),
+    )

@@ -1,0 +1,34 @@
+"""Whether the manager can read a LeaderWorkerSet: fields and annotations that every decision about it needs.
+
+In: the object as stored. Out: what cannot be read, with field and value. `lws explain` asks the same question.
+"""
+
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.core.leaderworkerset import budget
+from leaderworkerset.core.restarts import counts
+
+SHOWN: Final = 100
+"""The characters of a value that are shown."""
+
+PREFIX: Final = f"annotation {labels.GROUP_RESTART_COUNTS}: "
+
+
+def unreadable(obj: JSONObject) -> str:
+    """Return why the manager cannot read a LeaderWorkerSet; empty if it can."""
+    try:
+        lws = leaderworkerset.decode(obj)
+        budget.read(lws.spec)
+    except ValueError as error:
+        return str(error)
+    text = lws.annotations.get(labels.GROUP_RESTART_COUNTS, "")
+    try:
+        for key in counts.read(obj) if text else ():
+            if not lws.spec.group_identity.is_hash:
+                _ = key.ordinal
+    except ValueError as error:
+        shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        return f"{PREFIX}{shown}: {str(error).removeprefix(PREFIX)}"
+    return ""

@@ -1,0 +1,366 @@
+"""Decides about a LeaderWorkerSet (contract 2.1).
+
+In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the
+contract:
+
+1. record a revision; with `spec.scheduling`, create what its groups share, without which leaders are not changed;
+2. let go of evidence of groups that used up their restarts (`leftovers.py`); apply what keeps the leaders;
+3. create the shared service; write the status;
+4. if nothing changes in what keeps the leaders, replace outdated ones, or let go those that wait (`ordinalleaders.py`,
+   `hashleaders.py`), also where step 3 fails: these may be many writes, behind which the status would be late;
+5. delete revisions that no group needs.
+
+No action depends on the result of a write of the same plan: the status counts the state before it, and the next
+reconcile, which observes the write, counts again. Writes that are known to change nothing are not sent. So a plan that was
+performed and observed is followed by an empty one.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES
+from kuberuntime.plan import (
+    Action,
+    Apply,
+    Create,
+    Delete,
+    Emit,
+    Event,
+    Finally,
+    Plan,
+    PutStatus,
+    guarded_delete,
+    guarded_patch,
+)
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.conditions import COMPLETE, FAILED, MOVE_IN_PROGRESS
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset import (
+    hashleaders,
+    leftovers,
+    ordinalleaders,
+    reading,
+    revisionhistory,
+    revisions,
+    schedulingcondition,
+    services,
+    status,
+)
+from leaderworkerset.core.leaderworkerset.decision import (
+    Decision,
+    LeaderDecision,
+    ObservedLeaderWorkerSet,
+    OnDemand,
+    SetFacts,
+)
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
+from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
+from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.status import Assessment
+from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
+from leaderworkerset.core.restarts import counts, finishing, retention
+
+RECHECK_DELETION: Final = 5.0
+"""Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
+
+RECHECK_NAMESPACE: Final = 30.0
+"""Seconds until the namespace of evidence is read again, if nothing else happens in it: it is not watched."""
+
+AGAIN: Final = 0.0
+"""Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
+
+
+def reconcile(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
+    """Decide about the LeaderWorkerSet; an unusable field is reported as `Plan.error`."""
+    return decide(observed, now, gang).plan
+
+
+def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Decision:
+    """Decide as `reconcile` does, and return also what the plan needs, and what to remember."""
+    obj = observed.leaderworkerset
+    if obj is None or meta.is_deleting(obj):
+        return Decision(Plan(retention.release(observed.evidence) if observed.evidence else ()))
+    try:
+        lws = leaderworkerset.decode(obj)
+        is_hash = lws.spec.group_identity.is_hash
+        living = observed.leader_deployment if is_hash else observed.leader_statefulset
+        if (instead := _set_aside(observed, obj, lws, living, now)) is not None:
+            return Decision(instead)
+        revision = revisions.resolve(obj, living, observed.revisions, observed.edition)
+        facts = SetFacts(observed, obj, lws, revision, gang, living)
+        prepared = _prepare(facts, now)
+        if prepared.failure is not None:
+            report = schedulingcondition.report(obj, lws, prepared.failure, now)
+            return Decision(Plan((*_record_revision(facts), *report), error=prepared.failure.message))
+        left = _time_to_live(lws, now)
+        if left is not None and left <= timedelta():
+            return Decision(Plan((_delete_finished(facts),)))
+        leaders = hashleaders.decide(facts, now) if is_hash else ordinalleaders.decide(facts, now)
+        if leaders.assessment is not None and lws.spec.scheduling is not None:
+            new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
+            leaders = replace(leaders, assessment=replace(leaders.assessment, status=new))
+        if leaders.assessment is not None and (leaders.waiting or _has_moved(lws)):
+            found = status.with_moves(leaders.assessment, lws, leaders.waiting, now)
+            leaders = replace(leaders, assessment=found)
+        decision = _compose(facts, prepared, leaders, now)
+        return decision if left is None else replace(decision, plan=decision.plan.within(left.total_seconds()))
+    except ValueError as error:
+        event = decisionevents.unreadable(obj, f"Cannot reconcile: {reading.unreadable(obj) or error}")
+        return Decision(Plan((Emit(events=(event,)),), error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
+
+
+def _has_moved(lws: LeaderWorkerSet) -> bool:
+    return any(one.type == MOVE_IN_PROGRESS.type for one in lws.status.conditions)
+
+
+def _time_to_live(lws: LeaderWorkerSet, now: datetime) -> timedelta | None:
+    """Return the time until a LeaderWorkerSet that ended is to be deleted; None if it goes on, or is kept."""
+    if labels.TTL_AFTER_FINISHED not in lws.annotations:
+        return None
+    return finishing.expiry(lws, (COMPLETE.type, FAILED.type), now)
+
+
+def _delete_finished(facts: SetFacts) -> Delete:
+    note = f"Deleted LeaderWorkerSet {facts.lws.name}: its time after the end is over"
+    return guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(decisionevents.expired(facts.obj, note),))
+
+
+def _prepare(facts: SetFacts, now: datetime) -> Preparation:
+    """Create what groups with `spec.scheduling` share, before their leaders (N-HASH-1, N-K8S-7)."""
+    if facts.lws.spec.scheduling is None:
+        return Preparation()
+    observed, size = facts.observed, facts.lws.size
+    sizes = [group.own_size or size for group in observed.groups if not group.is_deleting]
+    whole = GangSet(
+        obj=facts.obj,
+        lws=facts.lws,
+        now=now,
+        sizes=sizes,
+        objects=observed.gang_objects,
+        unused=observed.unused_pod_groups,
+        kinds=observed.gang_kinds,
+        parent=observed.parent,
+    )
+    return facts.gang.prepare(whole)
+
+
+def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, now: datetime) -> Decision:
+    left = leftovers.sort_out(facts) if facts.observed.evidence else Leftovers()
+    needs = {OnDemand.NAMESPACE} if facts.observed.evidence else set()
+    if counted := _count_restarts(facts, leaders, left):
+        return Decision(Plan(counted), frozenset(needs))  # the rest is decided again: it is at another resourceVersion
+    found, conflict = leaders.assessment, _service_conflict(facts)
+    if conflict and found is not None:
+        found = status.hold(facts.lws, found, now)
+    needs |= {OnDemand.LEADERS} if leaders.moves or (leaders.begins and (leaders.applied or leaders.actions)) else set()
+    actions = [
+        *_record_revision(facts),
+        *prepared.actions,
+        *left.actions,
+        *_apply(facts, leaders),
+    ]
+    needs |= {OnDemand.KEEPER} if leaders.applied and _is_unknown(facts) else set()
+    service = _make_service(facts)
+    creates = facts.revision.created is not None or leaders.applied is not None
+    creates |= bool(service) and facts.observed.orphaned_service is None
+    held = _hold(facts.obj, facts.lws, found, now) if creates else ()
+    report = (*service, *(_write_status(facts, found) if found is not None else ()))
+    is_both = report and leaders.actions
+    actions += [Finally(actions=report, after=leaders.actions)] if is_both else [*report, *leaders.actions]
+    if found is not None and found.is_update_done:
+        outdated = _outdated_revisions(facts, leaders)
+        needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
+        actions += _clean_up(facts, leaders, outdated)
+    again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
+    if conflict:
+        actions.append(
+            Emit(events=(decisionevents.failed_create(facts.obj, services.NOT_CREATED.format(error=conflict)),))
+        )
+    if leaders.error is not None:
+        actions.append(Emit(events=(decisionevents.unreadable(facts.obj, f"Cannot count groups: {leaders.error}"),)))
+    error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
+    plan = Plan(tuple(actions), again, error, held)
+    return Decision(
+        plan,
+        frozenset(needs),
+        edition=facts.revision.edition,
+        source=leaders.source,
+        surplus=leaders.surplus,
+        resource=leaders.resource,
+        applied=_compared(facts, leaders),
+    )
+
+
+def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
+    """Return from what the keeper of the leaders counts as applied, if it was read whole and is as it should be."""
+    if facts.observed.whole is None or facts.living is None or leaders.applied is not None:
+        return None
+    return LastApply(leaders.source, Identity.of(facts.living))
+
+
+def _is_unknown(facts: SetFacts) -> bool:
+    """Return whether nobody knows if what keeps the leaders is as it was applied: the manager has just begun to lead."""
+    return facts.living is not None and facts.observed.applied is None and facts.observed.whole is None
+
+
+def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
+    """Return the write of the status for when an object is refused: the plan ends there, and would not write it."""
+    new = status.hold(lws, found, now).status
+    if new == lws.status:
+        return ()
+    changed = obj | {"status": leaderworkerset.encode_status(new)}
+    version = meta.resource_version(obj)
+    return (PutStatus(resource=LEADERWORKERSETS, object=changed, resource_version=version, if_present=True),)
+
+
+def _set_aside(
+    observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, living: JSONObject | None, now: datetime
+) -> Plan | None:
+    """Return the plan if what would keep the leaders is about to end, or belongs to another owner; nothing of it is changed."""
+    if living is not None and _is_going(living, obj):
+        return Plan(retention.release(observed.evidence), RECHECK_DELETION)
+    owner = None if living is None else meta.foreign_controller(living, obj)
+    if living is None or owner is None:
+        return None
+    what = f"{living['kind']} {meta.name(living)}"
+    why = f"{what} is controlled by {owner['kind']} {owner['name']}: delete one of both, or use another name"
+    note = f"Failed to create leader {living['kind'].lower()} {lws.name}: {why}"
+    event = decisionevents.failed_create(obj, note)
+    return Plan((Emit(events=(event,)), *_hold(obj, lws, None, now)), error=f"LeaderWorkerSet {meta.key(obj)}: {why}")
+
+
+def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -> tuple[Action, ...]:
+    """Store the counts of groups that start anew, take over others', or are gone (N-RB-11 to N-RB-14)."""
+    known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
+    if not known:
+        return ()
+    kept = leftovers.kept_counts(facts, known, leaders.admitted)
+    is_done = leaders.assessment is not None and leaders.assessment.is_update_done
+    only = {facts.revision.key} if is_done else {key.revision for key in kept}
+    new = {key: count for key, count in kept.items() if key not in left.cleared and key.revision in only}
+    return () if new == known else (counts.write(facts.obj, new),)
+
+
+def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
+    """Return whether it is being deleted, or belongs to an earlier LeaderWorkerSet of the same name.
+
+    The garbage collector deletes such a StatefulSet soon. To continue with it would take over the revision of a deleted
+    spec, and move pods that are about to be deleted (unlike finding it by name only, R-LSTS-4).
+    """
+    return meta.is_deleting(statefulset) or meta.is_of_predecessor(statefulset, obj)
+
+
+def _record_revision(facts: SetFacts) -> list[Action]:
+    revision = facts.revision.created
+    if revision is None:
+        return _correct_revision(facts.revision)
+    note = _revision_note(facts.revision)
+    return [
+        Create(
+            resource=CONTROLLER_REVISIONS,
+            object=revision,
+            body=facts.revision.body,
+            unless_own=True,
+            on_success=(decisionevents.creating_revision(facts.obj, note, revision),),
+            on_failure=(
+                decisionevents.failed_create(facts.obj, f"Failed to create revision {meta.name(revision)}: {{error}}"),
+            ),
+        )
+    ]
+
+
+def _correct_revision(found: Resolution) -> list[Action]:
+    if found.corrected is None or found.correction is None:
+        return []
+    return [guarded_patch(CONTROLLER_REVISIONS, found.corrected, found.correction)]
+
+
+def _remove_gang(facts: SetFacts) -> Sequence[Action]:
+    """Delete the gang scheduler's objects that no group uses any more."""
+    if not facts.observed.gang_objects:
+        return ()
+    in_use = {facts.revision.key, *(group.revision for group in facts.observed.groups)}
+    return facts.gang.outdated(facts.observed.gang_objects, in_use)
+
+
+def _revision_note(revision: Resolution) -> str:
+    if revision.inherited:
+        return f"Creating missing revision with key {revision.key} for existing LeaderWorkerSet"
+    what = "updated LWS" if revision.is_new else "a newly created LeaderWorkerSet"
+    return f"Creating revision with key {revision.key} for {what}"
+
+
+def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
+    """Apply what keeps the leaders (R-LSTS-1); record an event of its creation, or those of an update (R-LSTS-7)."""
+    if leaders.applied is None:
+        return []
+    what = f"leader {leaders.resource.kind.lower()} {facts.lws.name}"
+    if facts.living is None:
+        done: Sequence[Event] = (decisionevents.created(facts.obj, f"Created {what}"),)
+        failed = decisionevents.failed_create(facts.obj, f"Failed to create {what}: {{error}}")
+    else:
+        done, failed = leaders.updating, decisionevents.failed_update(facts.obj, f"Failed to update {what}: {{error}}")
+    return [
+        *leaders.announced,
+        Apply(
+            resource=leaders.resource,
+            object=leaders.applied,
+            manager=labels.FIELD_MANAGER,
+            on_success=tuple(done),
+            on_failure=(failed,),
+        ),
+    ]
+
+
+def _make_service(facts: SetFacts) -> list[Action]:
+    """Create the shared service if it is configured and missing (R-SVC-1); adopt one that outlived its LeaderWorkerSet."""
+    orphan = facts.observed.orphaned_service
+    if orphan is not None:
+        return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
+    is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
+    if facts.observed.has_shared_service or not is_shared:
+        return []
+    failed = decisionevents.failed_create(facts.obj, services.NOT_CREATED)
+    return [services.create(services.build_shared(facts.obj), failed)]
+
+
+def _service_conflict(facts: SetFacts) -> str:
+    """Return whose the shared service is, if another object controls it; the groups go on without the names that it gives."""
+    is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
+    return facts.observed.service_conflict if is_shared else ""
+
+
+def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JSONObject]:
+    """Return the revisions that no group uses any more, and that no pod will be created from (R-REV-14)."""
+    if leaders.may_create_older:
+        return ()
+    return revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
+
+
+def _clean_up(facts: SetFacts, leaders: LeaderDecision, outdated: Sequence[JSONObject]) -> list[Action]:
+    """Move outdated revisions to the history; delete records and gang objects of groups that are gone."""
+    retired = revisionhistory.settle(facts.obj, facts.revision.key, outdated, facts.observed.history or ())
+    records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in leaders.abandoned)
+    return [*retired, *records, *_remove_gang(facts)]
+
+
+def _write_status(facts: SetFacts, found: Assessment) -> list[Action]:
+    if found.status == facts.lws.status:
+        return []
+    changed = found.status.conditions != facts.lws.status.conditions
+    return [
+        PutStatus(
+            resource=LEADERWORKERSETS,
+            object=facts.obj | {"status": leaderworkerset.encode_status(found.status)},
+            resource_version=meta.resource_version(facts.obj),
+            if_present=True,
+            on_success=(decisionevents.condition_changed(facts.obj, found.reason, found.note),) if changed else (),
+        )
+    ]

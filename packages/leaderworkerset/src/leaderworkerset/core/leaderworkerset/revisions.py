@@ -1,0 +1,243 @@
+"""Revisions: the templates that groups are created from, kept as ControllerRevisions (contract section 6).
+
+In: the LeaderWorkerSet as a JSON object and the ControllerRevisions that carry its name. Out: the key for new groups,
+whether it is new, and the object to create if none with the same content exists. The bytes are those of the Go
+controller (R-REV-6), so that either controller recognizes the revisions of the other.
+
+There is one revision per content: a template that is edited back finds its old revision again, and so does a pass
+after one that failed when it had created a revision. (The Go controller creates another each time: Q-5, Q-6, Q-32.) A
+revision that is used again gets the next number, so that the current one always has the highest, as with Go.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.fnv import fnv1
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from leaderworkerset.api import groupname, labels, leaderworkerset
+from leaderworkerset.api.fieldtypes import round_trip
+from leaderworkerset.core.leaderworkerset.edition import Edition
+
+HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
+"""Maps digits to characters that names allow and that form no words (R-REV-8)."""
+
+LONGEST_NAME: Final = 220
+"""The maximum length of the LeaderWorkerSet's name within a revision's name (R-REV-2)."""
+
+COVERED: Final = ("leaderWorkerTemplate", "networkConfig")
+"""The fields of `spec` that make a revision; a change of any other starts no rollout (R-REV-5, R-REV-16)."""
+
+UNREVISED: Final = "maxGroupRestarts"
+"""The field of `leaderWorkerTemplate` that makes no revision (N-API-3): a change of it rolls nothing out."""
+
+REPLACE: Final = {"$patch": "replace"}
+SHARED: Final = {"subdomainPolicy": leaderworkerset.SubdomainPolicy.SHARED.value}
+
+
+LONGEST_CAUSE: Final = 1024
+"""The maximum number of characters of a change cause that a revision records."""
+
+
+class UnreadableRevisionError(ValueError):
+    """A ControllerRevision without a template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The revision that new groups get. `created` is to be written first, as `body`; `inherited` says that its key was given.
+
+    `correction` is the merge patch that the revision `corrected` needs: its number, or the cause of the change.
+    `edition` is known if the revision exists.
+    """
+
+    key: str
+    is_new: bool = False
+    created: JSONObject | None = None
+    inherited: bool = False
+    corrected: JSONObject | None = None
+    correction: JSONObject | None = None
+    edition: Edition | None = field(default=None, compare=False)
+    body: bytes = field(default=b"", compare=False, repr=False)
+
+    @classmethod
+    def found(cls, revision: JSONObject, obj: JSONObject, number: int, *, is_new: bool = False) -> "Resolution":
+        """Return the resolution to an existing revision, which shall have this number."""
+        change = correction(revision, obj, number)
+        corrected = None if change is None else revision
+        edition = Edition.of(obj, revision)
+        return cls(groupname.revision(revision), is_new, corrected=corrected, correction=change, edition=edition)
+
+    @classmethod
+    def made(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
+        """Return the resolution to a revision that is to be created; one whose key is given is `inherited`."""
+        created = build(obj, key=key, number=number, data=data)
+        return cls(groupname.revision(created), is_new, created, inherited=bool(key), body=encode(created, data))
+
+
+def resolve(
+    obj: JSONObject, statefulset: JSONObject | None, found: Iterable[JSONObject], edition: Edition | None = None
+) -> Resolution:
+    """Find the current revision, or make it, and return whether the spec differs from it (R-REV-10, R-REV-11).
+
+    `statefulset` is the leader StatefulSet; `found` are ControllerRevisions labeled with the LeaderWorkerSet's name;
+    `edition` is the one that an earlier decision found.
+    """
+    known = owned(found, obj)
+    key = "" if statefulset is None else groupname.revision(statefulset)
+    current = find(known, key)
+    if current is not None and Edition.of(obj, current) == edition:
+        return Resolution.found(current, obj, number_of(current))
+    data = build_data(obj)
+    if current is None and key:
+        return Resolution.made(obj, data, next_number(known), key=key)
+    if current is not None and has_content(current, obj, data):
+        return Resolution.found(current, obj, number_of(current))
+    is_new = current is not None
+    others = [revision for revision in known if revision is not current]
+    same = max((revision for revision in others if has_content(revision, obj, data)), key=number_of, default=None)
+    if same is None:
+        return Resolution.made(obj, data, next_number(known), is_new=is_new)
+    number = number_of(same) if same is max(known, key=number_of) else next_number(known)
+    return Resolution.found(same, obj, number, is_new=is_new)
+
+
+def build_data(obj: JSONObject) -> bytes:
+    """Return the bytes of `data` for the current spec (R-REV-4 to R-REV-6)."""
+    return canonical_json(build_content(obj))
+
+
+def build_content(obj: JSONObject) -> JSONObject:
+    """Return the content of `data` for the current spec, before encoding."""
+    spec = meta.spec(obj)
+    template = round_trip("LeaderWorkerTemplate", spec.get("leaderWorkerTemplate"), "spec.leaderWorkerTemplate")
+    template.pop(UNREVISED, None)
+    network = round_trip("NetworkConfig", spec.get("networkConfig") or SHARED, "spec.networkConfig")
+    return {"spec": {"leaderWorkerTemplate": template | REPLACE, "networkConfig": network | REPLACE}}
+
+
+def content_hash(data: bytes) -> str:
+    """Return the hash by which a revision is named: FNV-1 in 32 bits, as digits in another alphabet (R-REV-8)."""
+    return str(fnv1(data)).translate(HASH_ALPHABET)
+
+
+def build(obj: JSONObject, *, number: int, data: bytes, key: str = "") -> JSONObject:
+    """Build the ControllerRevision (R-REV-1, R-REV-2); its key is the hash of its data if none is given.
+
+    It records the change cause if there is one.
+    """
+    digest = content_hash(data)
+    name = meta.name(obj)
+    prefix = name.encode()[:LONGEST_NAME].decode(errors="ignore")
+    cause = change_cause(obj)
+    return CONTROLLER_REVISIONS.controlled(
+        obj,
+        f"{prefix}-{digest}-{number}",
+        {labels.NAME: name, labels.TEMPLATE_REVISION_HASH: key or digest},
+        annotations={labels.CHANGE_CAUSE: cause} if cause else None,
+        data=msgspec.json.decode(data),
+        revision=number,
+    )
+
+
+def change_cause(obj: JSONObject) -> str:
+    """Return the change cause of an object's annotation; long texts are truncated."""
+    return meta.annotations(obj).get(labels.CHANGE_CAUSE, "")[:LONGEST_CAUSE]
+
+
+def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:
+    """Return the merge patch that gives a revision this number, the LeaderWorkerSet's change cause, and its controller.
+
+    A cause that was removed stays with the revision. Return None if nothing is to be changed.
+    """
+    cause = change_cause(obj)
+    changes = adoption(revision, obj)
+    if number_of(revision) != number:
+        changes["revision"] = number
+    if cause and cause != change_cause(revision):
+        changes["metadata"] = meta.metadata(changes) | {"annotations": {labels.CHANGE_CAUSE: cause}}
+    return changes or None
+
+
+def adoption(orphan: JSONObject, obj: JSONObject) -> JSONObject:
+    """Return the merge patch that makes the LeaderWorkerSet the controller of an object; empty if it has a controller."""
+    if meta.controller_of(orphan) is not None:
+        return {}
+    others = meta.metadata(orphan).get("ownerReferences") or []
+    return {"metadata": {"ownerReferences": [*others, meta.controller_reference(obj)]}}
+
+
+def encode(revision: JSONObject, data: bytes) -> bytes:
+    """Encode a revision such that its `data` arrives in canonical bytes: the server stores it verbatim (R-REV-7)."""
+    return canonical_json(revision | {"data": None}).replace(b'"data":null', b'"data":' + data, 1)
+
+
+def owned(found: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
+    """Return the revisions with a key that belong to the LeaderWorkerSet or have no owner (R-REV-3, R-REV-15)."""
+    return [
+        revision
+        for revision in found
+        if groupname.revision(revision)
+        and (meta.controller_of(revision) or {}).get("uid", meta.uid(obj)) == meta.uid(obj)
+    ]
+
+
+def find(known: Sequence[JSONObject], key: str) -> JSONObject | None:
+    """Return the revision with the key; of several, the one with the highest number."""
+    matching = [revision for revision in known if key and groupname.revision(revision) == key]
+    return max(matching, key=number_of, default=None)
+
+
+def next_number(known: Sequence[JSONObject]) -> int:
+    """Return the number of the next revision (R-REV-3)."""
+    return 1 + max((number_of(revision) for revision in known), default=0)
+
+
+def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
+    """Return whether the revision has the content of the spec, whose bytes are `data` (R-REV-11, R-REV-13).
+
+    If the bytes differ, the revision is merged into the LeaderWorkerSet and encoded again: other versions of the
+    controller wrote other bytes for the same template. Data that cannot be read is different.
+    """
+    try:
+        return canonical_json(revision.get("data")) == data or build_data(restore(obj, revision)) == data
+    except ValueError:
+        return False
+
+
+def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
+    """Return the LeaderWorkerSet with the content of the revision: its fields are replaced, all others stay (R-REV-12).
+
+    So does the limit of restarts, which no revision holds.
+    Raise `UnreadableRevisionError` where the revision holds no template.
+    """
+    data = revision.get("data")
+    content = data.get("spec") if isinstance(data, dict) else None
+    if not isinstance(content, dict) or not isinstance(content.get("leaderWorkerTemplate"), dict):
+        raise UnreadableRevisionError(
+            f"ControllerRevision {meta.name(revision)}: data: holds no spec.leaderWorkerTemplate"
+        )
+    saved = {name: _without_directive(content[name]) for name in COVERED if isinstance(content.get(name), dict)}
+    live: JSONObject = meta.spec(obj).get("leaderWorkerTemplate") or {}
+    if UNREVISED in live:
+        saved["leaderWorkerTemplate"][UNREVISED] = live[UNREVISED]
+    return obj | {"spec": meta.spec(obj) | saved}
+
+
+def outdated(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
+    """Return the revisions that no group needs once all are of the key's revision (R-REV-14)."""
+    return [revision for revision in known if groupname.revision(revision) != key]
+
+
+def number_of(revision: JSONObject) -> int:
+    """Return the number of a revision."""
+    return int(revision.get("revision") or 0)
+
+
+def _without_directive(value: JSONObject) -> JSONObject:
+    return {name: child for name, child in value.items() if name != "$patch"}

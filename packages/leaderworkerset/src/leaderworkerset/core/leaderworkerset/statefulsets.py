@@ -1,0 +1,177 @@
+"""The leader StatefulSet as it shall be, and what the StatefulSets of leaders and workers have in common (R-LSTS-1 to R-LSTS-5).
+
+In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: the object to apply server-side as field
+manager `lws`. What a leader Deployment has in common with it is here, too.
+
+Labels and annotations that the controllers add to a template override the user's; templates and claims have the form of
+Go's typed structs (R-LSTS-2, R-LSTS-5, R-WSTS-3).
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import STATEFULSETS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.fieldtypes import round_trip
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.edition import lasting
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
+from leaderworkerset.core.policies import exclusive, formernodes, gang, identity, levels, subgroups, workloadnames
+from leaderworkerset.core.policies.policy import Policy, Template
+
+ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subgroups.POLICY, gang.POLICY)
+"""The policies that add annotations to pod templates."""
+
+TEMPLATE_PATH: Final = "spec.leaderWorkerTemplate"
+
+KEPT_OF_CLAIMS: Final = frozenset({"accessModes", "storageClassName", "volumeMode", "resources"})
+"""The fields of a claim's spec that are passed on. Go's type of `resources` has `requests` and `limits` alone."""
+
+RETAIN: Final = "Retain"
+"""The value that the API server sets for an absent retention policy."""
+
+NO_MARKS: Final[Mapping[str, str]] = {}
+
+
+def build(
+    obj: JSONObject,
+    lws: LeaderWorkerSet,
+    *,
+    key: str,
+    limits: Budget,
+    step: RolloutStep,
+    living: JSONObject | None = None,
+) -> JSONObject:
+    """Build the leader StatefulSet (R-LSTS-2); `obj` is the LeaderWorkerSet as read, `lws` the same, decoded.
+
+    `living` is the StatefulSet that exists: what would replace all groups by itself stays as it is there.
+    """
+    return {
+        **STATEFULSETS.type_meta,
+        "metadata": build_metadata(obj, lws, key),
+        "spec": {
+            "serviceName": lws.name,
+            "replicas": step.replicas,
+            "podManagementPolicy": "Parallel",
+            "selector": build_selector(lws),
+            "updateStrategy": {
+                "type": lws.spec.rollout_strategy.type,
+                "rollingUpdate": {
+                    "partition": step.partition,
+                    "maxUnavailable": limits.max_unavailable,
+                },
+            },
+            "template": build_template(lws, key, _marks(lws, living, key)),
+        }
+        | claim_fields(lws.spec.leader_worker_template, lws.namespace),
+    }
+
+
+def _marks(lws: LeaderWorkerSet, living: JSONObject | None, key: str) -> dict[str, str]:
+    """Return the annotation that puts leaders behind the gate where they learn their places (`formernodes.py`).
+
+    It comes and goes with another revision alone: by itself it would replace all groups.
+    """
+    annotations = lws.annotations
+    if living is not None and groupname.revision(living) == key:
+        annotations = meta.annotations(meta.spec(living).get("template") or {})
+    is_marked = annotations.get(labels.STAY_ON_NODES) == formernodes.PREFERRED
+    return {labels.STAY_ON_NODES: formernodes.PREFERRED} if is_marked else {}
+
+
+def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObject:
+    """Build the metadata of what keeps the leaders of all groups; the counts of restarts, which change often, stay away."""
+    return {
+        "name": lws.name,
+        "namespace": lws.namespace,
+        "labels": lws.labels | _own_labels(lws, key) | {labels.ROLE: labels.LEADER},
+        "annotations": lasting(lws.annotations) | {labels.REPLICAS: str(lws.spec.replicas)},
+        "ownerReferences": [meta.controller_reference(obj)],
+    }
+
+
+def build_selector(lws: LeaderWorkerSet) -> JSONObject:
+    """Build the selector of all leaders."""
+    return {"matchLabels": {labels.NAME: lws.name, labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}}
+
+
+def _own_labels(lws: LeaderWorkerSet, key: str) -> dict[str, str]:
+    return {labels.NAME: lws.name, labels.TEMPLATE_REVISION_HASH: key}
+
+
+def build_template(lws: LeaderWorkerSet, key: str, marks: Mapping[str, str] = NO_MARKS) -> JSONObject:
+    """Build the template of the leader pods, with further annotations (R-LSTS-4)."""
+    template = lws.spec.leader_worker_template
+    annotations = group_annotations(template, lws.annotations) | dict(marks)
+    if not lws.spec.network_config.subdomain_policy.is_shared:
+        annotations[labels.SUBDOMAIN_POLICY] = lws.spec.network_config.subdomain_policy.value
+    if lws.spec.scheduling is not None:
+        annotations[labels.WORKLOAD_AWARE_SCHEDULING] = levels.level_of(lws.spec.scheduling).value
+        annotations[labels.WORKLOAD_NAME] = workloadnames.workload_name(lws)
+    field = "workerTemplate" if template.leader_template is None else "leaderTemplate"
+    return build_pod_template(
+        lws.leader_template,
+        path=f"{TEMPLATE_PATH}.{field}",
+        own_labels=_own_labels(lws, key) | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX},
+        own_annotations=annotations,
+    )
+
+
+def build_pod_template(
+    template: JSONObject, *, path: str, own_labels: Mapping[str, str], own_annotations: Mapping[str, str]
+) -> JSONObject:
+    """Build `spec.template` of a StatefulSet; `path` names the template in errors.
+
+    A template that was copied from a running pod has labels and annotations of that pod's group: they are left out.
+    """
+    typed = round_trip("PodTemplateSpec", template, path)
+    metadata = typed["metadata"]
+    return typed | {
+        "metadata": metadata
+        | {
+            "labels": _without(metadata.get("labels"), labels.POD_LABELS) | dict(own_labels),
+            "annotations": _without(metadata.get("annotations"), labels.POD_ANNOTATIONS) | dict(own_annotations),
+        }
+    }
+
+
+def _without(texts: Mapping[str, str] | None, keys: Collection[str]) -> dict[str, str]:
+    return {key: text for key, text in (texts or {}).items() if key not in keys}
+
+
+def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -> dict[str, str]:
+    """Return the annotations from which admission reads size, subgroups and exclusive placement of a pod's group.
+
+    `template` is that of the pod's revision; the topology keys come from the LeaderWorkerSet's `live` annotations.
+    """
+    made = Template(template, live)
+    return {key: value for policy in ANNOTATING for key, value in policy.annotations(made).items()}
+
+
+def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
+    """Return the fields of a StatefulSet's spec about claims; none if the user set none (R-LSTS-5)."""
+    fields: JSONObject = {}
+    if template.volume_claim_templates:
+        claims = {"volumeClaimTemplates": list(template.volume_claim_templates)}
+        typed = round_trip("LeaderWorkerTemplate", claims, TEMPLATE_PATH)["volumeClaimTemplates"]
+        fields["volumeClaimTemplates"] = [_reduce_claim(claim, namespace) for claim in typed]
+    retention = template.persistent_volume_claim_retention_policy
+    if retention is not None:
+        fields["persistentVolumeClaimRetentionPolicy"] = {
+            "whenDeleted": retention.when_deleted or RETAIN,
+            "whenScaled": retention.when_scaled or RETAIN,
+        }
+    return fields
+
+
+def _reduce_claim(claim: JSONObject, namespace: str) -> JSONObject:
+    """Keep of a claim, as Go writes it, what a StatefulSet gets."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": claim["metadata"].get("name", ""), "namespace": namespace},
+        "spec": {name: value for name, value in claim["spec"].items() if name in KEPT_OF_CLAIMS},
+    }

@@ -1,0 +1,279 @@
+"""The status of a LeaderWorkerSet: counts, conditions, and whether an update is over (contract section 9).
+
+In: the LeaderWorkerSet, the leader StatefulSet, the groups and the key of the current revision. Out: the new status and
+its changes. All conditions are set in one pass. The Go controller stops after the first change and needs another pass
+(R-STAT-13); the final state is the same.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from msgspec import Struct, structs
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import (
+    AVAILABLE,
+    COMPLETE,
+    DEGRADED,
+    FAILED,
+    FORMER,
+    MOVE_IN_PROGRESS,
+    NOT_DEGRADED,
+    NOT_MOVING,
+    PROGRESSING,
+    STOPPED,
+    UPDATE_IN_PROGRESS,
+    ConditionOutcome,
+)
+from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset.fold import Folded, below
+
+
+class UnknownIndexError(ValueError):
+    """A leader pod whose group index is not a number; nothing can be counted (R-STAT-5)."""
+
+
+class Counts(NamedTuple):
+    """Numbers of groups by state (R-STAT-7). "Rolled" ones are those between the partition and the replicas.
+
+    Among those that are `ready_wanted` and `rolled_done` are complete groups, which are as they shall be.
+    """
+
+    ready: int = 0
+    updated: int = 0
+    ready_wanted: int = 0
+    rolled: int = 0
+    rolled_updated: int = 0
+    rolled_done: int = 0
+    degraded: int = 0
+    degraded_wanted: int = 0
+    complete_wanted: int = 0
+    late_wanted: int = 0
+
+
+def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
+    """Count the groups whose objects all exist; raise `UnknownIndexError` for an index that is not a number."""
+    replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
+    wanted = below(folded.members, replicas)
+    found = [_count(folded, size, revision, wanted=wanted, held=below(wanted, partition))]
+    for group in folded.irregular.values():
+        if group.index is None:
+            raise UnknownIndexError(
+                f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is not a number"
+            )
+        alone, is_wanted, is_held = Folded.of(group), group.index < replicas, group.index < partition
+        found.append(_count(alone, size, revision, wanted=alone.members * is_wanted, held=alone.members * is_held))
+    return Counts(*map(sum, zip(*found, strict=True)))
+
+
+def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) -> Counts:
+    """Count groups, of which some are wanted, and some of these held back by the partition."""
+    whole = folded.whole(size)
+    ready, updated = whole & folded.ready(size), whole & folded.updated(size, revision)
+    rolled, good = whole & wanted & ~held, ready | folded.complete
+    degraded = folded.exhausted & ~folded.complete & ~folded.late
+    return Counts(
+        ready.bit_count(),
+        updated.bit_count(),
+        (good & wanted).bit_count(),
+        rolled.bit_count(),
+        (rolled & updated).bit_count(),
+        (rolled & updated & good).bit_count(),
+        degraded.bit_count(),
+        (degraded & wanted).bit_count(),
+        (folded.complete & wanted).bit_count(),
+        (folded.late & wanted).bit_count(),
+    )
+
+
+class Assessment(Struct, frozen=True):
+    """The new status, the condition that it leads with, the text about it, and whether every group is updated and ready."""
+
+    status: LeaderWorkerSetStatus
+    outcome: ConditionOutcome
+    note: str
+    is_update_done: bool
+
+    @property
+    def reason(self) -> str:
+        """Return the reason of the event about changed conditions (R-STAT-10, N-ST-12)."""
+        return DEGRADED.type if self.outcome is DEGRADED else self.outcome.reason
+
+
+def assess(
+    lws: LeaderWorkerSet,
+    statefulset: JSONObject,
+    folded: Folded,
+    revision: str,
+    now: datetime,
+) -> Assessment:
+    """Count the groups and build the status; raise `UnknownIndexError` for an index that is not a number."""
+    counts = count(lws, folded, revision)
+    new = build(lws, statefulset, counts, now)
+    outcome = DEGRADED if counts.degraded else choose(lws, counts)[0]
+    return Assessment(new, outcome, event_note(lws, new, outcome), is_update_done(lws, counts))
+
+
+def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
+    """Choose the conditions that hold now (R-STAT-8); none where exhausted groups alone are not ready (N-ST-12).
+
+    A set is complete with all its groups, and has failed once no group goes on and a deadline passed.
+    """
+    if counts.rolled_updated < counts.rolled:
+        return (UPDATE_IN_PROGRESS, PROGRESSING)
+    if 0 < counts.complete_wanted == lws.spec.replicas:
+        return (COMPLETE,)
+    if counts.ready_wanted == lws.spec.replicas and counts.rolled_done == counts.rolled:
+        return (AVAILABLE,)
+    over = counts.degraded_wanted + counts.late_wanted
+    if (counts.degraded or over) and counts.ready_wanted + over == lws.spec.replicas:
+        return (FAILED,) if counts.late_wanted else ()
+    return (PROGRESSING,)
+
+
+def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
+    """Return whether every wanted group is updated and ready, with no partition holding any back (R-STAT-9)."""
+    return lws.rolling_update.partition == 0 and counts.rolled_done == lws.spec.replicas
+
+
+def build(lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime) -> LeaderWorkerSetStatus:
+    """Build the status from the counts (R-STAT-1, R-STAT-4)."""
+    sums = Sums(int(meta.status(statefulset).get("replicas") or 0), counts.ready, counts.updated)
+    return compose(lws, sums, choose(lws, counts), now, is_degraded=counts.degraded > 0)
+
+
+class Sums(NamedTuple):
+    """The numbers of groups that the status has: all, the ready ones, the updated ones."""
+
+    replicas: int
+    ready: int
+    updated: int
+
+
+def compose(
+    lws: LeaderWorkerSet, sums: Sums, outcomes: Sequence[ConditionOutcome], now: datetime, *, is_degraded: bool = False
+) -> LeaderWorkerSetStatus:
+    """Return the status with these sums and conditions, `DEGRADED` the last (R-STAT-12, N-ST-11, N-ST-12).
+
+    A status that nothing else changes gets no condition more: to take over a fleet at rest costs no write (N-AT-18).
+    """
+    conditions = tuple(one for one in lws.status.conditions if one.type != FORMER)
+    for outcome in outcomes:
+        conditions = set_true(conditions, outcome, lws.generation, now)
+    if is_degraded:
+        holding = {outcome.type for outcome in outcomes}
+        for kind, text in STOPPED.items():
+            if kind not in holding:
+                conditions = _set_false(conditions, kind, (DEGRADED.reason, text), now)
+        conditions = set_true(conditions, DEGRADED, lws.generation, now)
+    new = _summarize(lws, sums, conditions)
+    if is_degraded or (new == lws.status and all(one.type != DEGRADED.type for one in conditions)):
+        return new
+    return _summarize(lws, sums, _set_false(conditions, DEGRADED.type, NOT_DEGRADED, now))
+
+
+def _summarize(lws: LeaderWorkerSet, sums: Sums, conditions: Sequence[Condition]) -> LeaderWorkerSetStatus:
+    return LeaderWorkerSetStatus(
+        conditions=tuple(structs.replace(one, observed_generation=lws.generation) for one in conditions),
+        ready_replicas=sums.ready,
+        updated_replicas=sums.updated,
+        replicas=sums.replicas,
+        hpa_pod_selector=lws.status.hpa_pod_selector or f"{labels.NAME}={lws.name},{labels.WORKER_INDEX}=0",
+        observed_generation=lws.generation,
+    )
+
+
+def set_true(
+    conditions: Sequence[Condition], outcome: ConditionOutcome, generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    """Set one condition to True and those it excludes to False (R-STAT-12)."""
+    moment = timestamps.render(now)
+    chosen = Condition(
+        type=outcome.type,
+        status="True",
+        reason=outcome.reason,
+        message=outcome.message,
+        last_transition_time=moment,
+        observed_generation=generation,
+    )
+    result = []
+    for condition in conditions:
+        if condition.type == outcome.type:
+            is_same = condition.status == "True" and condition.observed_generation == generation
+            result.append(condition if is_same else chosen)
+        elif condition.type in outcome.excludes and condition.status == "True":
+            result.append(
+                structs.replace(condition, status="False", last_transition_time=moment, observed_generation=generation)
+            )
+        else:
+            result.append(condition)
+    return tuple(result) if any(one.type == outcome.type for one in result) else (*result, chosen)
+
+
+def _set_false(
+    conditions: Sequence[Condition], kind: str, why: tuple[str, str], now: datetime
+) -> tuple[Condition, ...]:
+    """Set a condition to False with this reason and message; it keeps the time since when it is (N-ST-10)."""
+    since = timestamps.render(now)
+    return put(
+        conditions, Condition(type=kind, status="False", reason=why[0], message=why[1], last_transition_time=since)
+    )
+
+
+def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
+    """Return the conditions with `new` for the one of its type, which keeps the time since when it has this status."""
+    known = next((one for one in conditions if one.type == new.type), None)
+    if known is None:
+        return (*conditions, new)
+    if known.status == new.status:
+        new = structs.replace(new, last_transition_time=known.last_transition_time)
+    return tuple(new if one is known else one for one in conditions)
+
+
+def hold(lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> Assessment:
+    """Return the assessment while an object that the groups need is refused: of the newest generation, not Available."""
+    if found is None:
+        new = compose(lws, Sums(0, 0, 0), (PROGRESSING,), now)
+    elif any(one.type == AVAILABLE.type and one.status == "True" for one in found.status.conditions):
+        conditions = set_true(found.status.conditions, PROGRESSING, lws.generation, now)
+        new = structs.replace(found.status, conditions=conditions)
+    else:
+        return found
+    return Assessment(new, PROGRESSING, event_note(lws, new, PROGRESSING), is_update_done=False)
+
+
+def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: ConditionOutcome) -> str:
+    """Return the text of the event that reports changed conditions (R-STAT-10)."""
+    return f"{outcome.message}, with {status.ready_replicas} groups ready of total {lws.spec.replicas} groups"
+
+
+def with_moves(
+    found: Assessment, lws: LeaderWorkerSet, waiting: Mapping[str, Collection[str]], now: datetime
+) -> Assessment:
+    """Return the assessment with the condition that says whether groups have to leave nodes (docs/adr/0023-moves.md).
+
+    It is absent until the first group has to, then True as long as one does, and False after that. `waiting` are the leaders
+    of such groups, and their nodes.
+    """
+    conditions = found.status.conditions
+    known = next((one for one in conditions if one.type == MOVE_IN_PROGRESS.type), None)
+    is_moving = known is not None and known.status == "True"
+    if not waiting and not is_moving:
+        return found
+    nodes = decisionevents.nodes_named({node for names in waiting.values() for node in names})
+    message = f"{MOVE_IN_PROGRESS.message}: {nodes}"
+    reason, text = (MOVE_IN_PROGRESS.reason, message) if waiting else NOT_MOVING
+    new = Condition(
+        type=MOVE_IN_PROGRESS.type,
+        status="True" if waiting else "False",
+        reason=reason,
+        message=text,
+        last_transition_time=timestamps.render(now),
+        observed_generation=lws.generation,
+    )
+    assessed = structs.replace(found, status=structs.replace(found.status, conditions=put(conditions, new)))
+    return structs.replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed

@@ -1,0 +1,162 @@
+"""The lines of several ranks as one stream: JSON, a line each, with rank, time, text, and whether it names an error. They are shown as text only.
+
+Lines of the past come first, then new ones while the page is open, over restarts and broken connections. A browser
+that reads slowly holds back its own stream, and at most `WAITING` lines of it are kept.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import errorlines, meta
+from kuberuntime.objects.errorlines import Strength
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api import labels
+from leaderworkerset.dashboard.livemodel import LiveModel
+from leaderworkerset.observation.logfollowing import LogFollower, Streams
+from leaderworkerset.observation.podlogs import LogError, PodLogOptions, read
+from leaderworkerset.views.groups import name_of, place_of
+
+MOST_STREAMS: Final = 64
+"""The maximum of ranks whose logs one page follows."""
+
+TAIL: Final = 500
+"""Lines of the past for each rank, unless the page asks for fewer."""
+
+WAITING: Final = 2000
+BETWEEN_SIGNS: Final = 5.0
+"""Seconds without a line after which a sign of life is sent, and the end of a stream is noticed at the latest."""
+
+LONGEST_LINE: Final = 16_384
+"""Bytes of a line that are shown; programs print binary data, too."""
+
+
+class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Which ranks of a set (none: every leader), how many lines of the past, and whether to go on."""
+
+    key: ObjectKey
+    places: frozenset[str] = frozenset()
+    tail: int = TAIL
+    follow: bool = True
+    previous: bool = False
+
+    def covers(self, pod: JSONObject) -> bool:
+        """Return whether a pod is chosen."""
+        place = place_of(pod)
+        if (
+            place is None
+            or meta.namespace(pod) != self.key.namespace
+            or meta.labels(pod).get(labels.NAME) != self.key.name
+        ):
+            return False
+        return f"{place[0]}/{place[1]}" in self.places if self.places else place[1] == 0
+
+
+def is_place(text: str) -> bool:
+    """Return whether a text names a rank: `GROUP/RANK`."""
+    group, slash, rank = text.partition("/")
+    return bool(slash) and name_of(group) is not None and rank.isdecimal() and len(rank) < 10
+
+
+class SharedPods(msgspec.Struct, frozen=True):
+    """The pods of the shared model, as what follows logs reads them; `object` is None once the set is gone."""
+
+    model: LiveModel
+    key: ObjectKey
+
+    @property
+    def pods(self) -> Informer:
+        """Return the informer of all pods."""
+        return self.model.everything.pods
+
+    @property
+    def object(self) -> JSONObject | None:
+        """Return the set."""
+        return self.model.everything.sets.store.get(self.key)
+
+
+class LineQueue:
+    """Collects lines until the browser takes them; a line that finds no room is dropped, and counted."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue(WAITING)
+        self._dropped = 0
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Take one line with its time."""
+        stamp, _, text = line.partition(b" ")
+        place = place_of(pod) or ("?", "?")
+        shown = text[:LONGEST_LINE].decode(errors="replace")
+        sent: JSONObject = {
+            "rank": f"{place[0]}/{place[1]}",
+            "time": stamp.decode(errors="replace"),
+            "text": shown,
+        }
+        self._put(sent | ({"error": True} if errorlines.strength(shown) is Strength.ERROR else {}))
+
+    def note(self, text: str) -> None:
+        """Take a sentence about the stream itself."""
+        self._put({"note": text})
+
+    @property
+    def has_some(self) -> bool:
+        """Return whether there are lines to take."""
+        return not self._lines.empty()
+
+    async def take(self, seconds: float) -> bytes:
+        """Return the lines that are there; without any in this time an empty one, by which a broken stream is noticed."""
+        found = []
+        with suppress(TimeoutError):
+            async with timeouts.within(seconds):
+                found.append(await self._lines.get())
+        while not self._lines.empty():
+            found.append(self._lines.get_nowait())
+        if self._dropped:
+            note = {"note": f"{self._dropped} lines were left out: they came faster than they could be shown"}
+            found.append(msgspec.json.encode(note))
+            self._dropped = 0
+        return b"".join(one + b"\n" for one in found) or b"\n"
+
+    def _put(self, content: JSONObject) -> None:
+        try:
+            self._lines.put_nowait(msgspec.json.encode(content))
+        except asyncio.QueueFull:
+            self._dropped += 1
+
+
+async def send(model: LiveModel, wanted: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
+    """Write lines until the set is gone, or after the past if nothing is to be followed; an error of `write` ends it."""
+    lines = LineQueue()
+    options = PodLogOptions(tail=wanted.tail, timestamps=True, previous=wanted.previous)
+    read_all = _follow if wanted.follow and not wanted.previous else _past
+    async with asyncio.TaskGroup() as tasks:
+        reading = tasks.create_task(read_all(model, wanted, options, lines))
+        try:
+            while not reading.done() or lines.has_some:
+                await write(await lines.take(BETWEEN_SIGNS))
+        finally:
+            reading.cancel()
+
+
+async def _follow(model: LiveModel, wanted: LogRequest, options: PodLogOptions, lines: LineQueue) -> None:
+    streams = Streams(MOST_STREAMS, lambda: lines.note(f"more than {MOST_STREAMS} ranks: choose some of them"))
+    follower = LogFollower(model.client, wanted.covers, options, lines.line, streams)
+    try:
+        await follower.run(model, SharedPods(model, wanted.key))
+    except* KubeError as errors:
+        lines.note(str(errors.exceptions[0]))
+
+
+async def _past(model: LiveModel, wanted: LogRequest, options: PodLogOptions, lines: LineQueue) -> None:
+    for pod in filter(wanted.covers, model.everything.pods.store.list()):
+        try:
+            async for line in read(model.client, pod, options):
+                lines.line(pod, line)
+        except (LogError, KubeError) as error:
+            lines.note(str(error))

@@ -1,0 +1,159 @@
+"""History: the recorded failures of a set, the newest first; or one of them in full, with the logs of its ranks. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.dashboard.picture import Picture
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.recording import wording
+from leaderworkerset.recording.episode import Episode
+
+EPISODES: Final = ("episode", "time", "outcome", "first rank", "failure")
+RANKS: Final = ("rank", "pod", "node", "container", "restarts", "ends")
+EVENTS: Final = ("time", "type", "reason", "object", "count", "message")
+
+SHOWN: Final = 200
+"""The maximum of episodes in the list, the newest."""
+
+NOBODY_RECORDS: Final = "Failures of this cluster are not recorded, or the records could not be read."
+
+
+def frame(address: Address, shown: Rendering) -> Safe:
+    """Return the page with its regions."""
+    if not address.episode:
+        caption = f"Recorded failures of {address.key.name}"
+        table = cells.table("plain", EPISODES, region("tbody", "rows", shown), caption)
+        return joined(region("header", "head", shown), table)
+    return joined(
+        region("header", "head", shown),
+        cells.table("ranks-of-episode", RANKS, region("tbody", "rows", shown), "The ranks, and how they ended"),
+        region("div", "episode-logs", shown),
+        cells.table("events-of-episode", EVENTS, region("tbody", "episode-events", shown), "Events"),
+    )
+
+
+def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+    """Return the pieces: of an episode that is not kept only that it is not."""
+    shown: dict[str, list[Piece]] = {"trouble": cells.trouble(picture), "rows": []}
+    if not address.episode:
+        found = _newest(facts)
+        return shown | {
+            "head": [_title(address, None if facts.episodes else tag("p", _none(facts)))],
+            "rows": [_row(address, one) for one in found],
+        }
+    one = _find(address, facts)
+    if one is None:
+        return shown | {
+            "head": [_title(address, tag("p", _absent(address, facts)))],
+            "episode-logs": [],
+            "episode-events": [],
+        }
+    words = [tag("p", wording.sentence(one, picture.now)), tag("pre", "\n".join(wording.circumstances(one)))]
+    logs = (_log(number, title, lines) for number, (title, lines) in enumerate(wording.logs(one)))
+    return shown | {
+        "head": [_title(address, *words)],
+        "rows": list(_ranks(one)),
+        "episode-logs": list(logs),
+        "episode-events": list(_events(one)),
+    }
+
+
+def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    if not address.episode:
+        found = _newest(facts)
+        yield from (f"{one.place}: {wording.sentence(one, picture.now)}" for one in found)
+        yield from [] if found else [_none(facts)]
+        return
+    one = _find(address, facts)
+    if one is None:
+        yield _absent(address, facts)
+        return
+    yield f"{one.place}: {wording.sentence(one, picture.now)}"
+    yield from wording.circumstances(one)
+    for title, lines in wording.logs(one):
+        yield from ("", title, *(f"  {line}" for line in lines))
+
+
+def _newest(facts: PageFacts) -> list[Episode]:
+    return sorted(facts.episodes or (), key=lambda one: (one.time, one.number), reverse=True)[:SHOWN]
+
+
+def _find(address: Address, facts: PageFacts) -> Episode | None:
+    return next((one for one in facts.episodes or () if f"{one.group}/{one.number}" == address.episode), None)
+
+
+def _shown(episode: str) -> str:
+    """Return `GROUP#N` of the `GROUP/N` in an address: `GROUP/N` would look like a rank."""
+    return episode.replace("/", "#")
+
+
+def _none(facts: PageFacts) -> str:
+    return NOBODY_RECORDS if facts.episodes is None else "No failures are recorded."
+
+
+def _absent(address: Address, facts: PageFacts) -> str:
+    if facts.episodes is None:
+        return NOBODY_RECORDS
+    return f"{address.key.name}/{_shown(address.episode)} is not kept: it was removed for newer ones, or never existed."
+
+
+def _title(address: Address, *below: Safe | None) -> Piece:
+    """Return the head of the page: from one episode a way back to all, from all one to the set."""
+    of_set = cells.link(PageKind.SET, address.key, address.key.name)
+    title: list[str | Safe] = ["History of ", of_set]
+    if address.episode:
+        title = [
+            "Failure ",
+            f"{_shown(address.episode)} of ",
+            of_set,
+            ", ",
+            cells.link(PageKind.HISTORY, address.key, "all"),
+        ]
+    heading = tag("h1", title, " ", tag("small", address.key.namespace))
+    return Piece("title", tag("div", heading, list(below), id="title"))
+
+
+def _row(address: Address, one: Episode) -> Piece:
+    place = f"{one.group}/{one.number}"
+    href = Address(kind=PageKind.HISTORY, key=address.key, episode=place).path()
+    first = "" if one.first_rank is None else one.first_rank
+    link = tag("a", _shown(place), href=href)
+    return cells.row(f"e/{place}", link, one.time, wording.WORDS[one.outcome], first, one.failure, find=one.failure)
+
+
+def _ranks(one: Episode) -> Iterator[Piece]:
+    for rank in one.ranks:
+        for container in rank.containers:
+            is_first = rank.rank == one.first_rank
+            yield cells.row(
+                f"k/{rank.rank}/{container.name}",
+                f"{rank.rank}, failed first" if is_first else str(rank.rank),
+                rank.pod,
+                rank.node,
+                container.name,
+                container.restarts,
+                wording.ends(container.ends),
+            )
+
+
+def _log(number: int, title: str, lines: Sequence[str]) -> Piece:
+    key = f"l/{number}"
+    return Piece(key, tag("section", tag("h2", title), tag("pre", "\n".join(lines) or "no lines", tabindex=0), id=key))
+
+
+def _events(one: Episode) -> Iterator[Piece]:
+    for number, event in enumerate(one.events):
+        kind = "⚠ Warning" if event.is_warning else "Normal"
+        yield cells.row(
+            f"v/{number}", event.time, kind, event.reason, event.object, event.count, event.message, find=event.reason
+        )
+
+
+PAGE: Final = Page(
+    title=lambda address: f"History of {address.key.name}", frame=frame, render=render, text=text, reads_episodes=True
+)

@@ -1,0 +1,151 @@
+// Lines of several ranks, merged by time or side by side. Everything a program printed is shown as text, never as HTML.
+import { download } from "./saving.js";
+import { onChange } from "./stream.js";
+
+const MOST = 10_000; // lines that are kept; the oldest go first
+const root = document.getElementById("logs");
+const box = document.getElementById("lines");
+const output = document.getElementById("log-state");
+const words = document.getElementById("log-search");
+const lines = [];
+let stop = new AbortController();
+let isBeside = false;
+let follows = true;
+
+export function start() {
+  if (!root) return;
+  check();
+  onChange(check); // boxes that the server sent again are not checked
+  document.getElementById("ranks").addEventListener("change", choose);
+  button("layout", (on) => ((isBeside = on), paint()));
+  button("follow", (on) => ((follows = on), on && toEnd()));
+  document.getElementById("first-error").addEventListener("click", firstError);
+  document.getElementById("save").addEventListener("click", save);
+  words.addEventListener("input", paint);
+  read();
+}
+
+function check() {
+  const places = new URLSearchParams(location.search).getAll("rank");
+  for (const one of document.querySelectorAll("input[name=rank]")) one.checked = places.includes(one.value);
+}
+
+function button(id, use) {
+  const one = document.getElementById(id);
+  one.addEventListener("click", () => {
+    const on = one.getAttribute("aria-pressed") !== "true";
+    one.setAttribute("aria-pressed", on);
+    use(on);
+  });
+}
+
+function chosen() {
+  return [...document.querySelectorAll("input[name=rank]:checked")].map((one) => one.value);
+}
+
+function choose() {
+  const address = new URL(location.href);
+  address.searchParams.delete("rank");
+  for (const place of chosen()) address.searchParams.append("rank", place);
+  history.replaceState(null, "", address);
+  read();
+}
+
+async function read() {
+  stop.abort();
+  const mine = (stop = new AbortController());
+  lines.length = 0;
+  paint();
+  const query = new URLSearchParams(new URLSearchParams(location.search).getAll("rank").map((place) => ["rank", place]));
+  try {
+    const answer = await fetch(`${root.dataset.source}?${query}`, { signal: mine.signal });
+    if (!answer.ok) throw new Error(await answer.text());
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const parts = (rest + value).split("\n");
+      rest = parts.pop();
+      add(parts.filter(Boolean).map((one) => JSON.parse(one)));
+    }
+    output.textContent = "the stream has ended";
+  } catch (error) {
+    if (!mine.signal.aborted) output.textContent = `the stream broke: ${error.message}`;
+  }
+}
+
+function add(found) {
+  if (!found.length) return;
+  const newest = lines.at(-1)?.time ?? "";
+  const isLater = found.every((one, at) => (one.time ?? newest) >= (at ? (found[at - 1].time ?? newest) : newest));
+  lines.push(...found);
+  const isFull = lines.length > MOST;
+  if (!isLater) lines.sort((one, other) => ((one.time ?? "") < (other.time ?? "") ? -1 : 1));
+  if (isFull) lines.splice(0, lines.length - MOST);
+  if (isLater && !isFull && !isBeside) box.append(...found.filter(matches).map(paragraph));
+  else paint();
+  output.textContent = `${lines.length} lines`;
+  if (follows) toEnd();
+}
+
+function matches(line) {
+  return !words.value || (line.text ?? line.note).toLowerCase().includes(words.value.toLowerCase());
+}
+
+function paragraph(line) {
+  const one = document.createElement("p");
+  if (line.note !== undefined) {
+    one.className = "note";
+    one.textContent = line.note;
+    return one;
+  }
+  if (line.error) one.className = "error";
+  const place = document.createElement("b");
+  place.textContent = isBeside ? `${line.time.slice(11, 19)} ` : `${line.time.slice(11, 23)} ${line.rank} `;
+  one.append(place, line.text);
+  return one;
+}
+
+function paint() {
+  box.classList.toggle("columns", isBeside);
+  const shown = lines.filter(matches);
+  if (!isBeside) return box.replaceChildren(...shown.map(paragraph));
+  const columns = new Map();
+  for (const line of shown) {
+    const rank = line.rank ?? "notes";
+    if (!columns.has(rank)) columns.set(rank, []);
+    columns.get(rank).push(line);
+  }
+  box.replaceChildren(
+    ...[...columns].map(([rank, own]) => {
+      const section = document.createElement("section");
+      const title = document.createElement("h2");
+      title.textContent = rank;
+      section.tabIndex = 0;
+      section.append(title, ...own.map(paragraph));
+      return section;
+    }),
+  );
+}
+
+function firstError() {
+  const found = box.querySelector("p.error");
+  output.textContent = found ? "the first line that looks like an error" : "no line looks like an error";
+  if (!found) return;
+  document.getElementById("follow").setAttribute("aria-pressed", (follows = false));
+  found.tabIndex = -1;
+  found.scrollIntoView({ block: "center" });
+  found.focus();
+}
+
+function toEnd() {
+  for (const one of isBeside ? box.children : [box]) one.scrollTop = one.scrollHeight;
+}
+
+function save() {
+  const text = lines.map((one) => (one.note === undefined ? `${one.time} ${one.rank} ${one.text}\n` : "")).join("");
+  const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  download(address, "logs.txt");
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

@@ -1,0 +1,162 @@
+"""The catalogue of causes, in the order of root causes: earlier ones explain later ones. Pure.
+
+A cause belongs to the stage at which a group is stuck: nothing acts on it, its pods are refused, it was given up, their
+node is lost, they cannot be scheduled, they cannot be started, they fail, the group does not form, the rollout waits. The meaning of
+a code never changes. New causes get new codes, and codes of removed causes are not used again.
+"""
+
+from typing import Final
+
+from leaderworkerset.diagnosis.causes import (
+    closednodes,
+    completions,
+    containers,
+    deviceclaims,
+    editedchildren,
+    featuregates,
+    foreignobjects,
+    hangs,
+    images,
+    laterprobes,
+    lostnodes,
+    pendingmoves,
+    refusals,
+    resizes,
+    rollouts,
+    scheduling,
+    schedulinggates,
+    sets,
+    starts,
+    unattended,
+    volumes,
+)
+from leaderworkerset.diagnosis.finding import Cause
+
+CATALOGUE: Final[tuple[Cause, ...]] = (
+    # Nothing acts on the object.
+    unattended.held_by_finalizer,
+    refusals.NAMESPACE_ENDS,
+    unattended.field_is_unreadable,
+    unattended.manager_is_down,
+    unattended.nobody_leads,
+    unattended.manager_is_silent,
+    # Parts of a DisaggregatedSet are refused.
+    sets.scaler_is_taken,
+    sets.part_is_refused,
+    # Objects beside pods are refused.
+    foreignobjects.name_is_taken,
+    foreignobjects.object_is_refused,
+    # Groups cannot be scheduled as such: their objects cannot be made, or a component of Kubernetes does not know them.
+    featuregates.lacks_prerequisite,
+    featuregates.lacks_gate,
+    # Pods are refused: specific causes before general ones.
+    refusals.WEBHOOK_CERTIFICATE,
+    refusals.WEBHOOK_UNREACHABLE,
+    refusals.DENIED_BY_WEBHOOK,
+    refusals.DENIED_BY_POLICY,
+    refusals.quota_is_exhausted,
+    refusals.QUOTA_INCOMPLETE,
+    refusals.LIMIT_RANGE,
+    refusals.POD_SECURITY,
+    refusals.SECURITY_CONSTRAINTS,
+    refusals.NO_SERVICE_ACCOUNT,
+    refusals.NO_PRIORITY_CLASS,
+    refusals.NO_RUNTIME_CLASS,
+    refusals.NOT_ALLOWED,
+    refusals.name_is_too_long,
+    refusals.INVALID_TEMPLATE,
+    refusals.REFUSED,
+    unattended.statefulset_without_controller,
+    unattended.revision_is_missing,
+    # They were given up.
+    starts.budget_is_spent,
+    hangs.is_late,
+    # Their node is lost, or they do not terminate.
+    lostnodes.node_is_gone,
+    lostnodes.node_is_not_ready,
+    lostnodes.held_by_finalizer,
+    lostnodes.does_not_end,
+    # They cannot be scheduled.
+    schedulinggates.awaits_queue,
+    schedulinggates.is_gated,
+    schedulinggates.unknown_scheduler,
+    schedulinggates.no_scheduler,
+    scheduling.no_surge_room,
+    volumes.NO_CLAIM,
+    volumes.claim_is_pending,
+    volumes.VOLUME_ELSEWHERE,
+    deviceclaims.device_claim_is_not_met,
+    scheduling.domain_is_held,
+    schedulinggates.gang_is_incomplete,
+    scheduling.ACCELERATORS,
+    scheduling.MEMORY,
+    scheduling.CPU,
+    scheduling.STORAGE,
+    scheduling.TOO_MANY_PODS,
+    scheduling.SPREAD,
+    scheduling.PORTS,
+    closednodes.no_labels,
+    closednodes.tainted,
+    closednodes.cordoned,
+    scheduling.UNSCHEDULABLE,
+    # They cannot be started.
+    lostnodes.was_evicted,
+    containers.NO_SANDBOX,
+    images.BAD_CONFIG,
+    volumes.cannot_mount,
+    images.INVALID,
+    images.NO_PROGRAM,
+    images.DENIED,
+    images.UNREACHABLE,
+    images.NOT_FOUND,
+    images.NEVER_PULLED,
+    images.NOT_PULLED,
+    images.NO_COMMAND,
+    images.NOT_STARTED,
+    # They fail.
+    containers.out_of_memory,
+    containers.init_fails,
+    containers.killed_by_probe,
+    containers.crashes,
+    completions.has_ended,
+    hangs.restarts_in_place,
+    starts.backs_off,
+    # They run, and get no further.
+    hangs.hangs,
+    resizes.not_resized,
+    # The group does not form.
+    editedchildren.workers_were_scaled,
+    starts.names_do_not_resolve,
+    laterprobes.not_due,
+    containers.gate_is_closed,
+    starts.awaits_leader,
+    starts.rendezvous,
+    containers.unready,
+    unattended.outdated_definition,
+    rollouts.makes_no_progress,
+    rollouts.stays_between_two_steps,
+    rollouts.is_not_in_place,
+    pendingmoves.is_never_moved,
+    # There is no error yet.
+    rollouts.is_deleting,
+    starts.was_recreated,
+    starts.is_starting,
+    completions.others_run,
+    rollouts.held_by_partition,
+    rollouts.blocked_by_group,
+    rollouts.goes_on,
+    pendingmoves.waits_for_move,
+    sets.set_goes_on,
+)
+
+OF_SETS: Final[tuple[Cause, ...]] = (
+    unattended.held_by_finalizer,
+    unattended.manager_is_down,
+    unattended.nobody_leads,
+    unattended.manager_is_silent,
+    sets.scaler_is_taken,
+    sets.part_is_refused,
+    rollouts.is_deleting,
+    sets.set_goes_on,
+)
+"""The causes that a DisaggregatedSet itself can have; the others are of its LeaderWorkerSets."""

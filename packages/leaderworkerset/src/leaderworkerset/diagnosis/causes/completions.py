@@ -1,0 +1,82 @@
+"""Programs that end with exit code 0: a fault of ranks that serve, and the aim of work that ends. Pure."""
+
+from leaderworkerset.api import labels
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.containers import RETRIED, ended_runs, place_of_run
+from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.ranks import is_placed
+from leaderworkerset.views import outcome, recreations
+from leaderworkerset.views.groups import Group, Rank
+from leaderworkerset.views.wording import counted
+
+
+@cause(
+    code="LWS-E075",
+    title="the program ends though it should run",
+    meaning="A program ended with exit code 0. Ranks are meant to run until they are stopped.",
+    remedy="Let the program continue to run. For work that ends, set the annotation "
+    f'`{labels.RUN_TO_COMPLETION}: "true"` of the LeaderWorkerSet, use a Job, or `lws run --until done`.',
+)
+def has_ended(observed: Observed) -> Finding | None:
+    """Find a rank whose containers ended with exit code 0, although it should continue to run."""
+    if observed.ends:
+        return None
+    done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
+    ended = [(group, rank) for group, rank in done if not _waits_for_another(group, {one.pod for _, one in done})]
+    ended = ended or [
+        place_of_run(observed, one) for one in ended_runs(observed) if one.is_recorded and not one.end["exitCode"]
+    ]
+    if not ended:
+        return None
+    group, rank = ended[0]
+    evidence = [f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}"]
+    if group.recreations is not None:
+        evidence.append(f"group {group.name} {recreations.sentence(group.recreations, observed.now)}")
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}, and is started again",
+        evidence=tuple(evidence),
+        steps=(
+            observed.lws(f"logs {observed.view.name}/{rank.place}"),
+            f"let the program run until it is stopped; for work that ends: annotation {labels.RUN_TO_COMPLETION}, or a Job",
+        ),
+    )
+
+
+def _waits_for_another(group: Group, done: set[str]) -> bool:
+    """Return whether a group waits to be recreated because of a pod that ended otherwise than with exit code 0."""
+    told = group.recreations
+    return told is not None and told.is_waiting and told.failed_pod not in done
+
+
+def _is_done(rank: Rank) -> bool:
+    """Return whether a container ended with exit code 0, and has not been restarted yet."""
+    for one in ranks.statuses(rank):
+        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
+        end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
+        if end.get("exitCode") == 0 and rank.state in {"Completed", RETRIED, "NotReady"}:
+            return True
+    return False
+
+
+@cause(
+    code="LWS-E078",
+    title="some ranks have ended, and others run",
+    meaning="The work of these ranks is to end, as the command or the set says. Some ended with exit code 0; the others run.",
+    remedy="Wait. If it takes too long, read the log of a rank that has not ended.",
+    verdict=Verdict.PROGRESSING,
+)
+def others_run(observed: Observed) -> Finding | None:
+    """Find ranks that have not ended with exit code 0, while others have."""
+    unfinished = outcome.unfinished(observed.view)
+    waiting = [rank for _, rank in unfinished if observed.rank in (None, rank.index)]
+    is_begun = len(unfinished) < sum(len(group.ranks) for group in observed.view.groups)
+    if not observed.ends or not waiting or not is_begun:
+        return None
+    return Finding(
+        subject=ranks.subject(waiting[0]),
+        sentence=outcome.count_of_ended(observed.view),
+        evidence=tuple(f"{one.pod}: {one.state}, {counted(one.restarts, 'restart')}" for one in waiting[:5]),
+        steps=(observed.lws(f"logs {observed.view.name}/{waiting[0].place} --follow"),),
+    )

@@ -1,0 +1,246 @@
+"""Containers that ran: crashes, lack of memory, probes and gates. Pure.
+
+Of several ranks that crashed, the cause is the one that explains the others (`views.deaths`); if that is not certain, the
+text says so. A group that failed again after its recreation is stuck for the same reason at every moment, also while it
+starts again and no pod shows it: until it is ready.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.diagnosis import exits, ranks
+from leaderworkerset.diagnosis.causes.starts import warming
+from leaderworkerset.diagnosis.finding import Cause, Finding, cause
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.patterns import Told
+from leaderworkerset.diagnosis.ranks import is_placed
+from leaderworkerset.views import deaths, recreations
+from leaderworkerset.views.deaths import Death
+from leaderworkerset.views.groups import Group, Rank
+from leaderworkerset.views.masking import Mask
+from leaderworkerset.views.outcome import FailedContainer
+from leaderworkerset.views.wording import counted, duration
+
+OTHERS_NAMED: Final = 5
+RETRIED: Final = "CrashLoopBackOff"
+REFUSED: Final = re.compile(r"(?i)[\w\]]:([0-9]{1,5})(?![\w\]]|:[\w:]).*connection refused")
+LISTENS: Final = re.compile(r"; (the pod listens on (?:no port|[0-9, ]+))")
+
+
+def ended_runs(observed: Observed) -> list[Death]:
+    """Return the runs that ended and may still matter, the one that explains the others first."""
+    return deaths.in_order(run for _, rank in _members(observed) for run in rank.deaths)
+
+
+def _members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
+    """Yield the selected ranks; one that is ready may be the one that failed before, and will fail again."""
+    for group in observed.view.groups:
+        yield from ((group, rank) for rank in group.ranks if observed.rank in (None, rank.index))
+
+
+def place_of_run(observed: Observed, run: Death) -> tuple[Group, Rank]:
+    """Return the group and the rank of a run that ended."""
+    return next((group, rank) for group, rank in _members(observed) if run in rank.deaths)
+
+
+def failed_runs(observed: Observed) -> list[Death]:
+    """Return those that ended with an error."""
+    return [one for one in ended_runs(observed) if one.end.get("exitCode")]
+
+
+def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -> Finding:
+    group, rank = place_of_run(observed, death)
+    said = podstate.last_lines(death.end)
+    line = f"{rank.pod}, container {death.container}: {exits.described(death.end)}"
+    ended = observed.since(death.end.get("finishedAt"))
+    if not death.is_recorded:
+        when = f", {duration(ended)} ago" if ended is not None else ""
+        line += f"{when}; {counted(death.restarts, 'restart')}"
+    told = [f"group {group.name} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
+    keeps = not observed.commands.kubectl  # a cluster of this machine keeps the log of the pod before
+    is_quoted = bool(said) and not (death.is_recorded and keeps)
+    is_earlier = death.is_over or (death.is_recorded and keeps)
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=sentence,
+        evidence=(
+            line,
+            *(f"  {ranks.quote(one)}" for one in Mask().lines(said)[-5:] if is_quoted),
+            *_beside(found),
+            *told,
+        ),
+        steps=(
+            *exits.advice(observed, rank, death),
+            exits.log_command(observed, rank, death),
+        ),
+        log=None
+        if is_quoted or (death.is_recorded and not keeps) or rank.object is None
+        else FailedContainer(rank.object, death.container, is_earlier),
+    )
+
+
+def _beside(found: list[Death]) -> list[str]:
+    """Return the other ranks that crashed, and whether they did so later."""
+    others = list(dict.fromkeys(one.pod for one in found[1:] if one.pod != found[0].pod))[:OTHERS_NAMED]
+    if not others:
+        return []
+    if deaths.is_order_known(found):
+        return [f"ended later: {', '.join(others)}"]
+    return [f"crashed as well: {', '.join(others)}; which one was the first is not known"]
+
+
+@cause(
+    code="LWS-E070",
+    title="a container runs out of memory",
+    meaning="A container used more memory than its limit, or than its node has, and was killed.",
+    remedy="Raise the memory limit, or let the program use less (batch size, context length, shared memory).",
+)
+def out_of_memory(observed: Observed) -> Finding | None:
+    """Find a container that was killed because it exceeded its memory limit."""
+    found = failed_runs(observed)
+    killed = next((one for one in found if one.end.get("reason") == exits.NO_MEMORY), None)
+    if killed is None:
+        return None
+    limit = _memory_limit(observed, place_of_run(observed, killed)[1], killed.container)
+    said = f"its limit of {limit}" if limit else "what its node has"
+    text = f"container {killed.container} of pod {killed.pod} used more memory than {said}, and was ended (OOMKilled)"
+    return _tell(observed, killed, [killed, *(one for one in found if one is not killed)], text)
+
+
+def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
+    own: JSONObject = next((one for one in exits.declared(observed, rank) if one.get("name") == container), {})
+    return str(((own.get("resources") or {}).get("limits") or {}).get("memory") or "")
+
+
+@cause(
+    code="LWS-E068",
+    title="an init container fails",
+    meaning="An init container ends with an error, and the containers after it are not started.",
+    remedy="Read its log, and correct it.",
+)
+def init_fails(observed: Observed) -> Finding | None:
+    """Find an init container that fails, so that no other container starts."""
+    found = [one for one in failed_runs(observed) if one.is_init]
+    if not found:
+        return None
+    text = f"init container {found[0].container} of pod {found[0].pod} fails with {exits.described(found[0].end)}"
+    return _tell(observed, found[0], found, text)
+
+
+@cause(
+    code="LWS-E071",
+    title="a container crashes",
+    meaning="A program ends with an error. Of several ranks the one that ended first is named: others often end because it did.",
+    remedy="Read its last lines and correct the program, its arguments or its environment.",
+)
+def crashes(observed: Observed) -> Finding | None:
+    """Find the rank that crashed first."""
+    found = failed_runs(observed)
+    if not found:
+        return None
+    first = found[0]
+    pods = len({one.pod for one in found})
+    text = (
+        f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {exits.described(first.end)}"
+    )
+    return _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
+
+
+@cause(
+    code="LWS-E072",
+    title="a liveness or startup probe fails",
+    meaning="A probe fails so often that the container is killed and restarted.",
+    remedy="Find out why the program does not answer; give slow starts a startupProbe with enough time.",
+)
+def killed_by_probe(observed: Observed) -> Finding | None:
+    """Find a container that is restarted repeatedly because its liveness or startup probe fails."""
+    recorded = [place_of_run(observed, one)[1] for one in ended_runs(observed) if one.is_recorded]
+    for rank in (*observed.at(is_placed), *recorded):
+        for text in ranks.messages(observed, rank, "Unhealthy", of_any=rank in recorded):
+            match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)
+            if match and (rank.restarts or match[1] == "Startup" or rank in recorded):
+                return Finding(
+                    subject=ranks.subject(rank),
+                    sentence=f"the {match[1].lower()} probe of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{_refused_port(rank, text)}",
+                    evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
+                    steps=(
+                        observed.lws(f"logs {observed.view.name}/{rank.place}"),
+                        f"if it needs more time, give the template of {observed.view.name} a startupProbe that waits longer",
+                    ),
+                )
+    return None
+
+
+@cause(
+    code="LWS-E074",
+    title="a readiness gate is closed",
+    meaning="The containers are ready, but a condition that the pod names as readiness gate is not True.",
+    remedy="Check the component that sets that condition, for example a load balancer's controller.",
+)
+def gate_is_closed(observed: Observed) -> Finding | None:
+    """Find a readiness gate whose condition is not True."""
+    for rank in observed.at(is_placed):
+        pod = rank.object or {}
+        asked = [str(one.get("conditionType")) for one in meta.spec(pod).get("readinessGates") or []]
+        closed = [gate for gate in asked if not meta.is_condition_true(pod, gate)]
+        if closed and meta.is_condition_true(pod, "ContainersReady"):
+            return Finding(
+                subject=ranks.subject(rank),
+                sentence=f"readiness gate {', '.join(closed)} of pod {rank.pod} is not open, though its containers are ready",
+                evidence=(f"{rank.pod}: {rank.why or 'ContainersReady is True, Ready is False'}",),
+                steps=(f"find out what sets condition {closed[0]}, and why it does not",),
+            )
+    return None
+
+
+PROBE: Final = Told(
+    is_placed,
+    r"Readiness probe (?:failed|errored)",
+    "the readiness probe of pod {pod} fails{others}",
+    ("{lws} logs {place}", "{lws} get {place} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
+)
+
+
+@cause(
+    code="LWS-E073",
+    title="a readiness probe fails",
+    meaning="The program runs, and its readiness probe says that it is not ready.",
+    remedy="Read the log of the rank; check path, port and times of the probe.",
+)
+def unready(observed: Observed) -> Finding | None:
+    """Find a rank whose readiness probe fails; while it may still be loading, that is normal."""
+    found = PROBE(observed)
+    if found is None:
+        return None
+    rank = ranks.named(observed, found.subject)
+    return replace(found, sentence=found.sentence + _refused_port(rank, rank.why), verdict=warming(observed, rank))
+
+
+def _refused_port(rank: Rank, message: str) -> str:
+    """Compare the port of a probe that was refused with those that the containers declare, and the pod listens on."""
+    refused, listens = REFUSED.search(message[: ranks.QUOTED]), LISTENS.search(message[: ranks.QUOTED])
+    if refused is None:
+        return ""
+    containers = meta.spec(rank.object or {}).get("containers") or []
+    ports = sorted({str(port["containerPort"]) for one in containers for port in one.get("ports") or []})
+    others = f", its containers declare {', '.join(ports)}" if ports and refused[1] not in ports else ""
+    return f": nothing listens on port {refused[1]}{others}{f'; {listens[1]}' if listens else ''}"
+
+
+NO_SANDBOX: Final = Cause(
+    code="LWS-E069",
+    title="the pod's network cannot be set up",
+    meaning="The kubelet cannot create the sandbox of a pod: the network plug-in or the container runtime fails.",
+    remedy="Check the network plug-in on that node.",
+    find=Told(
+        is_placed,
+        r"(?i)failed to create pod sandbox|network plugin|FailedCreatePodSandBox",
+        "the network of pod {pod} cannot be set up on node {node}{others}",
+        ("{lws} describe {place}", "{anywhere} nodes {node}"),
+    ),
+)

@@ -1,0 +1,110 @@
+"""Objects of a LeaderWorkerSet that cannot be created: names of other owners, and refusals beside pods. Pure.
+
+In: the Warning events of the LeaderWorkerSet, which hold the words of the API server. Warnings count as long as the
+object is missing.
+"""
+
+import re
+from collections.abc import Iterator
+from re import Match
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
+from leaderworkerset.api import groupname
+from leaderworkerset.diagnosis.causes.unattended import own
+from leaderworkerset.diagnosis.finding import Finding, Subject, cause
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.ranks import quote
+from leaderworkerset.views.events.warningevents import LONGEST_SILENCE, WarningEvent
+
+TAKEN: Final = re.compile(
+    r"Failed to (?:create|update) (?P<what>headless service|worker statefulset|leader statefulset|leader deployment)"
+    r"\b.*?: (?P<why>.*(?:is controlled by|has no controller|has controller owner|has spec\.clusterIP).*)"
+)
+"""The manager's message about an object whose name another owner uses."""
+
+OTHER: Final = re.compile(
+    r"Failed to create (?P<what>headless service|revision (?P<name>\S+))(?: for error)?: (?P<why>.*)"
+)
+"""The manager's message about an object other than a pod or a StatefulSet that the API server refuses."""
+
+
+def _warnings(observed: Observed, pattern: re.Pattern[str]) -> Iterator[tuple[WarningEvent, Match[str]]]:
+    """Yield the LeaderWorkerSet's own warnings that match and may still hold, the newest first."""
+    view = observed.view
+    if meta.is_deleting(view.object):
+        return
+    uid = meta.uid(view.object)
+    for warning in sorted(
+        observed.warnings.about(view.namespace, "LeaderWorkerSet", view.name), key=_last, reverse=True
+    ):
+        match = pattern.fullmatch(warning.message)
+        if match is not None and warning.uid == uid and observed.now - warning.last <= LONGEST_SILENCE:
+            yield warning, match
+
+
+def _last(warning: WarningEvent) -> str:
+    return warning.last.isoformat()
+
+
+def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
+    """Return whether the object of a warning exists by now, as far as its kind was read."""
+    view = observed.view
+    owner = next((rank.object for group in view.groups for rank in group.ranks if rank.pod == warning.related), None)
+    if what == "headless service":
+        service = observed.named(SERVICES, groupname.host(owner) if owner else view.name)
+        return service is not None and meta.is_controlled(service, owner or view.object)
+    if what == "worker statefulset":
+        return owner is None or groupname.find_workers(owner, observed.get(STATEFULSETS)) is not None
+    return observed.leader_statefulset is not None
+
+
+@cause(
+    code="LWS-E019",
+    title="a name is used by another owner",
+    meaning=(
+        "Objects of groups are named after the LeaderWorkerSet and the group: group 1 of `meet` needs a StatefulSet `meet-1`, "
+        "which is also what a LeaderWorkerSet `meet-1` needs. An object of that name exists, and belongs to another owner."
+    ),
+    remedy="Delete one of both, or give one another name. For a service: delete it, or make it headless (`clusterIP: None`).",
+)
+def name_is_taken(observed: Observed) -> Finding | None:
+    """Find a StatefulSet or Service of another owner that has the name of one of ours."""
+    for warning, match in _warnings(observed, TAKEN):
+        if _is_there(observed, warning, match["what"]):
+            continue
+        place = f" of leader {warning.related}" if warning.related else ""
+        return Finding(
+            subject=own(observed),
+            sentence=f"the {match['what']}{place} of {observed.view.name} cannot be created: {quote(match['why'])}",
+            evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
+            steps=(
+                observed.lws("get"),
+                f"delete the other object, or create {observed.view.name} under a name that none of its groups shares",
+            ),
+        )
+    return None
+
+
+@cause(
+    code="LWS-E028",
+    title="an object of the LeaderWorkerSet is refused",
+    meaning="The API server refuses a Service or a ControllerRevision that the LeaderWorkerSet needs; the message is that of the API server.",
+    remedy="Remove the reason: a ResourceQuota, an admission policy or a webhook.",
+)
+def object_is_refused(observed: Observed) -> Finding | None:
+    """Find a Service or a revision that the API server refuses."""
+    for warning, match in _warnings(observed, OTHER):
+        name = match["name"]
+        is_there = observed.named(CONTROLLER_REVISIONS, name) if name else _is_there(observed, warning, match["what"])
+        if is_there:
+            continue
+        kind = (CONTROLLER_REVISIONS if name else SERVICES).kind
+        return Finding(
+            subject=Subject(kind=kind, name=name or warning.related or observed.view.name),
+            sentence=f"a {kind} of {observed.view.name} cannot be created: {quote(match['why'])}",
+            evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
+            steps=(observed.lws(f"events {observed.view.name} --warnings"), observed.kubectl("describe resourcequota")),
+        )
+    return None

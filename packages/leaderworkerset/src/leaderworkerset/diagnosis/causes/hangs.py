@@ -1,0 +1,118 @@
+"""Causes in programs that run and get no further, start anew in place, or did not end in time. Pure."""
+
+from kuberuntime.objects import meta, podstate, timestamps
+from leaderworkerset.api import labels, restartnotes, runsettings
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.api.progressnotes import SilentRank
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views import advancing, recreations
+from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.wording import duration
+
+
+@cause(
+    code="LWS-E098",
+    title="all containers of a pod restart in place",
+    meaning="A container ended with an exit code for which its rules say RestartAllContainers: its pod starts anew, and stays.",
+    remedy=f"Wait: the group is recreated if the pod takes longer than the annotation `{labels.IN_PLACE_RESTARTS}` says. "
+    "Without that annotation each such restart recreates the group.",
+    verdict=Verdict.PROGRESSING,
+)
+def restarts_in_place(observed: Observed) -> Finding | None:
+    """Find a pod that restarts all its containers and is not ready again yet, or a group that is recreated for that."""
+    for group, rank in observed.unready:
+        note = restartnotes.read(rank.object or {})
+        if note.since is not None:
+            return Finding(
+                subject=ranks.subject(rank),
+                sentence=f"group {group.name} is kept: {recreations.in_place(group, observed.now)}",
+                evidence=(f"{rank.pod}: {rank.state}, annotation {labels.RESTARTED_IN_PLACE}: {note}",),
+                steps=(observed.lws(f"logs {observed.view.name}/{rank.place} --previous"),),
+            )
+    for group in observed.view.groups:
+        told = group.recreations
+        if told is not None and not group.is_ready and podstate.ALL_RESTARTED in told.failure:
+            return Finding(
+                subject=Subject(kind="Pod", name=told.failed_pod, group=group.name),
+                sentence=f"pod {told.failed_pod} restarted all its containers in place, for which group {group.name} is recreated",
+                evidence=(f"group {group.name} {recreations.sentence(told, observed.now)}",),
+                steps=(f"to let pods restart in place: annotation {labels.IN_PLACE_RESTARTS} of {observed.view.name}",),
+                verdict=Verdict.STUCK,
+            )
+    return None
+
+
+def hung_groups(view: View) -> list[Group]:
+    """Return the groups that make no progress, of a set that is to be told so."""
+    watched = runsettings.read(meta.annotations(view.object)).timeout is not None
+    return [group for group in view.groups if watched and group.hang is not None]
+
+
+@cause(
+    code="LWS-E076",
+    title="the group makes no progress",
+    meaning=(
+        "All ranks of a group run, and its leader has reported no further step for the time that the annotation "
+        f"`{labels.PROGRESS_TIMEOUT}` gives. The rank that has been silent the longest is named; on a cluster of this machine "
+        "also what it waits for."
+    ),
+    remedy="Look at the rank that is named: its log, its stack (`py-spy dump`, `gdb`). If it waits for another rank, look at that "
+    f"one. With the annotation `{labels.ON_HANG}: recreate` the group is recreated, with the delays of other failures.",
+)
+def hangs(observed: Observed) -> Finding | None:
+    """Find a group whose ranks run and which makes no progress: blame the rank that is silent the longest."""
+    for group in hung_groups(observed.view):
+        hang, said = group.hang, group.progress
+        if hang is None:
+            continue
+        blamed = hang.blamed
+        place = f"{observed.view.name}/{group.name}/{blamed.rank}"
+        last = f"its last step was {said.step}" + (f" of {said.total}" if said.total else "") if said else "no step yet"
+        return Finding(
+            subject=Subject(kind="Pod", name=blamed.pod, group=group.name, rank=blamed.rank),
+            sentence=f"group {group.name} has made {advancing.silence(hang, observed.now)}",
+            evidence=(f"{last}, at {timestamps.render(hang.since)}", *(_silent(observed, one) for one in hang.ranks)),
+            steps=(
+                observed.lws(f"logs {place}"),
+                observed.lws(f"exec {place} -- sh"),
+                f"or recreate the group: {observed.lws(f'restart {observed.view.name}/{group.name}')}",
+            ),
+        )
+    return None
+
+
+def _silent(observed: Observed, one: SilentRank) -> str:
+    waits = f", waits for {one.waits}" if one.waits else ""
+    return f"rank {one.rank} ({one.pod}): silent for {duration(observed.now - one.since)}{waits}"
+
+
+@cause(
+    code="LWS-E077",
+    title="the group was ended at its deadline",
+    meaning=(
+        "A LeaderWorkerSet that runs to completion has a deadline, the annotation "
+        f"`{labels.COMPLETION_DEADLINE}`; it passed before the leader of the group had ended with 0."
+    ),
+    remedy="Read the log of the leader; nodes of Kubernetes remove it when the leader has ended. A new template runs again, with the time from its beginning on.",
+)
+def is_late(observed: Observed) -> Finding | None:
+    """Find a group that was ended at the deadline of its set."""
+    for group in observed.view.groups:
+        if group.end is not GroupEnd.LATE:
+            continue
+        pod = group.ranks[0].pod
+        deadline = meta.annotations(observed.view.object).get(labels.COMPLETION_DEADLINE, "")
+        return Finding(
+            subject=Subject(kind="Pod", name=pod, group=group.name),
+            sentence=f"group {group.name} was ended at its deadline, before its leader had ended with 0",
+            evidence=(f"{pod}: annotation {labels.GROUP_ENDED}: {GroupEnd.LATE}", f"deadline: {deadline or 'removed'}"),
+            steps=(
+                # a node of Kubernetes removes the log with the containers
+                *(() if observed.commands.kubectl else (observed.lws(f"logs {observed.view.name}/{group.name}/0"),)),
+                f"give it more time: annotation {labels.COMPLETION_DEADLINE}, and a new template: "
+                + observed.lws(f"restart {observed.view.name}"),
+            ),
+        )
+    return None

@@ -1,0 +1,208 @@
+"""Images and configuration: causes of containers that were never started. Pure."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.patterns import READ, words_of
+from leaderworkerset.views.groups import Rank
+
+PULLING: Final = frozenset({"ErrImagePull", "ImagePullBackOff"})
+PULL_EVENTS: Final = ("Failed", "FailedToRetrieveImagePullSecret", "BackOff", "InspectFailed")
+CONFIG: Final = frozenset({"CreateContainerConfigError"})
+START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun"})
+
+
+class Waits(Struct, frozen=True):
+    """Finds the first container that waits for one of these reasons, with a matching message or event.
+
+    Named groups of the pattern can be used in the sentence, beside `container`, `image` and the words of every rank.
+    """
+
+    reasons: frozenset[str]
+    pattern: str
+    sentence: str
+    steps: tuple[str, ...]
+    events: tuple[str, ...] = ()
+
+    def __call__(self, observed: Observed) -> Finding | None:
+        """Search the ranks that have a node."""
+        found = list(self._matches(observed))
+        if not found:
+            return None
+        rank, words, text = found[0]
+        words |= {"others": ranks.others(len({one.pod for one, _, _ in found}))}
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=self.sentence.format(**words),
+            evidence=(f"{rank.pod}, container {words['container']}: {words['reason']}: {ranks.quote(text)}",),
+            steps=tuple(step.format(**words) for step in self.steps),
+        )
+
+    def _matches(self, observed: Observed) -> Iterator[tuple[Rank, dict[str, str], str]]:
+        pattern = re.compile(self.pattern)
+        for rank in observed.at(ranks.is_placed):
+            for container, reason, message in ranks.waiting(rank):
+                if reason not in self.reasons:
+                    continue
+                for text in (message, *ranks.messages(observed, rank, *self.events)):
+                    if match := pattern.search(text[:READ]):
+                        own = {"container": container, "reason": reason, "image": image_of(rank, container)}
+                        yield rank, words_of(observed, rank, match) | own, text
+                        break
+
+
+def image_of(rank: Rank, container: str) -> str:
+    """Return the image of a container of a rank."""
+    spec = (rank.object or {}).get("spec") or {}
+    declared = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+    return next((str(one.get("image")) for one in declared if one.get("name") == container), "")
+
+
+INVALID: Final = Cause(
+    code="LWS-E062",
+    title="the image's name is not valid",
+    meaning="The name of the image has no valid form.",
+    remedy="Correct the image in the pod template.",
+    find=Waits(
+        frozenset({"InvalidImageName"}),
+        r"",
+        '"{image}" of pod {pod} is not the name of an image{others}',
+        ("correct the image of container {container} in the template of {name}",),
+    ),
+)
+DENIED: Final = Cause(
+    code="LWS-E061",
+    title="the registry denies the image",
+    meaning="The registry requires credentials, or refuses those that were sent; often the pull secret is missing.",
+    remedy="Create the pull secret, name it in imagePullSecrets, or correct the image: a missing one can look the same.",
+    find=Waits(
+        PULLING,
+        r"(?i)unauthorized|denied|forbidden|authentication required|no basic auth|Unable to retrieve some image pull secrets \((?P<secret>[^)]*)\)",
+        "the registry denies image {image} to pod {pod}{others}",
+        (
+            "{lws} get {place} -o jsonpath='{{.spec.imagePullSecrets}}'",
+            "{kubectl} create secret docker-registry NAME --docker-server=… --docker-username=… --docker-password=…",
+        ),
+        PULL_EVENTS,
+    ),
+)
+NOT_FOUND: Final = Cause(
+    code="LWS-E060",
+    title="the image does not exist",
+    meaning="The registry has no image of this name and tag, or none for the platform of the node.",
+    remedy="Correct the image in the pod template, or push it.",
+    find=Waits(
+        PULLING,
+        r"(?i)not found|manifest unknown|no match for platform|does not exist|NAME_UNKNOWN",
+        "image {image} of pod {pod} does not exist{others}",
+        ("correct the image of container {container} in the template of {name}, or push it",),
+        PULL_EVENTS,
+    ),
+)
+UNREACHABLE: Final = Cause(
+    code="LWS-E059",
+    title="the registry cannot be reached",
+    meaning="The node cannot connect to the registry: its name does not resolve, or the connection fails.",
+    remedy="Check the registry's name, and the network and proxy of the node.",
+    find=Waits(
+        PULLING,
+        r"(?i)no such host|i/o timeout|connection refused|x509|tls|dial tcp|deadline exceeded",
+        "node {node} cannot reach the registry of image {image}, which pod {pod} needs{others}",
+        ("{lws} describe {place}",),
+        PULL_EVENTS,
+    ),
+)
+NOT_PULLED: Final = Cause(
+    code="LWS-E058",
+    title="the image cannot be pulled",
+    meaning="Pulling the image fails for a reason that has no code of its own, or that is not reported.",
+    remedy="Follow the message.",
+    find=Waits(
+        PULLING,
+        r"",
+        "image {image} of pod {pod} cannot be pulled{others}",
+        ("{lws} describe {place}",),
+        PULL_EVENTS,
+    ),
+)
+NEVER_PULLED: Final = Cause(
+    code="LWS-E063",
+    title="the image is not on the node",
+    meaning="imagePullPolicy is Never, and the node does not have the image.",
+    remedy="Load the image onto the node, or let it be pulled.",
+    find=Waits(
+        frozenset({"ErrImageNeverPull"}),
+        r"",
+        "image {image} is not on node {node}, and pod {pod} forbids to pull it{others}",
+        ("load the image onto node {node}, or change imagePullPolicy in the template of {name}",),
+    ),
+)
+UNMAPPED: Final = Waits(
+    frozenset({"ImageNotMapped", "ProgramNotFound", "InvalidImageMapping"}),
+    r"(?P<said>.+)",
+    "pod {pod} has no program to run here{others}: {said}",
+    ("map image {image} to a directory of programs: --image {image}=DIR",),
+)
+MISTYPED: Final = Waits(
+    frozenset({"ProgramNotFound"}),
+    r"(?P<said>.*\b(?:lacks program|or correct the command)\b.*)",
+    "pod {pod} has no program to run here{others}: {said}",
+    ("correct command of container {container} in the template of {name}, or add the program where it is looked for",),
+)
+
+
+def _find_no_program(observed: Observed) -> Finding | None:
+    """Find a container whose image is mapped to nothing, or whose command does not exist where the image is mapped."""
+    return MISTYPED(observed) or UNMAPPED(observed)
+
+
+NO_PROGRAM: Final = Cause(
+    code="LWS-E057",
+    title="this machine has no program for the image",
+    meaning="On the embedded cluster images are not pulled. Programs of this machine run, and this one does not exist.",
+    remedy="Install the program, map the image to a directory with `--image NAME=DIR`, or rehearse with `--stub`.",
+    find=_find_no_program,
+)
+NO_COMMAND: Final = Cause(
+    code="LWS-E065",
+    title="there is no command to run",
+    meaning="Neither the pod template nor the image has a command, or the image does not contain it.",
+    remedy="Set command in the pod template to a program that the image has.",
+    find=Waits(
+        START | {"CommandMissing", "CrashLoopBackOff"},
+        r"(?i)no command specified|executable file not found|no such file or directory|(?P<missing>gives? the container a command|give the container a command)",
+        "container {container} of pod {pod} has no command that image {image} can run{others}",
+        ("correct command of container {container} in the template of {name}",),
+        ("Failed",),
+    ),
+)
+BAD_CONFIG: Final = Cause(
+    code="LWS-E066",
+    title="a Secret or ConfigMap of a container is missing",
+    meaning="A container takes environment variables from a Secret or ConfigMap, or a key, that does not exist.",
+    remedy="Create the missing object or key, or mark the reference as optional.",
+    find=Waits(
+        CONFIG,
+        r"(?P<said>.+)",
+        "container {container} of pod {pod} cannot be configured{others}: {said}",
+        ("create what is missing in namespace {namespace}: {said}",),
+    ),
+)
+NOT_STARTED: Final = Cause(
+    code="LWS-E067",
+    title="a container cannot be started",
+    meaning="The container runtime refuses to start a container; the message is its own.",
+    remedy="Do as the message says; often a command, working directory, device or mount is wrong.",
+    find=Waits(
+        START,
+        r"(?P<said>.+)",
+        "container {container} of pod {pod} cannot be started{others}: {said}",
+        ("{lws} describe {place}",),
+    ),
+)

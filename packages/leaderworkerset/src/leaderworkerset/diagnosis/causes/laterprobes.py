@@ -1,0 +1,81 @@
+"""Ranks that run and whose first probe is not due yet. Pure."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import decimals, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
+from leaderworkerset.diagnosis import exits, ranks
+from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.groups import Rank
+
+MINUTE: Final = 60
+
+
+class Awaited(Struct, frozen=True):
+    """The first probe of a container that runs: which kind, when it is due, and its delay in seconds."""
+
+    container: str
+    kind: str
+    due: datetime
+    delay: int
+
+
+@cause(
+    code="LWS-E101",
+    title="the first probe is not due yet",
+    meaning="A program runs. It cannot become ready before its first startup or readiness probe, which waits for initialDelaySeconds.",
+    remedy="Wait, or set a smaller initialDelaySeconds. A startupProbe with a short period makes slow programs ready as soon as they are.",
+    verdict=Verdict.PROGRESSING,
+)
+def not_due(observed: Observed) -> Finding | None:
+    """Find a rank whose first probe is not due, if all others that are not ready wait for theirs, or for their leader."""
+    waiting = [
+        (rank, next(_awaited(observed, rank), None)) for _, rank in observed.unready if rank.why != AWAITS_LEADER
+    ]
+    found = [(rank, probe) for rank, probe in waiting if probe is not None]
+    if not found or len(found) < len(waiting):
+        return None
+    rank, probe = max(found, key=lambda one: one[1].due)
+    left = exactly(probe.due - observed.now)
+    others = ranks.others(len(found))
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"pod {rank.pod} runs{others}; the first {probe.kind} probe is due in {left}",
+        evidence=(f"{rank.pod}, container {probe.container}: {probe.kind}Probe.initialDelaySeconds is {probe.delay}",),
+        steps=(
+            f"wait {left}, or set a smaller {probe.kind}Probe.initialDelaySeconds in the template of {observed.view.name}",
+            observed.lws(f"logs {observed.view.name}/{rank.place}"),
+        ),
+    )
+
+
+def _awaited(observed: Observed, rank: Rank) -> Iterator[Awaited]:
+    """Yield the probes of containers that run, and are not ready, which are not due."""
+    declared = {str(one.get("name")): one for one in exits.declared(observed, rank)}
+    for status in ranks.statuses(rank):
+        started = timestamps.read(str(((status.get("state") or {}).get("running") or {}).get("startedAt") or ""))
+        container = declared.get(str(status.get("name")), {})
+        kind = "startup" if container.get("startupProbe") and not status.get("started") else "readiness"
+        probe: JSONObject = container.get(f"{kind}Probe") or {}
+        delay = decimals.natural(str(probe.get("initialDelaySeconds") or 0)) or 0
+        if started is None or status.get("ready") or not delay:
+            continue
+        due = started + timedelta(seconds=delay)
+        if due > observed.now:
+            yield Awaited(str(status.get("name")), kind, due, delay)
+
+
+def exactly(length: timedelta) -> str:
+    """Return a length of time in minutes and seconds.
+
+    >>> exactly(timedelta(seconds=890)), exactly(timedelta(seconds=40))
+    ('14m50s', '40s')
+    """
+    minutes, seconds = divmod(int(length.total_seconds()), MINUTE)
+    return f"{minutes}m{seconds:02}s" if minutes else f"{seconds}s"

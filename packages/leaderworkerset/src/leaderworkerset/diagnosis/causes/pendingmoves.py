@@ -1,0 +1,95 @@
+"""Groups that have to leave nodes, and wait for that, or are never moved. Pure."""
+
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import NODES
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from leaderworkerset.diagnosis import departures
+from leaderworkerset.diagnosis.causes.rollouts import allowed_unavailable
+from leaderworkerset.diagnosis.causes.unattended import own
+from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.groups import Group, View, groups_named
+from leaderworkerset.views.wording import counted, listed
+
+NAMED: Final = 5
+
+
+@cause(
+    code="LWS-E095",
+    title="groups that have to leave nodes may not be away",
+    meaning="Groups are to leave nodes, and maxUnavailable is 0. With random keys extra groups are created by updates only, with ordinals only where no partition holds groups back, so no group is ever moved.",
+    remedy="Allow one group to be unavailable, or restart the groups one by one.",
+)
+def is_never_moved(observed: Observed) -> Finding | None:
+    """Find groups that have to leave nodes, and of which none may be away."""
+    view, why = observed.view, departures.obstacle(observed.view.object)
+    if not departures.is_moving(view) or not why or not (waiting := _waiting(observed)):
+        return None
+    field = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
+    return Finding(
+        subject=own(observed),
+        sentence=f"{_what(observed, waiting, 'is', 'are')} never moved: {why}",
+        evidence=(_reported(view),),
+        steps=(
+            f"set {field} to 1 or more, and apply it",
+            f"or at once: {observed.lws(f'restart {view.name}/{waiting[0].name}')}",
+        ),
+    )
+
+
+@cause(
+    code="LWS-E094",
+    title="groups wait to be moved",
+    meaning="Groups have to leave nodes that are closed for maintenance. They are moved as a whole, no more at once than a rollout may take away.",
+    remedy="Wait; if a group is away for another reason, find out why. `kubectl uncordon` cancels what has not begun.",
+    verdict=Verdict.PROGRESSING,
+)
+def waits_for_move(observed: Observed) -> Finding | None:
+    """Find groups that have to leave nodes, and what they wait for."""
+    view = observed.view
+    if not departures.is_moving(view) or not (waiting := _waiting(observed)):
+        return None
+    away = [group for group in view.groups if not group.is_ready and group.index < view.desired]
+    steps = [observed.lws(f"events {view.name}")]
+    allowed = allowed_unavailable(view)
+    if view.is_updating:
+        waits = "waiting for the end of the rollout"
+    elif (missing := max(len(away), view.desired - view.ready)) and missing >= allowed:
+        # where one group is explained, the view has no others
+        others = groups_named([group.name for group in away[:NAMED]]) if away else "another group"
+        waits = f"waiting for {others} to be ready"
+        steps.insert(0, observed.lws(f"explain {view.name}{f'/{away[0].name}' if away else ''}"))
+    else:
+        waits = f"{counted(allowed, 'group')} at a time" if allowed else "after extra groups are ready"
+    return Finding(
+        subject=own(observed),
+        sentence=f"{_what(observed, waiting, 'waits', 'wait')} to be moved ({waits})",
+        evidence=(_reported(view),),
+        steps=tuple(steps),
+    )
+
+
+def _waiting(observed: Observed) -> list[Group]:
+    """Return the groups that wait; all of the view where nodes are not known, as the manager says that some do."""
+    nodes, groups = departures.closed(observed.nodes), observed.view.groups
+    found = [group for group in groups if departures.is_marked(group) or departures.nodes_of(group, nodes)]
+    return found if found or observed.knows(NODES) else list(groups)
+
+
+def _what(observed: Observed, waiting: list[Group], one: str, many: str) -> str:
+    """Return the groups, their nodes, and the verb."""
+    view, nodes = observed.view, departures.closed(observed.nodes)
+    named = sorted({node for group in waiting for node in departures.nodes_of(group, nodes)})
+    if not named and not any(map(departures.is_marked, waiting)):
+        return f"at least one group of {view.name} {one}"
+    where = f" on closed node{'s' if len(named) > 1 else ''} {listed(named, NAMED)}" if named else ""
+    return (
+        f"{groups_named([group.name for group in waiting])} of {view.name}{where} {one if len(waiting) == 1 else many}"
+    )
+
+
+def _reported(view: View) -> str:
+    condition = meta.find_condition(view.object, MOVE_IN_PROGRESS.type) or {}
+    return f"condition {MOVE_IN_PROGRESS.type}: {condition.get('message', '')}"

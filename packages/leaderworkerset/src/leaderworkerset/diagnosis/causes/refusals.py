@@ -1,0 +1,271 @@
+"""Pods and StatefulSets that the API server refuses: causes of ranks without a pod. Pure.
+
+The reasons come from Warning events of the StatefulSet or of the LeaderWorkerSet, in the words of the API server.
+"""
+
+import re
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
+from leaderworkerset.diagnosis.finding import Cause, Finding, cause
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.patterns import Told
+from leaderworkerset.diagnosis.ranks import is_missing
+
+Refused: Final = partial(Told, is_missing)
+"""Finds the first rank without a pod whose message matches."""
+
+NAMESPACE_ENDS: Final = Cause(
+    code="LWS-E002",
+    title="the namespace is being deleted",
+    meaning="Nothing can be created in a namespace that is being deleted.",
+    remedy="Wait until the namespace is deleted and create it again, or use another one.",
+    find=Refused(
+        r"because it is being terminated|namespace .* is being terminated",
+        "namespace {namespace} is being deleted, so pod {pod} cannot be created{others}",
+        (
+            "wait until namespace {namespace} is deleted and create it again, or use another one",
+            "{kubectl} get namespace {namespace} -o yaml",
+        ),
+    ),
+)
+
+WEBHOOK_CERTIFICATE: Final = Cause(
+    code="LWS-E007",
+    title="the certificate of a webhook is not trusted",
+    meaning="The API server calls an admission webhook and does not trust its certificate: it has expired, or another authority issued it.",
+    remedy="Renew the certificate, or correct caBundle in the webhook's configuration. The manager renews its own when it runs.",
+    find=Refused(
+        r"failed calling webhook \"(?P<webhook>[^\"]+)\".*(?:x509|tls: )",
+        "the API server does not trust the certificate of webhook {webhook}, so pod {pod} cannot be created{others}",
+        (
+            "renew the certificate of webhook {webhook}, or correct caBundle in its configuration",
+            "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
+        ),
+    ),
+)
+
+WEBHOOK_UNREACHABLE: Final = Cause(
+    code="LWS-E008",
+    title="a webhook cannot be reached",
+    meaning="The API server must call an admission webhook before it stores a pod, and the call fails.",
+    remedy="Start the webhook's server (for the manager: its Deployment), or remove a configuration without a server.",
+    find=Refused(
+        r"failed calling webhook \"(?P<webhook>[^\"]+)\"",
+        "webhook {webhook} cannot be reached, so pod {pod} cannot be created{others}",
+        (
+            "start the server of webhook {webhook}, or delete the configuration that names it",
+            "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
+            "{kubectl} get endpointslices -A",
+        ),
+    ),
+)
+
+DENIED_BY_WEBHOOK: Final = Cause(
+    code="LWS-E009",
+    title="a webhook denies the pods",
+    meaning="An admission webhook answers that a pod must not be created. The message is that of the webhook.",
+    remedy="Change the pod template as the message requires, or the policy behind the webhook.",
+    find=Refused(
+        r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<said>.*))?",
+        "webhook {webhook} denies pod {pod}{others}: {said}",
+        ("change the template of {name} as the message requires, or the policy behind webhook {webhook}",),
+    ),
+)
+
+DENIED_BY_POLICY: Final = Cause(
+    code="LWS-E010",
+    title="an admission policy denies the pods",
+    meaning="A ValidatingAdmissionPolicy of the cluster refuses a pod.",
+    remedy="Change the pod template as the message requires, or the policy.",
+    find=Refused(
+        r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<said>.*)",
+        "ValidatingAdmissionPolicy {policy} denies pod {pod}{others}: {said}",
+        ("{kubectl} get validatingadmissionpolicy {policy} -o yaml",),
+    ),
+)
+
+TOO_LONG: Final = Refused(
+    r"must be no more than (?P<most>\d+) (?:characters|bytes)",
+    "the name {name} is too long: names derived from it exceed {most} characters",
+    ("delete {name} and create it again under a shorter name",),
+)
+
+
+@cause(
+    code="LWS-E011",
+    title="the name is too long",
+    meaning="Names of pods and values of their labels are made from the name of the LeaderWorkerSet, and have 63 characters at most.",
+    remedy="Give the LeaderWorkerSet a shorter name: it has to be created again. If another object created it, shorten the name of that object.",
+)
+def name_is_too_long(observed: Observed) -> Finding | None:
+    """Find pods whose names or labels are too long; a generated set has its name from its owner."""
+    finding, owner = TOO_LONG(observed), meta.controller_of(observed.view.object)
+    if finding is None or owner is None:
+        return finding
+    kind, name = owner["kind"], owner["name"]
+    part = ", or the names of its roles," if kind == DISAGGREGATED_SETS.kind else ""
+    step = f"shorten the name of {kind} {name}{part} and create it again: the name {observed.view.name} is made from it"
+    return replace(finding, steps=(step,))
+
+
+NO_QUOTA_LEFT: Final = Refused(
+    r"exceeded quota: (?P<quota>[^,]+), requested: (?P<requested>.+?), used: (?P<used>.+?), limited: (?P<limited>.+?)(?:$|[;:\s]*$)",
+    "ResourceQuota {quota} has no room for pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
+    ("{kubectl} describe resourcequota {quota}", "raise the quota, or remove other pods of the namespace"),
+)
+
+OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/pods=")
+"""The refusal of a pod beyond --max-pods by the embedded cluster, which has no ResourceQuota to describe."""
+
+
+@cause(
+    code="LWS-E020",
+    title="a ResourceQuota is exhausted",
+    meaning="The pods would exceed a ResourceQuota of the namespace.",
+    remedy="Raise the quota, remove other pods of the namespace, or request less.",
+)
+def quota_is_exhausted(observed: Observed) -> Finding | None:
+    """Find pods that exceed a quota, or the limit of an embedded cluster."""
+    found = NO_QUOTA_LEFT(observed)
+    if found is None or not any(map(OF_ONE_MACHINE.search, found.evidence)):
+        return found
+    steps = (
+        "on a cluster of `lws up`, stop it and start it again with a larger --max-pods: this quota is its own limit",
+        *found.steps,
+    )
+    return replace(found, steps=steps)
+
+
+QUOTA_INCOMPLETE: Final = Cause(
+    code="LWS-E021",
+    title="a ResourceQuota requires requests or limits",
+    meaning="A ResourceQuota counts cpu or memory, so every container has to set its requests or limits.",
+    remedy="Set the named requests or limits in the pod template, or give the namespace a LimitRange with defaults.",
+    find=Refused(
+        r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
+        "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
+        ("set the missing fields in the template of {name}: {fields}",),
+    ),
+)
+
+LIMIT_RANGE: Final = Cause(
+    code="LWS-E022",
+    title="a LimitRange refuses the pods",
+    meaning="A container or pod requests more or less than a LimitRange of the namespace allows.",
+    remedy="Change the requests and limits in the pod template, or the LimitRange.",
+    find=Refused(
+        r"(?P<said>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
+        "a LimitRange of namespace {namespace} refuses pod {pod}{others}: {said}",
+        ("{kubectl} describe limitrange",),
+    ),
+)
+
+POD_SECURITY: Final = Cause(
+    code="LWS-E023",
+    title="Pod Security refuses the pods",
+    meaning="The namespace enforces a Pod Security level that the pod template violates.",
+    remedy="Set the named fields of securityContext in the pod template, or change the level of the namespace.",
+    find=Refused(
+        r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<said>.*)",
+        "Pod Security level {level} of namespace {namespace} refuses pod {pod}{others}: {said}",
+        ("set securityContext in the template of {name}", "{kubectl} get namespace {namespace} --show-labels"),
+    ),
+)
+
+SECURITY_CONSTRAINTS: Final = Cause(
+    code="LWS-E024",
+    title="no security context constraint admits the pods",
+    meaning="On OpenShift, none of the SecurityContextConstraints that the service account may use admits the pod.",
+    remedy="Require less in securityContext, or let the service account use a constraint that admits the pod.",
+    find=Refused(
+        r"unable to validate against any security context constraint: (?P<said>.*)",
+        "no SecurityContextConstraints admit pod {pod}{others}",
+        ("oc adm policy scc-subject-review -n {namespace} -f POD.yaml",),
+    ),
+)
+
+NO_SERVICE_ACCOUNT: Final = Cause(
+    code="LWS-E025",
+    title="the service account does not exist",
+    meaning="The pod template names a service account that the namespace does not have.",
+    remedy="Create the service account, or correct serviceAccountName.",
+    find=Refused(
+        r"serviceaccount \"(?P<account>[^\"]+)\" not found",
+        "service account {account} does not exist in namespace {namespace}, so pod {pod} cannot be created{others}",
+        (
+            "create service account {account}, or correct serviceAccountName in the template of {name}",
+            "{kubectl} create serviceaccount {account}",
+        ),
+    ),
+)
+
+NO_PRIORITY_CLASS: Final = Cause(
+    code="LWS-E026",
+    title="the priority class does not exist",
+    meaning="The pod template names a PriorityClass that the cluster does not have.",
+    remedy="Create the PriorityClass, or correct priorityClassName.",
+    find=Refused(
+        r"no PriorityClass with name (?P<priority>\S+) was found",
+        "PriorityClass {priority} does not exist, so pod {pod} cannot be created{others}",
+        (
+            "create PriorityClass {priority}, or correct priorityClassName in the template of {name}",
+            "{kubectl} get priorityclasses",
+        ),
+    ),
+)
+
+NO_RUNTIME_CLASS: Final = Cause(
+    code="LWS-E027",
+    title="the runtime class does not exist",
+    meaning="The pod template names a RuntimeClass that the cluster does not have.",
+    remedy="Create the RuntimeClass, or correct runtimeClassName.",
+    find=Refused(
+        r"RuntimeClass \"(?P<runtime>[^\"]+)\" not found",
+        "RuntimeClass {runtime} does not exist, so pod {pod} cannot be created{others}",
+        (
+            "create RuntimeClass {runtime}, or correct runtimeClassName in the template of {name}",
+            "{kubectl} get runtimeclasses",
+        ),
+    ),
+)
+
+INVALID_TEMPLATE: Final = Cause(
+    code="LWS-E012",
+    title="the template is not valid",
+    meaning="The API server refuses the StatefulSet or pod that is created from the template: a field has a value that is not allowed.",
+    remedy="Correct the named field of the pod template or of the claim templates.",
+    find=Refused(
+        r"is invalid: (?P<said>.*)",
+        "the template of {name} is not valid, so pod {pod} cannot be created{others}: {said}",
+        ("correct the named field of {name} and apply it again",),
+    ),
+)
+
+NOT_ALLOWED: Final = Cause(
+    code="LWS-E013",
+    title="a controller lacks a permission",
+    meaning="The manager, or a controller of the cluster, has no permission for a necessary request.",
+    remedy="Restore the manager's roles: install it again, in the running version.",
+    find=Refused(
+        r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
+        "{user} may not {verb} {resource}, so pod {pod} cannot be created{others}",
+        ("{anywhere} install",),
+    ),
+)
+
+REFUSED: Final = Cause(
+    code="LWS-E029",
+    title="the API server refuses the pods",
+    meaning="A pod or StatefulSet is refused for a reason that has no code of its own; the message is that of the API server.",
+    remedy="Follow the message.",
+    find=Refused(
+        r"(?i)fail|forbidden|error|refused|denied|mistake",
+        "pod {pod} cannot be created{others}",
+        ("{lws} events {name} --warnings",),
+    ),
+)

@@ -1,0 +1,281 @@
+"""Causes of groups as a whole: names, rendezvous, start order, recreations; and starts that are in progress. Pure."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.resources import SERVICES
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
+from leaderworkerset.diagnosis import exits, ranks
+from leaderworkerset.diagnosis.causes.unattended import last_change
+from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views import recreations, wording
+from leaderworkerset.views.groups import MISSING, Group, Rank, Recreations
+from leaderworkerset.views.wording import counted, duration
+
+PATIENCE: Final = timedelta(minutes=2)
+"""How long a rank may take to start before its cause is unknown; a pull of a large image shows in its state."""
+
+EVICTED: Final = "EvictionByEvictionAPI"
+"""The reason of a pod that the API server deletes on request of an eviction."""
+
+WARM_UP: Final = timedelta(minutes=10)
+"""How long a running program may take to become ready, for example to load a large model."""
+
+STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing", "Running", MISSING, "Terminating"})
+SETTLING: Final = timedelta(seconds=10)
+INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
+
+
+def warming(observed: Observed, rank: Rank) -> Verdict:
+    """Return the verdict about a rank that runs and is not ready: it may be loading, or is stuck.
+
+    A rank that is to end need not become ready.
+    """
+    return Verdict.PROGRESSING if observed.ends or _is_warm(observed, rank) else Verdict.STUCK
+
+
+def _is_warm(observed: Observed, rank: Rank) -> bool:
+    age = observed.since(rank.created)
+    return age is not None and age < WARM_UP
+
+
+@cause(
+    code="LWS-E083",
+    title="ranks cannot find each other by name",
+    meaning="The headless service of a LeaderWorkerSet or group is missing, or does not publish ranks before they are ready.",
+    remedy="Delete an incorrect service, so that the manager recreates it; check that its name is not used otherwise.",
+)
+def names_do_not_resolve(observed: Observed) -> Finding | None:
+    """Find a headless service that is missing, or that does not publish ranks before they are ready."""
+    if not observed.knows(SERVICES):
+        return None
+    for _, rank in observed.unready:
+        name = str(meta.spec(rank.object or {}).get("subdomain") or "")
+        if not name:
+            continue
+        service = observed.named(SERVICES, name)
+        spec = meta.spec(service or {})
+        if service is None and _is_just_made(observed, rank):
+            continue  # the service of a group is created after its leader
+        if service is None:
+            why = "does not exist"
+        elif spec.get("clusterIP") != "None":
+            why = "is not headless"
+        elif not spec.get("publishNotReadyAddresses"):
+            why = "publishes only ranks that are ready"
+        else:
+            continue
+        return Finding(
+            subject=Subject(kind="Service", name=name, group=rank.group),
+            sentence=f"ranks cannot find each other: Service {name} {why}, so the name of pod {rank.pod} does not resolve",
+            evidence=(f"{rank.pod}: spec.subdomain {name}; Service {name} {why}",),
+            steps=(
+                f"delete Service {name}: the manager makes the right one"
+                if service
+                else observed.lws(f"events {observed.view.name} --warnings"),
+            ),
+        )
+    return None
+
+
+def _is_just_made(observed: Observed, rank: Rank) -> bool:
+    age = observed.since(rank.created)
+    return age is not None and age < SETTLING
+
+
+@cause(
+    code="LWS-E082",
+    title="the leader is not ready, though its workers are",
+    meaning="All workers are ready, and the leader runs without becoming ready: often it waits for ranks that never connect.",
+    remedy="Read the leader's log. Check the group's size, address, ports and network policies.",
+)
+def rendezvous(observed: Observed) -> Finding | None:
+    """Find a leader that runs and is not ready, while all its workers are."""
+    for group in observed.view.groups:
+        leader, workers = group.leader, [rank for rank in group.ranks if rank.index]
+        runs = leader is not None and leader.state == "Running" and not leader.is_ready
+        if leader is None or not runs or not workers or not all(rank.is_ready for rank in workers):
+            continue
+        up = counted(len(workers), "worker")
+        return Finding(
+            subject=ranks.subject(leader),
+            sentence=f"leader {leader.pod} runs and is not ready, while its {up} {'is' if len(workers) == 1 else 'are'}",
+            evidence=(f"{leader.pod}: {ranks.quote(leader.why) or leader.state}",),
+            verdict=warming(observed, leader),
+            steps=(
+                observed.lws(f"logs {observed.view.name}/{leader.place}"),
+                "check that the leader waits for as many ranks as LWS_GROUP_SIZE says, at LWS_LEADER_ADDRESS",
+            ),
+        )
+    return None
+
+
+@cause(
+    code="LWS-E084",
+    title="workers wait for their leader to be ready",
+    meaning="With startupPolicy LeaderReady workers are created only after their leader is ready.",
+    remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
+)
+def awaits_leader(observed: Observed) -> Finding | None:
+    """Find workers that are held back until their leader is ready."""
+    for group in observed.view.groups:
+        held = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
+        leader = group.leader
+        wait = f"{counted(len(held), 'worker')} of group {group.name} {'waits' if len(held) == 1 else 'wait'}"
+        if held and leader is not None and leader.state == "Running" and not leader.is_ready:
+            return Finding(
+                subject=ranks.subject(leader),
+                sentence=f"{wait} until leader {leader.pod} is ready (startupPolicy LeaderReady)",
+                verdict=Verdict.PROGRESSING if _is_warm(observed, leader) else Verdict.STUCK,
+                evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
+                steps=(
+                    observed.lws(f"logs {observed.view.name}/{leader.place}"),
+                    "if the leader is ready only after its workers, LeaderReady never lets them start: use startupPolicy LeaderCreated",
+                ),
+            )
+    return None
+
+
+def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject]]:
+    """Yield the groups that were or will be recreated, with the record and the pod that failed."""
+    for group in observed.view.groups:
+        told = group.recreations
+        if told is not None:
+            yield group, told, Subject(kind="Pod", name=told.failed_pod, group=group.name)
+
+
+def _advice(observed: Observed, group: Group, told: Recreations) -> tuple[str, ...]:
+    """Return what the exit code of the recorded run means, and the command for its log; without such a run that for events."""
+    run, rank = recreations.recorded_run(observed.view, told), _failed_rank(group, told)
+    if run is None or rank is None:
+        return (observed.lws(f"events {observed.view.name}/{group.name}"),)
+    return (*exits.advice(observed, rank, run), exits.log_command(observed, rank, run))
+
+
+def _failed_rank(group: Group, told: Recreations) -> Rank | None:
+    return next((rank for rank in group.ranks if rank.pod == told.failed_pod), None)
+
+
+def _eviction(told: Recreations) -> tuple[str, ...]:
+    """Return that the pod which failed was evicted through the API: its node is being drained."""
+    if EVICTED not in told.failure:
+        return ()
+    return (f"{told.failed_pod} was evicted, as the drain of a node does: the group starts on other nodes",)
+
+
+@cause(
+    code="LWS-E080",
+    title="a group waits before it is recreated",
+    meaning="A group failed again soon after it was recreated, and waits: longer each time, up to five minutes.",
+    remedy="Read the log of the pod that failed. A corrected template is rolled out at once.",
+    verdict=Verdict.PROGRESSING,
+)
+def backs_off(observed: Observed) -> Finding | None:
+    """Find a group that failed again and waits to be recreated."""
+    for group, told, subject in _recreated(observed):
+        if not told.is_waiting or group.is_ready:
+            continue
+        left = told.due - observed.now
+        return Finding(
+            subject=subject,
+            sentence=f"group {group.name} {recreations.sentence(told, observed.now)}",
+            evidence=(f"recreation {told.count} in a row, due {timestamps.render(told.due)}", *_eviction(told)),
+            steps=(
+                *_advice(observed, group, told),
+                f"wait {duration(left)}, or correct what fails: a new template is rolled out at once",
+            ),
+        )
+    return None
+
+
+@cause(
+    code="LWS-E079",
+    title="the maximum of restarts is reached",
+    meaning="A group failed more often than maxGroupRestarts allows: it was terminated, and its pods are kept for diagnosis.",
+    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`. Nodes of Kubernetes "
+    "remove the logs of pods that ended; `lws history` has them if the manager records failures.",
+)
+def budget_is_spent(observed: Observed) -> Finding | None:
+    """Find a group that used up its restarts, and whose pods are kept for diagnosis."""
+    for group in observed.view.groups:
+        if not group.is_exhausted:
+            continue
+        told, leader = group.recreations, group.ranks[0]
+        why = (
+            recreations.sentence(told, observed.now) if told else "has no restart left: its pods are kept for diagnosis"
+        )
+        return Finding(
+            subject=Subject(kind="Pod", name=told.failed_pod if told else leader.pod, group=group.name),
+            sentence=f"group {group.name} {why}",
+            evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
+            steps=(
+                observed.kept_log(str(group.name)),
+                "correct what fails: a new template is rolled out past such groups",
+                f"or let it try again: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
+            ),
+        )
+    return None
+
+
+@cause(
+    code="LWS-E081",
+    title="a group was recreated after a failure",
+    meaning="A pod of the group failed; the group was recreated and is starting.",
+    remedy="Wait. If it fails again, its cause is shown as long as the failed pod is there.",
+    verdict=Verdict.PROGRESSING,
+)
+def was_recreated(observed: Observed) -> Finding | None:
+    """Find a group that starts after a failure whose pod does not exist any more."""
+    for group, told, subject in _recreated(observed):
+        if told.done and not (told.is_waiting or told.is_exhausted or group.is_ready):
+            return Finding(
+                subject=subject,
+                sentence=f"group {group.name} starts again: {recreations.sentence(told, observed.now)}",
+                evidence=(f"recreation {told.count} in a row", *_eviction(told)),
+                steps=_advice(observed, group, told),
+            )
+    return None
+
+
+@cause(
+    code="LWS-E091",
+    title="ranks are starting",
+    meaning="Pods are being created and started, and there is no error.",
+    remedy="Wait.",
+    verdict=Verdict.PROGRESSING,
+)
+def is_starting(observed: Observed) -> Finding | None:
+    """Find ranks that are starting, within their usual time."""
+    waiting = [rank for _, rank in observed.unready]
+    usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
+    awaited = _awaited_since(observed)
+    if not waiting or not usual or not all(_is_young(observed, rank, awaited) for rank in waiting):
+        return None
+    states = sorted({wording.state(rank) for rank in waiting})
+    return Finding(
+        subject=ranks.subject(waiting[0]),
+        sentence=f"{counted(len(waiting), 'rank')} {'is' if len(waiting) == 1 else 'are'} starting: {', '.join(states)}",
+        evidence=tuple(
+            f"{rank.pod}: {wording.state(rank)}{f': {rank.why}' if rank.why else ''}" for rank in waiting[:3]
+        ),
+        steps=(observed.lws(f"wait {observed.view.name}"),),
+    )
+
+
+def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
+    """Return whether a rank began only recently; one without a pod is as old as its group, or is `awaited` since then."""
+    group = next(one for one in observed.view.groups if one.name == rank.group)
+    stamp = rank.created or max(one.created for one in group.ranks)
+    age = observed.since(stamp or awaited)
+    return age is not None and age < PATIENCE
+
+
+def _awaited_since(observed: Observed) -> str:
+    """Return when somebody last made a pod of the set, or changed how many there are to be: hundreds take minutes."""
+    written = [last_change(one) for one in (observed.view.object, observed.leader_statefulset) if one is not None]
+    return max([*written, *(rank.created for group in observed.view.groups for rank in group.ranks)])

@@ -1,0 +1,129 @@
+"""Claims and mounts: causes of pods that wait for a volume. Pure."""
+
+import re
+from datetime import timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta, podclaims
+from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict, cause
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.patterns import Told
+from leaderworkerset.diagnosis.ranks import is_placed, is_unscheduled
+from leaderworkerset.views.groups import Rank
+
+BINDING: Final = re.compile(
+    r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes|persistent volumes? to bind"
+)
+
+
+PATIENCE: Final = timedelta(minutes=2)
+"""How long the creation of a volume may take."""
+
+
+@cause(
+    code="LWS-E044",
+    title="a volume claim is not bound",
+    meaning="A pod waits for a PersistentVolumeClaim without a bound volume.",
+    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim.",
+)
+def claim_is_pending(observed: Observed) -> Finding | None:
+    """Find a claim without a bound volume, and the reason."""
+    waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
+    if not waiting:
+        return None
+    rank = waiting[0]
+    name = next((one for one in claims(rank) if _is_pending(observed, one)), next(iter(claims(rank)), "unknown"))
+    why, age = _why_pending(observed, name), observed.since(rank.created)
+    may_come = not why.startswith("there is no") and age is not None and age < PATIENCE
+    return Finding(
+        subject=ranks.subject(rank),
+        verdict=Verdict.PROGRESSING if may_come else None,
+        sentence=f"claim {name} of pod {rank.pod} is not bound{ranks.others(len(waiting))}{f': {why}' if why else ''}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(
+            f"make the StorageClass or a volume for claim {name}, or correct its class and size",
+            observed.kubectl(f"describe pvc {name}"),
+            f"{observed.plain_kubectl} get storageclasses,pv",
+        ),
+    )
+
+
+def claims(rank: Rank) -> list[str]:
+    """Return the claims of a rank's pod."""
+    return list(podclaims.by_volume(rank.object or {}).values())
+
+
+def _is_pending(observed: Observed, name: str) -> bool:
+    claim = observed.named(PERSISTENT_VOLUME_CLAIMS, name)
+    return claim is not None and meta.status(claim).get("phase") != "Bound"
+
+
+def _why_pending(observed: Observed, name: str) -> str:
+    """Return why a claim is not bound: its storage class is missing, or the message of its events."""
+    claim = observed.named(PERSISTENT_VOLUME_CLAIMS, name)
+    wanted = str(meta.spec(claim or {}).get("storageClassName") or "")
+    if wanted and observed.knows(STORAGE_CLASSES) and observed.named(STORAGE_CLASSES, wanted) is None:
+        return f"there is no StorageClass {wanted}"
+    told = observed.warnings.about(observed.view.namespace, "PersistentVolumeClaim", name)
+    if told:
+        return ranks.quote(max(told, key=lambda one: one.last).message)
+    if claim is not None and not wanted:
+        return "it names no StorageClass, and no volume suits it"
+    return f"StorageClass {wanted} has not created a volume" if wanted else ""
+
+
+VOLUME_ELSEWHERE: Final = Cause(
+    code="LWS-E045",
+    title="the volume is on another node",
+    meaning="The volume of a claim can be used on certain nodes only, and these do not accept the pod.",
+    remedy="Free the nodes that have the volume, or delete the claim if its data can be lost.",
+    find=Told(
+        is_unscheduled,
+        r"volume node affinity conflict|(?:max|exceed\w*) (?:node )?volume (?:count|limit)",
+        "the volumes of pod {pod} are bound to nodes that do not accept it{others}",
+        (
+            "{anywhere} nodes",
+            "free the nodes that have the volume, or delete the claim if its data can be lost",
+            "{kubectl} get pvc,pv -o wide",
+        ),
+    ),
+)
+NO_CLAIM: Final = Cause(
+    code="LWS-E046",
+    title="a volume claim does not exist",
+    meaning="The pod template names a PersistentVolumeClaim that the namespace does not have, or that is being deleted.",
+    remedy="Create the claim, or correct claimName.",
+    find=Told(
+        is_unscheduled,
+        r"persistentvolumeclaim \"(?P<claim>[^\"]+)\" (?P<state>not found|is being deleted|bound to non-existent)",
+        "claim {claim} of pod {pod} {state}{others}",
+        ("create claim {claim}, or correct claimName in the template of {name}",),
+    ),
+)
+CANNOT_MOUNT: Final = Told(
+    is_placed,
+    r"(?:MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|\bvolumes)(?s:.*?)"
+    r"(?P<absent>: (?:(?:secret|configmap) \S+ not found|hostPath.*))?$|(?:secret|configmap|references non-existent \w+).{0,80}not found$",
+    "a volume of pod {pod} cannot be mounted{others}{absent}",
+    ("{lws} describe {place}",),
+)
+
+
+@cause(
+    code="LWS-E064",
+    title="a volume cannot be mounted",
+    meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage driver fails.",
+    remedy="Create the missing object, or check the storage driver.",
+)
+def cannot_mount(observed: Observed) -> Finding | None:
+    """Find a volume that cannot be mounted; if its Secret or ConfigMap is missing, the step is to create that."""
+    found = CANNOT_MOUNT(observed)
+    absent = re.search(r"((?:secret|configmap) \S+) not found$", found.sentence) if found else None
+    if not found or not absent:
+        return found
+    step = f"create {absent[1]} in namespace {observed.view.namespace}, or correct the volume in the template of {observed.view.name}"
+    return replace(found, steps=(step,))

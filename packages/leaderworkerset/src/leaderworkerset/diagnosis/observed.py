@@ -1,0 +1,160 @@
+"""The input of a diagnosis: a view, and the related objects that may be read. Pure."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final
+
+from msgspec import Struct, field
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
+from leaderworkerset.api import runsettings
+from leaderworkerset.views.disaggregation import SetView
+from leaderworkerset.views.events.warningevents import Warnings
+from leaderworkerset.views.groups import MISSING, Group, GroupName, Rank, View
+from leaderworkerset.views.outcome import has_finished
+
+SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
+RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
+LIMIT_RANGES: Final = Resource("", "v1", "limitranges", "LimitRange")
+QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Workload")
+"""Kueue's Workloads in the version that every supported release serves."""
+
+
+REFUSED_POD: Final = re.compile(r'pods "(?P<pod>[^"]+)"')
+"""The name that a pod was to have, in the API server's refusal."""
+
+KUBECTL: Final = "kubectl"
+
+
+class Commands(Struct, frozen=True, kw_only=True):
+    """The words with which next steps call kubectl and lws, so that they address the same cluster.
+
+    Without kubectl (on a cluster of this machine, where nobody needs it) the steps that call it are left out.
+    With `until_done`, the command waits for the end of all ranks, so a rank that ended with exit code 0 is no fault.
+    `images` are the images that a cluster of this machine maps to directories; None where that is not known.
+    """
+
+    kubectl: str = KUBECTL
+    lws: str = "lws"
+    until_done: bool = False
+    images: tuple[str, ...] | None = None
+
+
+class Observed(Struct, frozen=True, kw_only=True, dict=True):
+    """One LeaderWorkerSet at one moment.
+
+    `objects` holds what was read, by kind. A kind that is absent was not needed, or is in `unread`: it may not be read,
+    so nothing is known of it. A kind that the API server does not serve is present and empty. `running` are the pods of
+    all nodes, None if they are too many or may not be read.
+    """
+
+    view: View
+    now: datetime
+    rank: int | None = None
+    """The only selected rank, if there is one; the view has its whole group."""
+    objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
+    unread: frozenset[Resource] = frozenset()
+    running: Sequence[JSONObject] | None = None
+    of_set: SetView | None = None
+    """The DisaggregatedSet, if one is selected: then the view has its name and object, and no groups."""
+    commands: Commands = field(default_factory=Commands)
+    leader_deployment: JSONObject | None = None
+    """The Deployment of leaders with random keys, if it was read."""
+
+    def get(self, resource: Resource) -> Sequence[JSONObject]:
+        """Return the objects of a kind that were read, none if nothing is known of it."""
+        return self.objects.get(resource, ())
+
+    def knows(self, resource: Resource) -> bool:
+        """Return whether the kind was read: only then an absent object is missing."""
+        return resource in self.objects
+
+    def named(self, resource: Resource, name: str) -> JSONObject | None:
+        """Return the object of this name, None if it does not exist or is not known."""
+        return next((one for one in self.get(resource) if meta.name(one) == name), None)
+
+    @cached_property
+    def ends(self) -> bool:
+        """Return whether ranks are to end: the command waits for that, or the set runs to completion."""
+        return self.commands.until_done or runsettings.read(meta.annotations(self.view.object)).completes
+
+    @cached_property
+    def unready(self) -> tuple[tuple[Group, Rank], ...]:
+        """Return every selected rank that is not ready, with its group, in order; last a leader that is refused.
+
+        Ranks that are to end, and did, are left out.
+        """
+        groups = (*self.view.groups, *self._refused)
+        return tuple(
+            (group, rank)
+            for group in groups
+            for rank in group.ranks
+            if not rank.is_ready and self.rank in (None, rank.index) and not (self.ends and has_finished(group, rank))
+        )
+
+    @property
+    def _refused(self) -> Iterator[Group]:
+        """Yield a group without a key whose leader the API server refuses, as the leader Deployment reports."""
+        failure = meta.find_condition(self.leader_deployment or {}, "ReplicaFailure") or {}
+        if self.view.more and failure.get("status") == "True":
+            message = str(failure.get("message") or "")
+            named = REFUSED_POD.search(message)
+            pod = named["pod"] if named else self.view.name
+            yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))
+
+    def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
+        """Return the selected ranks that are not ready and at a stage; the result is cached by stage."""
+        if stage not in self._stages:
+            self._stages[stage] = tuple(rank for _, rank in self.unready if stage(rank))
+        return self._stages[stage]
+
+    @cached_property
+    def _stages(self) -> dict[Callable[[Rank], bool], Sequence[Rank]]:
+        return {}
+
+    @cached_property
+    def warnings(self) -> Warnings:
+        """Return the Warning events by the object that they regard."""
+        return Warnings(self.get(CORE_EVENTS))
+
+    @cached_property
+    def nodes(self) -> Mapping[str, JSONObject]:
+        """Return the nodes by name."""
+        return {meta.name(node): node for node in self.get(NODES)}
+
+    @property
+    def leader_statefulset(self) -> JSONObject | None:
+        """Return the StatefulSet of the leaders."""
+        return self.named(STATEFULSETS, self.view.name)
+
+    def kubectl(self, words: str) -> str:
+        """Return a call of kubectl in the namespace."""
+        return f"{self.plain_kubectl} -n {self.view.namespace} {words}"
+
+    @property
+    def plain_kubectl(self) -> str:
+        """Return the call of kubectl without a namespace."""
+        return self.commands.kubectl or KUBECTL
+
+    def lws(self, words: str) -> str:
+        """Return a call of lws in the namespace."""
+        return f"{self.commands.lws} -n {self.view.namespace} {words}"
+
+    def kept_log(self, group: GroupName) -> str:
+        """Return how to read the logs of a group that failed, whose pods a finalizer keeps.
+
+        A node of Kubernetes removes the log with the containers; a manager that records failures has read it before.
+        """
+        name = f"{self.view.name}/{group}"
+        if self.commands.kubectl:
+            return f"its logs, if the manager records failures: {self.lws(f'history {name}')}"
+        return self.lws(f"logs {name}")
+
+    def since(self, stamp: str | None) -> timedelta | None:
+        """Return the time since a timestamp of the API, None if there is none."""
+        moment = timestamps.read(stamp or "")
+        return None if moment is None else self.now - moment

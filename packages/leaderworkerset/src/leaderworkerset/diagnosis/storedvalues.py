@@ -1,0 +1,22 @@
+"""Stored values that admission would reject today: the cluster keeps them, and updates may keep them. Pure.
+
+The scale subresource calls no webhook, and a cluster may have had none for a while (docs/adr/0029-stored-values.md).
+"""
+
+from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.gotypes.mismatch import GoTypeError
+from leaderworkerset.api.leaderworkerset import DecodeError, decode
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset
+from leaderworkerset.diagnosis.observed import Observed
+
+
+def errors(observed: Observed) -> list[FieldError]:
+    """Return the errors with which the creation of the stored object would fail."""
+    try:
+        if observed.of_set is not None:
+            return disaggregatedset.stored_errors(observed.of_set.object)
+        return leaderworkerset.stored_errors(decode(observed.view.object))
+    except DecodeError as error:
+        return [error.error]
+    except GoTypeError:  # the controllers report it
+        return []

@@ -1,0 +1,97 @@
+"""Which gang schedulers the API server serves: polled, since definitions may be added or deleted at any time.
+
+`auto` chooses by it, and `spec.scheduling` is refused where its kinds are not served. Every replica polls, as each answers webhooks, and serves these only from its first
+answer on: a pod that is admitted before it would stay without its group for ever.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from typing import Final
+
+import msgspec
+import structlog
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import KubeError, NotFoundError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.core.gang.gangs import AUTO, DETECTABLE, SCHEDULING, served_name
+from leaderworkerset.core.gang.native import KUBERNETES, NATIVE
+from leaderworkerset.manager.parts import background
+
+DETECTING: Final = (AUTO, KUBERNETES, NATIVE.name)
+"""The configured names under which admission depends on what is served."""
+
+PERIOD: Final = 30.0
+"""Seconds between two polls."""
+
+RETRY: Final = 1.0
+"""Seconds until the next poll after a failed one, while nothing is known."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class GangDetection:
+    """Polls which providers are served, as a part of a process (`parts.py`); also read from the thread of webhooks."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._served: Collection[str] | None = None
+        self._known = asyncio.Event()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the API server has answered once."""
+        return self._known.is_set()
+
+    async def known(self) -> None:
+        """Wait until the API server has answered once."""
+        await self._known.wait()
+
+    def served(self) -> Collection[str]:
+        """Return the names of the providers and kinds that are served, once they are known."""
+        assert self._served is not None  # noqa: S101 - webhooks, which ask, are served later
+        return self._served
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Poll while the context is entered."""
+        async with background(self._follow()):
+            yield
+
+    async def drain(self) -> None:
+        """Continue to poll: webhooks are answered a little longer."""
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                found = await detect(self._client)
+            except KubeError as error:
+                report = log.debug if self._client.has_reported(error) else log.warning
+                report("gang schedulers not detected", error=str(error))
+            else:
+                if found != self._served:
+                    log.info("gang schedulers detected", served=sorted(found))
+                self._served = found
+                self._known.set()
+            await asyncio.sleep(PERIOD if self.is_ready else RETRY)
+
+
+async def detect(client: Client) -> frozenset[str]:
+    """Read the kinds of every provider's group, and of `spec.scheduling`; return the names of what is served."""
+    kinds = [(name, kind) for name, one in DETECTABLE.items() for kind in one.group_objects]
+    kinds += [(served_name(kind), kind) for kind in SCHEDULING]
+    return frozenset([name for name, kind in kinds if await _is_served(client, kind)])
+
+
+async def _is_served(client: Client, resource: Resource) -> bool:
+    try:
+        answer = await client.send(Request("GET", f"/apis/{resource.api_version}"))
+        listed = msgspec.json.decode(answer.body, type=JSONObject)
+    except NotFoundError:
+        return False
+    except msgspec.DecodeError as error:
+        raise KubeError(f"discovery of {resource.api_version}: {error}") from error
+    return any(one.get("name") == resource.plural for one in listed.get("resources") or [])

@@ -1,0 +1,253 @@
+"""The manager as a process: the parts that `lws manager` runs.
+
+```
+every replica                                      only the leader, under the lease
+  probes          :8081  manager/probes.py           controllers   manager/leading.py, manager/controllers.py
+  metrics         :8443  manager/metricsserver.py      their client: limited (qps, burst), fenced (the lease)
+  webhooks        :9443  manager/webhookserving.py
+  certificates           webhooks/rotationloop.py, or kuberuntime/serving/certfiles.py
+  leader election        kuberuntime/serving/leaderelection.py
+  gang schedulers        manager/gangdetection.py, where admission depends on what is served
+```
+
+A replica campaigns only when its own webhooks serve (R-MGR-4), and with some gang schedulers these serve only when the gang schedulers
+are known. When asked to stop, it starts no reconcile, finishes those in progress, releases the lease, and answers
+webhooks a little longer, until API servers use another replica.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import structlog
+from msgspec import Struct
+from prometheus_client import ProcessCollector
+
+from kuberuntime import randomness, tlsbuffers
+from kuberuntime.access import kubeconfig
+from kuberuntime.access.access import Access
+from kuberuntime.client.client import Client
+from kuberuntime.client.fence import Fence, FencedTransport
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.client.limit import LimitedTransport, TokenBucket
+from kuberuntime.client.outage import Outage
+from kuberuntime.client.transport import Transport
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.serving.bindaddresses import Address
+from kuberuntime.serving.certfiles import CertificateFiles
+from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
+from kuberuntime.serving.metrics import Metrics, ObservedTransport
+from kuberuntime.serving.reviews import Authorizer
+from kuberuntime.serving.serving import TLSSettings
+from kuberuntime.serving.signals import until_stopped
+from leaderworkerset.kinds.managed import managed, nothing
+from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.manager import buildinfo, kubernetesversions, parts
+from leaderworkerset.manager.config import ciphersuites
+from leaderworkerset.manager.config import configuration as config
+from leaderworkerset.manager.config.configuration import Configuration
+from leaderworkerset.manager.config.configurationfile import opted_in
+from leaderworkerset.manager.controllers import Controllers
+from leaderworkerset.manager.diagnostics import answering_signals
+from leaderworkerset.manager.gangdetection import DETECTING, GangDetection
+from leaderworkerset.manager.leading import Leading
+from leaderworkerset.manager.metricsserver import CertificateEnds, MetricsServer
+from leaderworkerset.manager.parts import ProcessPart
+from leaderworkerset.manager.probes import Probes
+from leaderworkerset.manager.webhookserving import Use, Webhooks
+from leaderworkerset.webhooks import rotationloop
+from leaderworkerset.webhooks.rotationloop import Rotation
+from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
+
+API_REQUESTS: Final = "lws_api_requests_total"
+"""The metric of requests by verb and resource."""
+
+GANGS: Final = "gang schedulers are not detected"
+WEBHOOKS: Final = "webhooks do not serve"
+CACHES: Final = "caches are not filled"
+"""The answers of the readiness probe while a part is not ready."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class ManagerSettings(Struct, frozen=True):
+    """The combined settings of command line, environment and file."""
+
+    configuration: Configuration
+    kubeconfig: str = ""
+    namespace: str = "lws-system"
+    webhooks: bool = True
+
+
+async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[], None]) -> None:
+    """Run the manager until this process is asked to stop; signals ask it for what is in diagnostics.py."""
+    tlsbuffers.shrink()
+    async with until_stopped() as stopped:
+        with answering_signals(toggle_debug):
+            await ManagerProcess(settings, SystemClock()).run(stopped)
+
+
+class ManagerProcess:
+    """One replica of the manager; it serves `kinds`, by default those of the configuration."""
+
+    def __init__(self, settings: ManagerSettings, clock: Clock, kinds: Registry | None = None) -> None:
+        self._settings = settings
+        self._configuration = settings.configuration
+        self._clock = clock
+        self._metrics = Metrics(api_requests=API_REQUESTS)
+        self._certificate_ends = CertificateEnds(self._metrics)
+        self._metrics.register(ProcessCollector(registry=None))
+        self._metrics.register(buildinfo.metric())
+        self._tls = tls_settings(self._configuration.tls)
+        access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
+        # Leases, certificates and reviews use connections of their own, so that they never wait for the controllers' requests.
+        self._own = self._transport(access)
+        self._outage = Outage(log)
+        self._client = Client(self._own, outage=self._outage)
+        provider = self._configuration.gang_provider
+        self._detection = GangDetection(self._client) if provider in DETECTING else None
+        served = self._detection.served if self._detection is not None else nothing
+        workload_aware = self._configuration.feature_gates.workload_aware_scheduling
+        self._kinds = kinds or managed(
+            provider,
+            served,
+            self._configuration.restarts,
+            workload_aware=workload_aware,
+            opted=opted_in(self._configuration),
+        )
+        self._instruments = self._kinds.instruments(self._metrics)
+        self._election = self._elected() if self._configuration.leader_election.leader_elect else None
+        self._shared = self._transport(access, self._election)
+        self._recording = self._transport(access, self._election) if self._configuration.recorder.enable else None
+
+    async def run(self, stopped: asyncio.Event) -> None:
+        """Run until `stopped` is set."""
+        try:
+            await parts.run(self._parts(), stopped)
+        finally:
+            await self._own.close()
+            await self._shared.close()
+            if self._recording is not None:
+                await self._recording.close()
+        log.info("stopped", logger="setup")
+
+    def _parts(self) -> list[ProcessPart]:
+        """Return the parts, in the order in which they start."""
+        if not self._settings.webhooks:
+            warn = partial(kubernetesversions.warn, self._client)
+            leading = Leading(self._controllers, election=self._election, begin=warn)
+            return [self._probes({CACHES: leading}), self._metrics_server(), leading]
+        webhooks = self._webhooks()
+
+        async def begin() -> None:
+            await webhooks.opened()
+            await kubernetesversions.warn(self._client)
+
+        leading = Leading(self._controllers, election=self._election, begin=begin)
+        waiting: dict[str, ProcessPart] = {WEBHOOKS: webhooks, CACHES: leading}
+        if self._detection is None:
+            return [self._probes(waiting), self._metrics_server(), webhooks, leading]
+        probes = self._probes({GANGS: self._detection, **waiting})
+        return [probes, self._metrics_server(), self._detection, webhooks, leading]
+
+    def _probes(self, waiting: Mapping[str, ProcessPart]) -> Probes:
+        return Probes(self._configuration.health, waiting)
+
+    def _metrics_server(self) -> MetricsServer:
+        for path in self._kinds.decisions if self._settings.webhooks else ():
+            self._metrics.prepare_webhook(path)
+        authorizer = Authorizer(self._client, self._clock)
+        return MetricsServer(
+            self._configuration.metrics.bind_address, self._metrics, authorizer, self._tls, self._clock
+        )
+
+    def _webhooks(self) -> Webhooks:
+        address = Address(self._configuration.webhook.host, self._configuration.webhook.port)
+
+        def build(chain: bytes) -> WebhookServer:
+            options = WebhookOptions(tls=self._tls, observe=self._metrics.webhook_answered)
+            return WebhookServer(address, chain, self._kinds.decisions, options)
+
+        return Webhooks(address, build, self._find_certificates)
+
+    async def _find_certificates(self, use: Use) -> None:
+        async def noted(chain: bytes) -> None:
+            self._certificate_ends.note("webhooks", chain)
+            await use(chain)
+
+        if self._detection is not None:
+            await self._detection.known()  # without a certificate no webhook is served
+        internal = self._configuration.internal_cert_management
+        if not internal.enable:
+            await CertificateFiles(Path(self._configuration.webhook.cert_dir), self._metrics).follow(noted)
+            return
+        service, secret = internal.webhook_service_name, internal.webhook_secret_name
+        place = rotationloop.place(self._settings.namespace, service, secret)
+        await Rotation(self._client, place, self._clock, noted).run()
+
+    def _elected(self) -> LeaderElection:
+        return LeaderElection(
+            self._client,
+            election_settings(self._configuration, self._settings.namespace),
+            self._clock,
+            self._metrics.leadership(self._configuration.leader_election.resource_name),
+        )
+
+    def _controllers(self) -> Controllers:
+        controllers = Controllers(
+            self._kinds,
+            Client(self._limited(self._fenced(self._shared)), outage=self._outage),
+            clock=self._clock,
+            instance=f"leaderworkerset-{socket.gethostname()}",
+            instruments=self._instruments,
+        )
+        if self._recording is not None:
+            from leaderworkerset.manager import flightrecorder  # it imports what no other manager needs
+
+            bucket = TokenBucket(flightrecorder.QPS, flightrecorder.BURST)
+            limited = LimitedTransport(self._fenced(self._recording), bucket, self._clock)
+            client = Client(limited, outage=self._outage)
+            settings = self._configuration.recorder
+            controllers.run_beside(flightrecorder.FlightRecorder(controllers.caches, client, self._clock, settings))
+        return controllers
+
+    def _fenced(self, transport: Transport) -> Transport:
+        # The fence comes last: a request that waited for the limiter is checked again before it is sent.
+        return FencedTransport(transport, self._election) if self._election is not None else transport
+
+    def _limited(self, transport: Transport) -> Transport:
+        connection = self._configuration.client_connection
+        if connection.qps < 0:
+            return transport
+        return LimitedTransport(
+            transport, TokenBucket(connection.qps, connection.burst), self._clock, self._metrics.throttled
+        )
+
+    def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
+        transport = HTTPTransport(access, user_agent=buildinfo.user_agent(), fence=fence)
+        return ObservedTransport(transport, urlsplit(access.server).netloc, self._metrics)
+
+
+def election_settings(configuration: Configuration, namespace: str) -> ElectionSettings:
+    """Return the election settings of this replica, with an identity that no other has."""
+    election = configuration.leader_election
+    return ElectionSettings(
+        lease=ObjectKey(namespace, election.resource_name),
+        identity=f"{socket.gethostname()}_{randomness.uid()}",
+        lease_duration=election.lease_duration,
+        renew_deadline=election.renew_deadline,
+        retry_period=election.retry_period,
+    )
+
+
+def tls_settings(tls: config.TLS) -> TLSSettings:
+    """Return the TLS settings of the servers (R-CFG-2)."""
+    version = ssl.TLSVersion.TLSv1_3 if tls.min_version == config.TLS13 else ssl.TLSVersion.TLSv1_2
+    return TLSSettings(version, ciphersuites.openssl_names(tls.cipher_suites))

@@ -1,0 +1,62 @@
+"""Proves that the API server reaches the manager's webhooks: by a LeaderWorkerSet that is created in a dry run.
+
+Pods of the manager are ready some time before the network of each node leads from the webhook Service to them.
+"""
+
+import asyncio
+from typing import Final
+
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.errors import APIError, ConnectionFailedError, NotFoundError
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+PROBE: Final[JSONObject] = {
+    **LEADERWORKERSETS.type_meta,
+    "metadata": {"name": "lws-admission-probe"},
+    "spec": {
+        "replicas": 0,
+        "leaderWorkerTemplate": {
+            "size": 1,
+            "workerTemplate": {"spec": {"containers": [{"name": "main", "image": "none"}]}},
+        },
+    },
+}
+
+NOT_CALLED: Final = "failed calling webhook"
+"""What the API server answers if a webhook is not reached."""
+
+PAUSE: Final = 0.5
+"""Seconds between two probes."""
+
+
+async def refusal(client: Client, namespace: str) -> APIError | None:
+    """Return with what the API server refuses to create a LeaderWorkerSet, None if it does not; nothing is stored."""
+    probe = PROBE | {"metadata": {**PROBE["metadata"], "namespace": namespace}}
+    try:
+        await client.create(LEADERWORKERSETS, probe, dry_run=True)
+    except APIError as error:
+        return error
+    return None
+
+
+async def obstacle(client: Client, namespace: str) -> str:
+    """Return why the webhooks are not reached, empty if they are, or if another refusal hides it."""
+    try:
+        refused = await refusal(client, namespace)
+    except ConnectionFailedError as error:
+        return str(error)
+    is_late = isinstance(refused, NotFoundError) or NOT_CALLED in str(refused)
+    return str(refused) if is_late else ""
+
+
+async def until_reached(client: Client, namespace: str, timeout: float) -> None:
+    """Wait until the webhooks are reached; raise TimeoutError with the last obstacle."""
+    why = "no answer"
+    try:
+        async with timeouts.within(timeout):
+            while why := await obstacle(client, namespace):  # noqa: ASYNC110 - nothing reports it
+                await asyncio.sleep(PAUSE)
+    except TimeoutError as error:
+        raise TimeoutError(why) from error

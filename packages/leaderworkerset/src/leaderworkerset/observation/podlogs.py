@@ -1,0 +1,121 @@
+"""The log of one pod: its options, its lines, and the last lines of a rank that failed."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Query
+from kuberuntime.errors import APIError, BadRequestError, KubeError, NotFoundError
+from kuberuntime.objects import lostlogs, meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.masking import Mask
+from leaderworkerset.views.outcome import FailedContainer, silent_failure
+from leaderworkerset.views.podcontainers import default_container, unlogged
+
+LAST_LINES: Final = 5
+"""The number of lines of a failed container that are quoted, like the kubelet in a termination message."""
+
+PATIENCE: Final = 5.0
+"""Seconds that a kubelet may take to return them."""
+
+
+class LogError(KubeError):
+    """A log that the server does not have or refuses; the text names the pod and its state."""
+
+
+class NotStartedError(LogError):
+    """A container without a log, as it never ran; `pod` is its pod's name, `reason` says what it waits for."""
+
+    def __init__(self, pod: str, reason: str) -> None:
+        super().__init__(f"{pod} has {reason}")
+        self.pod = pod
+        self.reason = reason
+
+
+class PodLogOptions(Struct, frozen=True, kw_only=True):
+    """The options of a request to `/log`."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    container: str | None = None
+    tail: int | None = None
+    since: int | None = None
+    since_time: str = ""
+    """An alternative to `since`: an RFC 3339 time."""
+
+    def query(self, container: str) -> Query:
+        """Build the query of one container's log."""
+        pairs = {
+            "container": container,
+            "follow": "true" if self.follow else "",
+            "previous": "true" if self.previous else "",
+            "timestamps": "true" if self.timestamps else "",
+            "tailLines": "" if self.tail is None else str(self.tail),
+            "sinceSeconds": "" if self.since is None or self.since_time else str(self.since),
+            "sinceTime": self.since_time,
+        }
+        return tuple((key, value) for key, value in pairs.items() if value)
+
+
+Sink: TypeAlias = Callable[[JSONObject, bytes], None]
+"""Accepts one line of a pod."""
+
+
+async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> AsyncIterator[bytes]:
+    """Yield the lines of one pod's log.
+
+    For a pod without a node an API server returns an empty log, for a container that never ran none. Both raise
+    `NotStartedError`. A log that the node has removed raises `LogError`.
+    """
+    container = options.container or default_container(pod)
+    never_ran = unlogged(pod, options.container)
+    is_empty, has_lines = True, False
+    path = PODS.path(meta.namespace(pod), meta.name(pod), "log")
+    rest = b""
+    try:
+        async with client.stream("GET", path, options.query(container)) as response:
+            async for chunk in response.chunks:
+                is_empty = False
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    has_lines = True
+                    yield line
+    except BadRequestError as error:
+        if never_ran:
+            raise NotStartedError(meta.name(pod), never_ran) from error
+        raise LogError(f"{meta.name(pod)} ({podstate.state(pod)}): {error}") from error
+    except APIError as error:
+        if isinstance(error, NotFoundError):
+            raise
+        raise LogError(f"{meta.name(pod)}: {error}") from error
+    if not has_lines and lostlogs.is_lost(rest):
+        raise LogError(f"{meta.name(pod)} ({podstate.state(pod)}): its node has no log of it any more")
+    if rest:
+        yield rest
+    if is_empty and never_ran:
+        raise NotStartedError(meta.name(pod), never_ran)
+
+
+async def silent_lines(client: Client, views: Iterable[View], most: int) -> list[str]:
+    """Return the last lines of a rank that failed without a message, for at most `most` sets with such a rank."""
+    failures = [failed for view in views if (failed := silent_failure(view)) is not None]
+    return [text for failed in failures[:most] if (text := await last_lines(client, failed))]
+
+
+async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_LINES) -> str:
+    """Return the last lines of a failed container, masked and indented under its name; empty if they cannot be read."""
+    options = PodLogOptions(container=failed.container, previous=failed.previous, tail=tail)
+    try:
+        async with timeouts.within(PATIENCE):
+            said = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]
+    except (KubeError, TimeoutError):
+        return ""
+    lines = Mask().lines(line.rstrip() for line in said if line.strip())
+    title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
+    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""

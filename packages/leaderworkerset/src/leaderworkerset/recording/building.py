@@ -1,0 +1,177 @@
+"""Makes an episode of what was observed of a group: its pods in their last state, its record, logs, events, revisions. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from msgspec import Struct, field
+
+from kuberuntime.objects import meta, podstate, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, labels, recreationrecord
+from leaderworkerset.api.recreationrecord import RecreationState
+from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
+from leaderworkerset.core.restarts import failure
+from leaderworkerset.recording import episode
+from leaderworkerset.recording.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
+from leaderworkerset.steering import fieldchanges, pasts
+from leaderworkerset.steering.fieldchanges import FieldChange
+from leaderworkerset.views import deaths
+from leaderworkerset.views.events import eventhistory
+from leaderworkerset.views.groups import name_of, place_of, view
+from leaderworkerset.views.masking import Mask
+
+Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
+"""The end of each kept run's log, the oldest first, by the pod's UID and the container's name."""
+
+OUTCOMES: Final = {RecreationState.WAITING: Outcome.FAILED, RecreationState.EXHAUSTED: Outcome.EXHAUSTED}
+"""What the state of a record says of the group; any other state is a recreation."""
+
+
+class Traces(Struct, frozen=True, kw_only=True):
+    """What was observed of a group that failed; the LeaderWorkerSet may be gone, and the record not be there."""
+
+    pods: Sequence[JSONObject]
+    now: datetime
+    lws: JSONObject | None = None
+    record: JSONObject | None = None
+    logs: Logs = field(default_factory=dict)
+    events: Sequence[JSONObject] = ()
+    revisions: Sequence[JSONObject] = ()
+    notes: tuple[str, ...] = ()
+
+
+def build(found: Traces, mask: Mask) -> Episode:
+    """Return the episode; raise ValueError if none of the pods belongs to a group."""
+    some = next((pod for pod in found.pods if place_of(pod) is not None), None)
+    if some is None:
+        raise ValueError("no pod of an episode has the labels of a group")
+    ranks = tuple(sorted(_ranks(found, mask), key=lambda one: (one.rank, one.pod)))
+    told = recreationrecord.read(found.record)
+    first, failed = _first_failed(found.pods, told.failure.pod if told else "")
+    is_recorded = told is not None and meta.name(failed) in ("", told.failure.pod)
+    failure_text = told.failure.what if told and is_recorded else failure.describe(failed).what if failed else ""
+    return Episode(
+        namespace=meta.namespace(some),
+        lws=meta.labels(some)[labels.NAME],
+        group=str(name_of(groupname.label(some))),
+        outcome=OUTCOMES.get(told.state, Outcome.RECREATED) if told else Outcome.FAILED,
+        time=timestamps.render(found.now),
+        first_rank=first,
+        failed_pod=meta.name(failed) if failed else told.failure.pod if told else "",
+        failure=mask.text(failure_text),
+        recreations=told.count if told else 0,
+        recreate_after=told.due.isoformat() if told else "",
+        revision=_revision(found, mask),
+        ranks=ranks,
+        events=tuple(_events(found, mask)),
+        notes=found.notes,
+        masked=mask.count,  # last: everything above was masked
+    )
+
+
+def _first_failed(pods: Sequence[JSONObject], recorded: str) -> tuple[int | None, JSONObject]:
+    """Return the rank that failed first, None if that is not known, and its pod, or else the pod of the record.
+
+    Runs that ended because their group was recreated did not fail.
+    """
+    failures = [(meta.name(pod), end) for pod in pods for end in _failures(pod)]
+    named = deaths.first_of(failures) if failures else recorded
+    wanted = named or recorded or next((name for name, _ in failures), "")
+    pod = next((one for one in pods if wanted and meta.name(one) == wanted), {})
+    place = place_of(pod) if named else None
+    return (None if place is None else place[1]), pod
+
+
+def _failures(pod: JSONObject) -> Iterator[str]:
+    """Yield when a container failed first, empty where its status does not show that run any more."""
+    for status in podstate.container_statuses(pod):
+        runs = [(status.get(when) or {}).get("terminated") or {} for when in ("lastState", "state")]
+        failed = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
+        ended, shown = int(status.get("restartCount") or 0) + bool(runs[1]), sum(map(bool, runs))
+        if failed:
+            yield str(failed[0].get("finishedAt") or "") if ended <= shown else ""
+
+
+def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunEnd]:
+    """Yield how the last runs of a container (of this pod) ended, the older first, from its status."""
+    for state in (container.get("lastState"), container.get("state")):
+        ended = (state or {}).get("terminated")
+        if ended:
+            finished = str(ended.get("finishedAt") or "")
+            is_asked = pod is not None and podstate.ended_on_request(pod, ended)
+            reason = episode.ON_REQUEST if is_asked else str(ended.get("reason") or "")
+            yield RunEnd(exit_code=int(ended.get("exitCode") or 0), reason=reason, finished_at=finished)
+
+
+def _ranks(found: Traces, mask: Mask) -> Iterator[RankEnd]:
+    for pod in found.pods:
+        place = place_of(pod)
+        if place is not None:
+            yield RankEnd(
+                rank=place[1],
+                pod=meta.name(pod),
+                node=str(meta.spec(pod).get("nodeName") or ""),
+                phase=str(meta.status(pod).get("phase") or ""),
+                containers=tuple(_container(pod, one, found.logs, mask) for one in podstate.container_statuses(pod)),
+            )
+
+
+def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> ContainerEnd:
+    name = str(status.get("name"))
+    runs = logs.get((meta.uid(pod), name), ())
+    return ContainerEnd(
+        name=name,
+        restarts=int(status.get("restartCount") or 0),
+        ends=tuple(ends(status, pod)),
+        logs=tuple(tuple(mask.text(run).splitlines()[-episode.LINES :]) for run in runs),
+    )
+
+
+def _events(found: Traces, mask: Mask) -> list[Happened]:
+    """Return the events of the pods, and those of the LeaderWorkerSet, the newest last."""
+    uids = {meta.uid(pod) for pod in found.pods} | ({meta.uid(found.lws)} if found.lws else set())
+    own = [one for one in found.events if (one.get("involvedObject") or {}).get("uid") in uids]
+    happened = sorted(map(eventhistory.happening, own), key=lambda one: one.last)
+    return [
+        Happened(
+            time=timestamps.render(one.last),
+            object=one.object,
+            message=mask.text(one.message),
+            is_warning=one.is_warning,
+            reason=one.reason,
+            count=one.count,
+        )
+        for one in happened[-episode.MOST_EVENTS :]
+    ]
+
+
+def _masked(change: FieldChange, mask: Mask) -> FieldChange:
+    """Return a change with masked texts: its line shows a part, which may not have the name of a secret in it."""
+    before, after = (mask.text(value) if isinstance(value, str) else value for value in (change.before, change.after))
+    return FieldChange(change.path, before, after)
+
+
+def _revision(found: Traces, mask: Mask) -> Revision | None:
+    """Return the revision of the group's pods, with the fields that differ from the one before it."""
+    key = next((key for pod in found.pods if (key := groupname.revision(pod))), "")
+    entries = pasts.entries(view(found.lws, ()), found.revisions) if found.lws else []
+    own = next((one for one in entries if one.key == key), None)
+    if own is None:
+        return None
+    before = next((one for one in reversed(entries) if one.number < own.number), None)
+    changes: list[str] = []
+    if before is not None:
+        try:
+            old, new = ({"spec": pasts.content(one)} for one in (before, own))
+        except UnreadableRevisionError as error:
+            changes = [f"not known: {error}"]
+        else:
+            changes = [mask.text(str(_masked(one, mask))) for one in fieldchanges.field_changes(old, new)]
+    return Revision(
+        number=own.number,
+        key=key,
+        created=own.created,
+        before=None if before is None else before.number,
+        changes=tuple(changes[: episode.MOST_CHANGES]),
+    )

@@ -1,0 +1,111 @@
+"""An episode: one failure of a group as a value, with the logs of its ranks, for those who read it when the pods are gone.
+
+Pure. Times are RFC 3339 texts. Everything that a program or a user wrote freely went through a mask.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+ON_REQUEST: Final = "ended on request"
+"""The reason of a run that ended because its pod was deleted."""
+
+LINES: Final = 200
+"""The maximum lines of each run of a container, the last ones."""
+
+MOST_EVENTS: Final = 100
+MOST_CHANGES: Final = 50
+
+
+class Outcome(StrEnum):
+    """What became of a group that failed."""
+
+    FAILED = "failed"
+    """It waits for its recreation, or its policy recreates no groups."""
+    RECREATED = "recreated"
+    EXHAUSTED = "exhausted"
+    """It was given up: no restart was left."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What the parts of an episode have in common: names of fields as in the API."""
+
+
+class RunEnd(Record, frozen=True, kw_only=True):
+    """How one run of a container ended."""
+
+    exit_code: int
+    reason: str = ""
+    finished_at: str = ""
+
+
+class ContainerEnd(Record, frozen=True, kw_only=True):
+    """A container: how often it was restarted, how its last runs ended, and the last lines of each, the oldest first."""
+
+    name: str
+    restarts: int = 0
+    ends: tuple[RunEnd, ...] = ()
+    logs: tuple[tuple[str, ...], ...] = ()
+
+
+class RankEnd(Record, frozen=True, kw_only=True):
+    """A rank, with the pod that it was."""
+
+    rank: int
+    pod: str
+    node: str = ""
+    phase: str = ""
+    containers: tuple[ContainerEnd, ...] = ()
+
+
+class Happened(Record, frozen=True, kw_only=True):
+    """An event of the API."""
+
+    time: str
+    object: str
+    message: str
+    is_warning: bool = False
+    reason: str = ""
+    count: int = 1
+
+
+class Revision(Record, frozen=True, kw_only=True):
+    """The revision of the group, and what it changed of the one before."""
+
+    number: int
+    key: str
+    created: str = ""
+    before: int | None = None
+    changes: tuple[str, ...] = ()
+
+
+class Episode(Record, frozen=True, kw_only=True):
+    """A failure of a group; `number` counts the episodes of the group, and is given by the store."""
+
+    namespace: str
+    lws: str
+    group: str
+    outcome: Outcome
+    time: str
+    number: int = 0
+    first_rank: int | None = None
+    """The rank that failed first; None where that is not known, or no run of a container ended with an error."""
+    failed_pod: str = ""
+    """The pod of that rank; if it is not known, the one for which the group was recreated."""
+    failure: str = ""
+    """What the failed pod showed, in one sentence."""
+    recreations: int = 0
+    """The failures in a row, this one included."""
+    recreate_after: str = ""
+    revision: Revision | None = None
+    ranks: tuple[RankEnd, ...] = ()
+    events: tuple[Happened, ...] = ()
+    masked: int = 0
+    """How many values that look like secrets were replaced."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Return the words by which `lws history` shows it; they cannot be mistaken for a rank."""
+        return f"{self.lws}/{self.group}#{self.number}"

@@ -1,0 +1,219 @@
+"""Where the recorder gets logs from: files of this machine's kubelet, which outlive their pods, or the API, which loses them.
+
+Through the API a log is read as soon as its pod is seen to fail, and kept in memory until its episode
+is written. A deadline begins with each request; before it, the request waits for its turn (`requestturns.py`). What is read again later is put in place of that, unless it is less.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+import structlog
+
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import lostlogs, meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.recording import episode
+from leaderworkerset.recording.building import Logs
+from leaderworkerset.recording.requestturns import RequestTurns
+
+LOG_BYTES: Final = 32 * 1024
+EPISODE_BYTES: Final = 1024 * 1024
+"""The maximum bytes of one log, and of all logs of an episode, which share them equally."""
+
+DEADLINE: Final = 2.0
+"""Seconds until a request for a log is given up."""
+
+PATIENCE: Final = 8.0
+"""Seconds that an episode waits for its logs; what is read later is in it when it is written again."""
+
+READ_BYTES: Final = EPISODE_BYTES
+"""The maximum bytes of one answer: a limit of the API cuts the end, so more is asked for than is kept."""
+
+REMEMBERED_BYTES: Final = 16 * 1024 * 1024
+"""The maximum bytes of logs in memory; the oldest are forgotten."""
+
+MOST_RUNS: Final = 2
+"""Runs of a container in an episode, the newest: as many as a kubelet keeps."""
+
+MOST_FAULTS: Final = 1000
+"""Pods whose logs could not be read, the newest."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+ReadFiles: TypeAlias = Callable[[JSONObject, str, int, int], Sequence[bytes]]
+"""Returns the last lines of each kept run of a pod's container: at most so many lines and bytes. Runs in a thread."""
+
+
+class LogSource(Protocol):
+    """Gives the last lines of containers."""
+
+    def hurry(self, pods: Sequence[JSONObject]) -> None:
+        """Note that these pods' logs will be asked for; the pods are there, and may be gone soon."""
+
+    def gone(self, pod: JSONObject) -> None:
+        """Note that a pod is gone: from now on another one may have its name."""
+
+    async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
+        """Return the logs of pods, and notes on what is missing."""
+
+
+class FileLogs:
+    """Reads files."""
+
+    def __init__(self, read: ReadFiles) -> None:
+        self._read = read
+
+    def hurry(self, pods: Sequence[JSONObject]) -> None:
+        """Do nothing: files stay."""
+
+    def gone(self, pod: JSONObject) -> None:
+        """Do nothing: files are those of a UID."""
+
+    async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
+        """Return the logs of pods."""
+        return await asyncio.to_thread(self._all, pods), ()
+
+    def _all(self, pods: Sequence[JSONObject]) -> Logs:
+        size = share(pods)
+        return {
+            (meta.uid(pod), name): [run.decode(errors="replace") for run in self._read(pod, name, episode.LINES, size)]
+            for pod, name in _containers(pods)
+        }
+
+
+class _Run(NamedTuple):
+    """A run of a container: whether `previous` asks for it, and what tells it from others."""
+
+    container: str
+    identity: str
+    is_previous: bool
+
+
+class ApiLogs:
+    """Reads `pods/log`, and remembers what it read."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._turns = RequestTurns()
+        self._kept: dict[tuple[str, str], dict[str, bytes]] = {}
+        """The runs of each container, the oldest first, by the pod's UID and the container's name."""
+        self._reading: dict[str, asyncio.Task[None]] = {}
+        self._faults: dict[str, str] = {}
+        """Why logs of a pod, by its UID, were not read the last time."""
+
+    def hurry(self, pods: Sequence[JSONObject]) -> None:
+        """Read the logs of pods, in the background, unless they are being read."""
+        size = share(pods)
+        for pod in pods:
+            uid = meta.uid(pod)
+            if uid not in self._reading:
+                task = self._reading[uid] = asyncio.create_task(self._read(pod, size))
+                task.add_done_callback(partial(self._done, uid))
+
+    def gone(self, pod: JSONObject) -> None:
+        """Send no further request for a pod: it would be answered with the log of its successor."""
+        if (task := self._reading.get(meta.uid(pod))) is not None:
+            task.cancel()
+
+    async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
+        """Return what is known of the pods' logs once nothing is being read any more; it waits no longer than `PATIENCE`."""
+        if running := [task for pod in pods if (task := self._reading.get(meta.uid(pod)))]:
+            await asyncio.wait(running, timeout=PATIENCE)
+        found: dict[tuple[str, str], Sequence[str]] = {
+            (meta.uid(pod), name): [run.decode(errors="replace") for run in runs.values() if run][-MOST_RUNS:]
+            for pod, name in _containers(pods)
+            if (runs := self._kept.get((meta.uid(pod), name)))
+        }
+        have = {uid for (uid, _), runs in found.items() if runs}
+        faults = [
+            f"logs of {meta.name(pod)} could not be read: {self._faults[meta.uid(pod)]}"
+            for pod in pods
+            if meta.uid(pod) in self._faults and meta.uid(pod) not in have
+        ]
+        return found, faults
+
+    def _done(self, uid: str, task: asyncio.Task[None]) -> None:
+        del self._reading[uid]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("logs were not read", uid=uid, exc_info=error)
+
+    async def _read(self, pod: JSONObject, size: int) -> None:
+        uid = meta.uid(pod)
+        self._faults.pop(uid, None)
+        async with asyncio.TaskGroup() as tasks:
+            for run in _runs(pod):
+                self._kept.setdefault((uid, run.container), {}).setdefault(run.identity, b"")
+                tasks.create_task(self._read_run(pod, run, size))
+
+    async def _read_run(self, pod: JSONObject, run: _Run, size: int) -> None:
+        query = (
+            ("container", run.container),
+            ("tailLines", str(episode.LINES)),
+            ("limitBytes", str(READ_BYTES)),
+            *((("previous", "true"),) if run.is_previous else ()),
+        )
+        path = PODS.path(meta.namespace(pod), meta.name(pod), "log")
+        text = b""
+        try:
+            async with (
+                self._turns.turn(pod),
+                timeouts.within(DEADLINE),
+                self._client.stream("GET", path, query) as answer,
+            ):
+                async for chunk in answer.chunks:
+                    text = (text + chunk)[-size:]
+            if lostlogs.is_lost(text):
+                text = self._fault(meta.uid(pod), text.decode(errors="replace"))
+        except KubeError as error:
+            self._fault(meta.uid(pod), str(error))
+        except TimeoutError:
+            self._fault(meta.uid(pod), f"no answer within {DEADLINE:g} s")
+        finally:  # what was read until the deadline, or until the pod was gone, is better than nothing
+            self._keep((meta.uid(pod), run.container), run.identity, text)
+
+    def _keep(self, container: tuple[str, str], identity: str, text: bytes) -> None:
+        runs = self._kept.setdefault(container, {})
+        if len(text) >= len(runs.get(identity, b"")):
+            runs[identity] = text
+        while sum(len(text) for runs in self._kept.values() for text in runs.values()) > REMEMBERED_BYTES:
+            del self._kept[next(iter(self._kept))]
+
+    def _fault(self, uid: str, text: str) -> bytes:
+        """Note why a log was not read; return what is kept of it: nothing."""
+        self._faults[uid] = text
+        if len(self._faults) > MOST_FAULTS:
+            del self._faults[next(iter(self._faults))]
+        return b""
+
+
+def share(pods: Sequence[JSONObject]) -> int:
+    """Return the bytes of each log of an episode."""
+    return min(LOG_BYTES, EPISODE_BYTES // max(sum(1 for _ in _containers(pods)), 1))
+
+
+def _containers(pods: Sequence[JSONObject]) -> Iterator[tuple[JSONObject, str]]:
+    for pod in pods:
+        for one in podstate.container_statuses(pod):
+            yield pod, str(one.get("name"))
+
+
+def _runs(pod: JSONObject) -> Iterator[_Run]:
+    """Yield the last two runs of each container, as far as there are such; a container that waits has no present one."""
+    for one in podstate.container_statuses(pod):
+        name, state = str(one.get("name")), one.get("state") or {}
+        if last := (one.get("lastState") or {}).get("terminated"):
+            yield _Run(name, _identity(last, "previous"), is_previous=True)
+        if ended := state.get("terminated"):
+            yield _Run(name, _identity(ended, "present"), is_previous=False)
+        elif state.get("running") is not None:
+            yield _Run(name, _identity(one, "present"), is_previous=False)
+
+
+def _identity(run: JSONObject, otherwise: str) -> str:
+    """Return what tells a run from others: its container's ID."""
+    return str(run.get("containerID") or otherwise)

@@ -1,0 +1,372 @@
+"""The recorder: follows pods and records of recreations, and keeps an episode of each failure of a group.
+
+An episode is written when a failure is seen, and again, in its place, when the group's leader is gone and the logs of all
+ranks are complete. Several failures are recorded at once, and namespaces take turns. Pods that are gone are remembered as long as their leader is there; the record of a recreation that
+was done at once comes after it (docs/adr/0003), so some groups are remembered a little longer.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+import structlog
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Change, Informer, Subscriber
+from kuberuntime.client.client import PAGE, Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS
+from kuberuntime.turns import Turns
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.leaderworkerset import RestartPolicy
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.recording import building
+from leaderworkerset.recording.building import Traces
+from leaderworkerset.recording.episode import Episode
+from leaderworkerset.recording.logsource import FileLogs, LogSource, ReadFiles
+from leaderworkerset.recording.progressfollower import ProgressFollower
+from leaderworkerset.views import deaths, masking
+from leaderworkerset.views.masking import Mask
+
+SETTLING: Final = 0.2
+"""Seconds: ranks often fail together, and are one episode."""
+
+LAST_LOOK: Final = 2.0
+"""Seconds to record what failed in the last moment, when recording ends."""
+
+REMEMBERED: Final = 200
+"""Groups that are remembered after their leader is gone, the newest; the logs of their pods go first."""
+
+PAST: Final = timedelta(minutes=5)
+"""Failures that were longer ago when recording began are none: nobody saw what happened then."""
+
+MOST_EVENTS: Final = 10_000
+"""The maximum of events of a namespace that are searched for those of a group."""
+
+AT_ONCE: Final = 8
+OF_A_NAMESPACE: Final = 4
+"""The maximum of failures that are recorded at one time, and of those in one namespace."""
+
+IN_PLACE: Final = frozenset({RestartPolicy.NONE, RestartPolicy.DEFAULT})
+
+T = TypeVar("T")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Which(NamedTuple):
+    """A group."""
+
+    namespace: str
+    lws: str
+    group: str
+
+
+class Incarnation(Struct):
+    """The pods of a group while one leader is there: of each name the present one, and the first that went.
+
+    The record of its recreation is kept here, since the next recreation of the group, which may follow at once, writes over it.
+    """
+
+    living: dict[str, JSONObject] = field(default_factory=dict)
+    gone: dict[str, JSONObject] = field(default_factory=dict)
+    record: JSONObject | None = None
+    failed: str = ""
+    """The pod whose failure was seen first since the last episode, with its restarts."""
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace of its pods."""
+        return next((meta.namespace(pod) for pod in (*self.living.values(), *self.gone.values())), "")
+
+    def pods(self, failed_pod_uid: str) -> list[JSONObject]:
+        """Return the pods, of two of one name the failed one or, unless it is known, the present one."""
+        replaced = {name for name, pod in self.gone.items() if meta.uid(pod) == failed_pod_uid}
+        return list((self.gone | {name: pod for name, pod in self.living.items() if name not in replaced}).values())
+
+
+class Keeper(Protocol):
+    """Keeps episodes."""
+
+    def has(self, identity: str) -> bool:
+        """Return whether there is an episode of this identity."""
+
+    async def keep(self, episode: Episode, identity: str) -> Episode:
+        """Keep an episode in place of the one of the same identity; return it as it was kept, with its number.
+
+        Raise `KubeError`, `OSError` or `ValueError` if that is not possible.
+        """
+
+
+class Recorder:
+    """Records the failures of all groups of a cluster; `reads_secrets` to mask their values wherever they occur."""
+
+    def __init__(
+        self, client: Client, store: Keeper, logs: LogSource, clock: Clock, *, reads_secrets: bool = True
+    ) -> None:
+        self._client = client
+        self._store = store
+        self._logs = logs
+        self._clock = clock
+        self._reads_secrets = reads_secrets
+        self._begin = clock.now() - PAST
+        self._groups: dict[Which, Incarnation] = {}
+        self._departed: dict[str, Incarnation] = {}
+        self._early: dict[str, JSONObject] = {}
+        """Records of leaders that were not seen yet, by their UID."""
+        self._seen: dict[str, frozenset[tuple[str, int, str]]] = {}
+        """The failed runs of each pod, by its UID: container, restarts, end."""
+        self._due: dict[str, Incarnation] = {}
+        """The groups whose failures are to be recorded, by the UIDs of their leaders."""
+        self._waiting = Turns[str]()
+        """The UIDs of `_due`, by namespace, without those that are being recorded: they are due again afterwards."""
+        self._recording: dict[str, str] = {}
+        """The namespaces of the failures that are being recorded, by the UIDs of the leaders."""
+        self._keeping = asyncio.Lock()
+        """A store is written by one at a time: it numbers the episodes of a group."""
+        self._own: dict[str, datetime] = {}
+        """When the failure was first seen, by the identity of its episode."""
+        self._wake = asyncio.Event()
+
+    async def run(self, pods: Informer, records: Informer, ready: asyncio.Event) -> None:
+        """Record what these informers see until cancelled; `ready` is set once failures are seen.
+
+        The informers may be those of controllers, and have further objects.
+        """
+        for informer, subscriber in ((pods, self._on_pod), (records, self._on_record)):
+            await informer.wait_synced()
+            informer.subscribe(partial(_apart, subscriber))
+        ready.set()
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await self._wake.wait()
+                await asyncio.sleep(SETTLING)
+                self._wake.clear()
+                while len(self._recording) < AT_ONCE and (leader_uid := self._waiting.take(self._has_enough)):
+                    members = self._due.pop(leader_uid)
+                    self._recording[leader_uid] = members.namespace
+                    tasks.create_task(self._record(leader_uid, members))
+
+    async def record_due(self) -> None:
+        """Record what is due now, one failure after the other, after `run` was cancelled."""
+        while leader_uid := self._waiting.take(lambda _: False):
+            members = self._due.pop(leader_uid)
+            self._recording[leader_uid] = members.namespace
+            await self._record(leader_uid, members)
+
+    def _has_enough(self, namespace: Hashable) -> bool:
+        return list(self._recording.values()).count(str(namespace)) >= OF_A_NAMESPACE
+
+    def _on_pod(self, change: Change) -> None:
+        pod = change.object
+        which = Which(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""), groupname.label(pod))
+        members = self._groups.setdefault(which, Incarnation())
+        is_leader = groupname.is_leader(pod)
+        if is_leader and meta.uid(pod) in self._early:
+            members.record = self._early.pop(meta.uid(pod))
+        if change.new is not None:
+            members.living[meta.name(pod)] = pod
+            self._note_failure(members, pod)
+            return
+        members.living.pop(meta.name(pod), None)
+        members.gone.setdefault(meta.name(pod), pod)
+        self._logs.gone(pod)
+        self._seen.pop(meta.uid(pod), None)
+        if is_leader:
+            self._groups.pop(which)
+            self._depart(meta.uid(pod), members)
+        elif not members.living:
+            self._groups.pop(which)
+
+    def _note_failure(self, members: Incarnation, pod: JSONObject) -> None:
+        """Note a run that ended with an error, unless it is known, or the pod is ended by others."""
+        failed = frozenset(
+            (one.container, one.restarts, str(one.end.get("finishedAt")))
+            for one in deaths.of_pod(pod, self._clock.now())
+            if not self._is_past(one.end)
+        )
+        is_new = bool(failed - self._seen.get(meta.uid(pod), frozenset()))
+        self._seen[meta.uid(pod)] = failed
+        leaders = (meta.uid(one) for one in members.living.values() if groupname.leader_of(one) == meta.name(one))
+        leader_uid = next(leaders, "")
+        if is_new and leader_uid:
+            self._logs.hurry([pod] if members.failed else list(members.living.values()))
+            restarts = sum(restarts for _, restarts, _ in failed)
+            members.failed = members.failed or f"{meta.uid(pod)}-{restarts}"
+            self._add(leader_uid, members)
+        elif meta.is_deleting(pod) and (leader_uid in self._own or leader_uid in self._due):
+            self._logs.hurry([pod])  # its last lines
+
+    def _is_past(self, end: JSONObject) -> bool:
+        ended = timestamps.read(str(end.get("finishedAt") or ""))
+        return ended is not None and ended < self._begin
+
+    def _depart(self, leader_uid: str, members: Incarnation) -> None:
+        if members.record is not None or leader_uid in self._due or leader_uid in self._own:
+            self._add(leader_uid, members)
+        _remember(self._departed, leader_uid, members)  # two watches have no order: its record may say so only later
+
+    def _on_record(self, change: Change) -> None:
+        uid = meta.annotations(change.object).get(labels.RECREATED_LEADER, "")
+        if change.new is None or not uid:
+            return
+        living = (one for one in self._groups.values() if any(meta.uid(pod) == uid for pod in one.living.values()))
+        members = self._departed.get(uid) or next(living, None)
+        if members is None:
+            _remember(self._early, uid, change.new)
+            return
+        members.record = change.new
+        self._add(uid, members)
+
+    def _add(self, leader_uid: str, members: Incarnation) -> None:
+        if leader_uid not in self._due and leader_uid not in self._recording:
+            self._waiting.put(members.namespace, leader_uid)
+        self._due[leader_uid] = members
+        self._wake.set()
+
+    async def _record(self, leader_uid: str, members: Incarnation) -> None:
+        """Keep an episode; a failure to do so is logged, and concerns this one only."""
+        try:
+            await self._keep(leader_uid, members)
+        except (KubeError, OSError, ValueError) as error:
+            log.warning("a failure of a group was not recorded", leader_uid=leader_uid, error=str(error))
+        except Exception:  # edge: anything may be stored in an object
+            log.exception("a failure of a group was not recorded", leader_uid=leader_uid)
+        del self._recording[leader_uid]
+        if leader_uid in self._due:  # it failed again meanwhile
+            self._waiting.put(members.namespace, leader_uid)
+        if self._waiting:
+            self._wake.set()
+
+    async def _keep(self, leader_uid: str, members: Incarnation) -> None:
+        record = members.record
+        pods = members.pods(meta.annotations(record or {}).get(labels.FAILED_POD_UID, ""))
+        failed, members.failed = members.failed, ""
+        namespace, name = meta.namespace(pods[0]), meta.labels(pods[0]).get(labels.NAME, "")
+        lws = await self._client.find(LEADERWORKERSETS, ObjectKey(namespace, name))
+        identity = leader_uid
+        if record is None and leader_uid not in self._own and (lws is None or _policy(lws) in IN_PLACE):
+            if not failed:
+                return
+            identity = failed
+        if self._store.has(identity) and identity not in self._own:
+            return  # recorded before the cluster was started again, with logs that are gone now
+        living = {meta.uid(pod) for pod in members.living.values()}
+        self._logs.hurry([pod for pod in pods if meta.uid(pod) in living])
+        traces, mask = await self._traces(pods, lws, record)
+        _remember(self._own, identity, self._own.get(identity, traces.now))
+        found = await asyncio.to_thread(building.build, replace(traces, now=self._own[identity]), mask)
+        async with self._keeping:
+            kept = await self._store.keep(found, identity)
+        log.info("recorded a failure", episode=kept.place, namespace=namespace, outcome=kept.outcome)
+
+    async def _traces(
+        self, pods: list[JSONObject], lws: JSONObject | None, record: JSONObject | None
+    ) -> tuple[Traces, Mask]:
+        namespace, name = meta.namespace(pods[0]), meta.labels(pods[0]).get(labels.NAME, "")
+        notes: list[str] = []
+        secrets: Sequence[JSONObject] = ()
+        if self._reads_secrets:
+            secrets = await self._list(Selection(SECRETS, namespace), notes)
+        if notes or not self._reads_secrets:
+            reason = notes[0] if notes else "the recorder may not read Secrets"
+            notes = [f"{reason}: values of Secrets are masked only where they look like some"]
+        logs, missing = await self._logs.read(pods)
+        known: set[str] = {meta.uid(pod) for pod in pods} | ({meta.uid(lws)} if lws else set())
+        traces = Traces(
+            pods=pods,
+            now=self._clock.now(),
+            lws=lws,
+            record=record,
+            logs=logs,
+            events=await self._events(namespace, known, notes),
+            revisions=await self._list(Selection(CONTROLLER_REVISIONS, namespace, f"{labels.NAME}={name}"), notes),
+            notes=(*notes, *missing),
+        )
+        return traces, Mask(masking.known(secrets, [*pods, *_templates(lws)]))
+
+    async def _list(self, what: Selection, notes: list[str]) -> Sequence[JSONObject]:
+        """List objects; if they cannot be read, there are none, and a note says so."""
+        try:
+            listed = await self._client.list(
+                what.resource, namespace=what.namespace, label_selector=what.label_selector
+            )
+        except KubeError as error:
+            notes.append(f"{what.resource.plural} could not be read: {error}")
+            return []
+        return listed.items
+
+    async def _events(self, namespace: str, uids: set[str], notes: list[str]) -> list[JSONObject]:
+        """Return the events of these objects; pages of all others are dropped at once, as a namespace may have many."""
+        found: list[JSONObject] = []
+        token, selection = "", Selection(CORE_EVENTS, namespace)
+        try:
+            for _ in range(MOST_EVENTS // PAGE):
+                page = await self._client.list_page(selection, limit=PAGE, token=token)
+                found += [one for one in page.items if (one.get("involvedObject") or {}).get("uid") in uids]
+                if not (token := page.token):
+                    return found
+            notes.append(f"of the events of the namespace only {MOST_EVENTS} were searched")
+        except KubeError as error:
+            notes.append(f"{CORE_EVENTS.plural} could not be read: {error}")
+        return found
+
+
+@asynccontextmanager
+async def recording(
+    client: Client, store: Keeper, read_files: ReadFiles, clock: Clock, follower: ProgressFollower | None = None
+) -> AsyncIterator[None]:
+    """Record, and let progress be followed, while the context is entered; failures are seen from its beginning."""
+    pods = Informer(client, Selection(PODS, label_selector=labels.NAME))
+    records = Informer(
+        client, Selection(CONTROLLER_REVISIONS, label_selector=f"{labels.NAME},!{labels.TEMPLATE_REVISION_HASH}")
+    )
+    recorder = Recorder(client, store, FileLogs(read_files), clock)
+    async with asyncio.TaskGroup() as tasks:
+        work = [recorder.run(pods, records, ready := asyncio.Event()), pods.run(), records.run()]
+        if follower is not None:
+            sets = Informer(client, Selection(LEADERWORKERSETS))
+            work += [sets.run(), follower.run(pods, sets)]
+        running = [tasks.create_task(one) for one in work]
+        await ready.wait()
+        try:
+            yield
+        finally:
+            for task in running:
+                task.cancel()
+            with suppress(TimeoutError):
+                async with timeouts.within(LAST_LOOK):
+                    await recorder.record_due()  # what failed in the last moment
+
+
+def _apart(subscriber: Subscriber, change: Change) -> None:
+    """Call a subscriber; an object that it fails on stays visible for others."""
+    try:
+        subscriber(change)
+    except Exception:  # edge: anything may be stored in an object
+        log.exception("an object is not recorded", key=str(meta.key(change.object)))
+
+
+def _templates(lws: JSONObject | None) -> Iterator[JSONObject]:
+    """Yield the pod templates of a set, whose variables the pods have; caches may keep pods without them."""
+    template = meta.spec(lws or {}).get("leaderWorkerTemplate") or {}
+    yield from filter(None, (template.get("leaderTemplate"), template.get("workerTemplate")))
+
+
+def _remember(known: dict[str, T], key: str, value: T) -> None:
+    known[key] = value
+    if len(known) > REMEMBERED:
+        del known[next(iter(known))]
+
+
+def _policy(lws: JSONObject) -> str:
+    return str((meta.spec(lws).get("leaderWorkerTemplate") or {}).get("restartPolicy") or "")

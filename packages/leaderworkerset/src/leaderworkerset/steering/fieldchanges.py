@@ -1,0 +1,145 @@
+"""The fields in which two objects differ, and their lines for people. Pure.
+
+In: an object before and after a change. Out: one `FieldChange` for each field; its lines show what differs, also in long
+texts and in texts of several lines.
+"""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import patch
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.views.wording import counted
+
+FIELDS_SHOWN: Final = 30
+"""The maximum number of lines for fields; documents for programs have all of them."""
+
+LINES_SHOWN: Final = 20
+"""The maximum number of lines for the changes of one text."""
+
+LONGEST_VALUE: Final = 60
+CONTEXT: Final = 16
+"""Characters in front of the first difference of two long values."""
+
+NEWLINE: Final = "\n"
+
+
+class FieldChange(msgspec.Struct, frozen=True):
+    """One field that changes; None means an absent field."""
+
+    path: str
+    before: JSON
+    after: JSON
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> Iterator[str]:
+        """Yield the change as text: of texts of several lines, the lines that change."""
+        old, new = _text(self.before), _text(self.after)
+        if "\n" in old and "\n" in new:
+            yield f"{self.path}:"
+            yield from (f"  {line}" for line in _changed_lines(old, new))
+        else:
+            yield f"{self.path}: {' -> '.join(_cut(old, new))}"
+
+
+def field_changes(old: JSONObject, new: JSONObject) -> Iterator[FieldChange]:
+    """Yield the fields of the spec, the labels and the annotations that differ; items of lists are named by their name.
+
+    >>> old, new = ({"spec": {"c": [{"name": "a", "image": image}]}} for image in ("x", "y"))
+    >>> [str(change) for change in field_changes(old, new)]
+    ['spec.c[a].image: x -> y']
+    """
+    for part in ("metadata.labels", "metadata.annotations", "spec"):
+        yield from _differences(part, _part(old, part), _part(new, part))
+
+
+def change_lines(changes: Sequence[FieldChange]) -> Iterator[str]:
+    """Yield the changed fields, at most `FIELDS_SHOWN`."""
+    for change in changes[:FIELDS_SHOWN]:
+        yield from (f"  {line}" for line in change.lines())
+    if len(changes) > FIELDS_SHOWN:
+        yield f"  and {counted(len(changes) - FIELDS_SHOWN, 'more field')}"
+
+
+def verdict(changes: Sequence[FieldChange], *, is_new: bool) -> str:
+    """Return what happens to the object, in a few words."""
+    if is_new:
+        return "created"
+    return f"{counted(len(changes), 'field')} would change" if changes else "unchanged"
+
+
+def _part(obj: JSONObject, part: str) -> JSON:
+    value: JSON = obj
+    for name in part.split("."):
+        value = value.get(name) or {} if isinstance(value, dict) else {}
+    return value
+
+
+def _differences(path: str, old: JSON, new: JSON) -> Iterator[FieldChange]:
+    before, after = _members(old), _members(new)
+    if before is None or after is None:
+        if not patch.equal(old, new):
+            yield FieldChange(path, old, new)
+        return
+    for name in {**before, **after}:
+        yield from _differences(path + name, before.get(name), after.get(name))
+
+
+def _members(value: JSON) -> dict[str, JSON] | None:
+    """Return the members of an object or a list by the end of their path; None for other values."""
+    if isinstance(value, dict):
+        return {f"[{name}]" if "." in name or "/" in name else f".{name}": inner for name, inner in value.items()}
+    if not isinstance(value, list):
+        return None
+    names = [item.get("name") if isinstance(item, dict) else None for item in value]
+    named = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    return {f"[{names[number] if named else number}]": inner for number, inner in enumerate(value)}
+
+
+def _text(value: JSON) -> str:
+    plain = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return "nothing" if value is None else plain
+
+
+def _changed_lines(old: str, new: str) -> Iterator[str]:
+    r"""Yield the removed and the added lines of a text, at most `LINES_SHOWN`.
+
+    >>> list(_changed_lines("exec server\n  --port 80\n", "exec server\n  --port 81\n"))
+    ['-   --port 80', '+   --port 81']
+    """
+    ends = (
+        []
+        if old.endswith("\n") == new.endswith("\n")
+        else [f"(the text {'loses' if old.endswith(NEWLINE) else 'gets'} its last newline)"]
+    )
+    compared = difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")
+    changed = [f"{line[0]} {line[1:]}" for line in islice(compared, 2, None) if not line.startswith("@@")]
+    yield from changed[:LINES_SHOWN]
+    if len(changed) > LINES_SHOWN:
+        yield f"and {counted(len(changed) - LINES_SHOWN, 'more line')}"
+    yield from ends
+
+
+def _cut(old: str, new: str) -> tuple[str, str]:
+    """Return both texts, cut to `LONGEST_VALUE` so that the first difference is in them.
+
+    >>> _cut("run " + "-a " * 30 + "--len 1", "run " + "-a " * 30 + "--len 2")
+    ('…-a -a -a --len 1', '…-a -a -a --len 2')
+    """
+    pairs = enumerate(zip(old, new, strict=False))
+    same = next((at for at, (left, right) in pairs if left != right), min(len(old), len(new)))
+    start = max(0, same - CONTEXT) if max(len(old), len(new)) > LONGEST_VALUE and same > CONTEXT else 0
+    start = max(start, old.find(" ", start, same) + 1) if start else 0  # begin with a whole word
+    before, after = (_clipped(text, start) for text in (old, new))
+    return before, after
+
+
+def _clipped(text: str, start: int) -> str:
+    end = start + LONGEST_VALUE
+    return f"{'…' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"

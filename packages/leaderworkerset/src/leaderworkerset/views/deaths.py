@@ -1,0 +1,95 @@
+"""Runs of containers that failed, and which of several ranks' explains the others'. Pure.
+
+Of several ranks that crashed, the one that ended first is the cause: the others often end because it did. After many
+restarts it is not known any more which one ended first. Then the one that crashed most often is named, of several such
+ones the one that ran for the shortest time.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, podstate, timestamps
+from kuberuntime.objects.meta import JSONObject
+
+T = TypeVar("T")
+
+SETTLED: Final = timedelta(minutes=1)
+"""After this running time a container's last failure is no reason for it being unready."""
+
+
+class Death(Struct, frozen=True):
+    """A run of a container that ended with another exit code than 0, or that made its group be recreated."""
+
+    pod: str
+    container: str
+    end: JSONObject
+    is_init: bool
+    restarts: int = 0
+    first: str = ""
+    """When the first run of the container ended; empty if that is not known any more."""
+    is_over: bool = False
+    """Whether a later run of the container is in progress."""
+    is_recorded: bool = False
+    """Whether the pod of that run may not exist any more; the record of recreations describes it."""
+
+    @property
+    def seconds(self) -> float:
+        """Return how long the run lasted."""
+        # Go writes an unknown time as null
+        started, finished = (timestamps.read(str(self.end.get(key) or "")) for key in ("startedAt", "finishedAt"))
+        return float("inf") if started is None or finished is None else (finished - started).total_seconds()
+
+
+def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
+    """Yield the failed runs of a pod's containers that may still matter: none of a pod that is being deleted.
+
+    A run that was ended as its pod restarts all containers in place did not fail: another one of the pod did.
+    """
+    inits = {str(one.get("name")) for one in meta.status(pod).get("initContainerStatuses") or []}
+    for one in podstate.container_statuses({} if meta.is_deleting(pod) else pod):
+        name, restarts = str(one.get("name")), int(one.get("restartCount") or 0)
+        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
+        ended = state.get("terminated") or {}
+        first = str((ended if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
+        if podstate.is_failure(ended):
+            yield Death(meta.name(pod), name, ended, name in inits, restarts, first)
+        elif podstate.is_failure(last) and restarts and not ended and not _has_settled(state, now):
+            # Without a counted restart the last run did not fail: its node was restarted.
+            yield Death(meta.name(pod), name, last, name in inits, restarts, first, is_over="running" in state)
+
+
+def _has_settled(state: JSONObject, now: datetime) -> bool:
+    started = timestamps.read(str((state.get("running") or {}).get("startedAt") or ""))
+    return started is not None and now - started >= SETTLED
+
+
+def in_order(found: Iterable[Death]) -> list[Death]:
+    """Return failed runs, the one that explains the others first."""
+    listed = list(found)
+    if all(one.first for one in listed):
+        return sorted(listed, key=lambda one: (one.first, one.seconds))
+    return sorted(listed, key=lambda one: (-one.restarts, one.seconds))
+
+
+def is_order_known(found: list[Death]) -> bool:
+    """Return whether it is known which rank crashed first: times are whole seconds, and two can crash in the same one."""
+    return first_of((one.pod, one.first) for one in found) is not None
+
+
+def first_of(ends: Iterable[tuple[T, str]]) -> T | None:
+    """Return who ended first, of pairs of a name and the time of the first end (empty: not known); None if that is not known.
+
+    >>> first_of([("a", "10:00:01"), ("b", "10:00:02")]), first_of([("a", "10:00:01"), ("b", "10:00:01")])
+    ('a', None)
+    """
+    known: dict[T, str] = {}
+    for name, end in ends:
+        known[name] = min(known.get(name, end), end)
+    if len(known) < 2:
+        return next(iter(known), None)
+    earliest = min(known.values())
+    first = [name for name, end in known.items() if end == earliest]
+    return first[0] if all(known.values()) and len(first) == 1 else None

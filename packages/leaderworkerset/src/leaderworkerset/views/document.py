@@ -1,0 +1,148 @@
+"""Views as documents: the stable JSON of `lws get -o view` and of other commands, for programs. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.progressnotes import Hang, Progress
+from leaderworkerset.views.disaggregation import SetView
+from leaderworkerset.views.groups import Group, Recreations, View
+
+VERSION: Final = "lws/v1"
+"""`apiVersion` of the documents; it changes only when a field changes its meaning."""
+
+VIEWS: Final = "LeaderWorkerSetViewList"
+"""`kind` of the document of `lws get`."""
+
+OF_THE_SERVER: Final = frozenset(
+    {"creationTimestamp", "generation", "managedFields", "ownerReferences", "resourceVersion", "uid"}
+)
+"""Fields of the metadata that only an API server or a controller sets."""
+
+
+def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fields: bool = False) -> JSONObject:
+    """Return the views with stable field names, the objects included; `managedFields` only on request.
+
+    `disaggregatedSets` is present if there are some, `moreGroups` counts groups without a pod that are not listed.
+    """
+    shown = {"disaggregatedSets": [_set_document(one, managed_fields=managed_fields) for one in sets]} if sets else {}
+    return {
+        "apiVersion": VERSION,
+        "kind": VIEWS,
+        "items": [
+            {
+                "leaderWorkerSet": view.object if managed_fields else without_managed_fields(view.object),
+                "ready": view.ready,
+                "desired": view.desired,
+                "upToDate": view.up_to_date,
+                "groups": [_group_document(group) for group in view.groups],
+                **({"moreGroups": view.more} if view.more else {}),
+            }
+            for view in views
+        ],
+        **shown,
+    }
+
+
+def shown_objects(shown: JSONObject) -> list[JSONObject]:
+    """Return the objects of a document of `lws get` as manifests: without what an API server or controller sets.
+
+    LeaderWorkerSets that a DisaggregatedSet owns are left out: it creates them.
+    """
+    found: list[object] = []
+    for part, field in (("disaggregatedSets", "disaggregatedSet"), ("items", "leaderWorkerSet")):
+        listed = shown.get(part)
+        found += [one.get(field) for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
+    return [as_manifest(one) for one in found if isinstance(one, dict) and not meta.controller_of(one)]
+
+
+def as_manifest(obj: JSONObject) -> JSONObject:
+    """Return an object that a server printed as a manifest: without its status, and what only a server sets."""
+    metadata = {name: value for name, value in meta.metadata(obj).items() if name not in OF_THE_SERVER}
+    return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
+
+
+def _set_document(view: SetView, *, managed_fields: bool) -> JSONObject:
+    return {
+        "disaggregatedSet": view.object if managed_fields else without_managed_fields(view.object),
+        "ready": view.is_ready,
+        "rollout": view.rollout,
+        "roles": [{"role": role.name, "ready": role.ready, "desired": role.desired} for role in view.roles],
+        "leaderWorkerSets": [
+            {
+                "name": part.view.name,
+                "role": part.role,
+                "slice": part.slice,
+                "revision": part.revision,
+                "ready": part.view.ready,
+                "desired": part.view.desired,
+            }
+            for part in view.parts
+        ],
+    }
+
+
+def without_managed_fields(obj: JSONObject) -> JSONObject:
+    """Return an object as people and scripts read it."""
+    if "managedFields" not in meta.metadata(obj):
+        return obj
+    kept = {name: value for name, value in meta.metadata(obj).items() if name != "managedFields"}
+    return {**obj, "metadata": kept}
+
+
+def _recreations(told: Recreations) -> JSONObject:
+    return {
+        "count": told.count,
+        "failedPod": told.failed_pod,
+        "due": told.due.isoformat(),
+        "waiting": told.is_waiting,
+        "exhausted": told.is_exhausted,
+        "failure": told.failure,
+    }
+
+
+def _progress(told: Progress) -> JSONObject:
+    return {
+        "step": told.step,
+        "total": told.total,
+        "metrics": dict(told.metrics),
+        "at": None if told.at is None else told.at.isoformat(),
+        "rate": told.rate,
+    }
+
+
+def _hang(told: Hang) -> JSONObject:
+    ranks = [
+        {"rank": one.rank, "pod": one.pod, "silentSince": one.since.isoformat(), "waits": one.waits}
+        for one in told.ranks
+    ]
+    return {"since": told.since.isoformat(), "ranks": ranks}
+
+
+def _group_document(group: Group) -> JSONObject:
+    return {
+        "group": group.name,
+        "ready": group.is_ready,
+        "revision": group.revision,
+        "recreations": _recreations(group.recreations) if group.recreations else None,
+        **({"progress": _progress(group.progress)} if group.progress else {}),
+        **({"hang": _hang(group.hang)} if group.hang else {}),
+        **({"end": group.end.value} if group.end else {}),
+        "ranks": [
+            {
+                "rank": rank.index,
+                "pod": rank.pod,
+                "uid": rank.uid,
+                "state": rank.state,
+                "why": rank.why,
+                "ready": rank.is_ready,
+                "restarts": rank.restarts,
+                "node": rank.node,
+                "address": rank.address,
+                "created": rank.created,
+                "stub": rank.is_stub,
+            }
+            for rank in group.ranks
+        ],
+    }

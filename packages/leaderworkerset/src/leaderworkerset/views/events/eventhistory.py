@@ -1,0 +1,163 @@
+"""The events of a LeaderWorkerSet, of a group or of a rank, in the order in which they happened. Pure.
+
+In: the events (v1) of a namespace, the LeaderWorkerSet, its pods, and the names of the others there. Events outlive
+pods, so those of deleted pods are found by the name of the regarded object. `web-0-1` may be a rank of `web` or a
+leader of `web-0`: if the pod exists, its UID decides, otherwise the LeaderWorkerSet with the longer name gets the
+event.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname
+from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
+from leaderworkerset.api.leaderworkerset import KIND
+from leaderworkerset.views.events.warningevents import last_seen
+from leaderworkerset.views.groups import GroupName, name_of, place_of
+from leaderworkerset.views.masking import masked
+from leaderworkerset.views.selection import Selection
+
+Place: TypeAlias = tuple[GroupName | None, int | None]
+"""The group and rank of an event; without both it is about the LeaderWorkerSet."""
+
+NUMBER, KEY = r"\d+", r"[0-9a-f]{8}"
+RANK: Final = r"(?:-(?P<rank>\d+))?"
+GENERATED: Final = r"(?:-[a-z0-9]{1,10}){0,2}"
+"""The suffix in names of ReplicaSets, and of the leaders that they make of groups with random keys."""
+
+
+class Happening(Struct, frozen=True, kw_only=True):
+    """One event as it is shown; `ident` stays the same while only its count grows."""
+
+    ident: str
+    last: datetime
+    count: int
+    is_warning: bool
+    reason: str
+    object: str
+    message: str
+    place: Place
+    reporter: str
+    stored: JSONObject
+
+
+class History:
+    """Selects and reads the events of one LeaderWorkerSet."""
+
+    def __init__(self, lws: JSONObject, pods: Collection[JSONObject] = (), others: Iterable[str] = ()) -> None:
+        self._name = meta.name(lws)
+        self._uids = {meta.uid(lws), *map(meta.uid, pods)}
+        self._others = [other for other in others if other.startswith(f"{self._name}-")]
+        self._places = {meta.name(pod): place_of(pod) for pod in pods}
+        self._is_keyed = groupname.is_hash_set(lws)
+        stem, group = re.escape(self._name), KEY if self._is_keyed else NUMBER
+        numbers = f"{stem}(?:-(?P<group>{group}))?{RANK}"
+        self._patterns = {kind: re.compile(numbers) for kind in ("Pod", "StatefulSet", "Service")}
+        self._patterns["PersistentVolumeClaim"] = re.compile(f"(?:.+-)?{numbers}")
+        self._foreign = re.compile(f"{stem}-(?P<group>{group})(?:-.+)?")
+        self._generated = re.compile(stem + GENERATED)
+
+    def read(self, events: Iterable[JSONObject], chosen: Selection | None = None) -> list[Happening]:
+        """Return the events of the selection, the oldest first."""
+        found = (self.happening(event) for event in events)
+        kept = [one for one in found if one is not None and (chosen is None or is_about(one.place, chosen))]
+        return sorted(kept, key=lambda one: (one.last, one.ident))
+
+    def happening(self, event: JSONObject) -> Happening | None:
+        """Read one event; None if it regards another object."""
+        place = self._place(event)
+        return None if place is None else happening(event, place)
+
+    def _place(self, event: JSONObject) -> Place | None:
+        about = event.get("involvedObject") or {}
+        kind, name = str(about.get("kind") or ""), str(about.get("name") or "")
+        if kind == KIND:
+            related = event.get("related") or {}
+            own = name == self._name
+            return (self._numbers("Pod", str(related.get("name") or "")) or (None, None)) if own else None
+        if about.get("uid") not in self._uids and any(name == o or name.startswith(f"{o}-") for o in self._others):
+            return None
+        return self._numbers(kind, name)
+
+    def _numbers(self, kind: str, name: str) -> Place | None:
+        """Return the place of a name; a leader pod is rank 0 of its group."""
+        if kind == "Pod" and self._places.get(name):
+            return self._places[name]
+        match = self._patterns.get(kind, self._foreign).fullmatch(name)
+        if match is None:
+            return (None, None) if self._is_keyed and self._generated.fullmatch(name) else None
+        found = match.groupdict(default="")
+        group, rank = name_of(found.get("group", "")), decimals.natural(found.get("rank", ""))
+        if kind == "Pod":
+            return None if group is None else (group, rank or 0)
+        return (group, rank)
+
+
+def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
+    """Read an event whose place is known."""
+    about = event.get("involvedObject") or {}
+    series = event.get("series") or {}
+    return Happening(
+        ident=meta.uid(event) or meta.name(event),
+        last=last_seen(event),
+        count=int(series.get("count") or event.get("count") or 1),
+        is_warning=event.get("type") == "Warning",
+        reason=str(event.get("reason") or ""),
+        object=f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
+        message=" ".join(masked(str(event.get("message") or "")).split()),
+        place=place,
+        reporter=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
+        stored=event,
+    )
+
+
+def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[Happening]:
+    """Return the events of a DisaggregatedSet and of its LeaderWorkerSets, the oldest first.
+
+    The names of all its objects begin with its own and a dash: only events of such names are compared with the parts.
+    """
+    name = meta.name(obj)
+    found: list[Happening] = []
+    for event in events:
+        about = event.get("involvedObject") or {}
+        regarded = str(about.get("name") or "")
+        if about.get("kind") == SET_KIND and regarded == name:
+            found.append(happening(event))
+        elif f"{name}-" in regarded:
+            found += list(islice(filter(None, (part.happening(event) for part in parts)), 1))
+    return sorted(found, key=lambda one: (one.last, one.ident))
+
+
+def is_about(place: Place, chosen: Selection) -> bool:
+    """Return whether an event at this place is about the selection; events of a group are also about each of its ranks."""
+    if chosen.group is None:
+        return True
+    return place[0] == chosen.group and (chosen.rank is None or place[1] in (None, chosen.rank))
+
+
+def since(happened: Iterable[Happening], length: timedelta, now: datetime) -> list[Happening]:
+    """Return the events within a length of time before now."""
+    return [one for one in happened if now - one.last <= length]
+
+
+def document(one: Happening) -> JSONObject:
+    """Return an event as a document with stable field names."""
+    group, rank = one.place
+    return {
+        "last": one.last.isoformat(),
+        "count": one.count,
+        "type": "Warning" if one.is_warning else "Normal",
+        "reason": one.reason,
+        "object": one.object,
+        "group": group,
+        "rank": rank,
+        "message": one.message,
+        "reporter": one.reporter,
+    }

@@ -1,0 +1,377 @@
+"""The view of a LeaderWorkerSet by groups and ranks: what `lws get`, `lws wait` and `lws run` show.
+
+In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. Pure.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects import decimals, meta, ordinals, podstate
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
+from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
+from leaderworkerset.views.admission import held_back
+from leaderworkerset.views.deaths import Death
+from leaderworkerset.views.masking import masked
+
+GroupName: TypeAlias = int | str
+"""What a group is called: its index, or the characters of its random key that are part of its host names."""
+
+MISSING: Final = "Missing"
+"""The state of a rank without a pod."""
+
+COMPLETED: Final = "Completed"
+"""The state of a rank that has ended with 0, and of all ranks of a group that ran to completion."""
+
+LISTED: Final = 10_000
+"""The maximum number of ranks that are listed of one group, and of all groups without any pod."""
+
+KEY: Final = re.compile(r"[0-9a-f]{8,40}")
+"""A random key, or so much of it that it is the name of a group; no index has as many digits."""
+
+NOT_CREATED: Final = "not created yet"
+"""Why there is no pod, if no other reason is known."""
+
+
+class Rank(Struct, frozen=True, kw_only=True):
+    """One rank of a group. Without a pod, `state` is `Missing` and `why` says what it waits for."""
+
+    group: GroupName
+    index: int
+    pod: str
+    state: str
+    why: str = ""
+    is_ready: bool = False
+    restarts: int = 0
+    node: str = ""
+    address: str = ""
+    created: str = ""
+    uid: str = ""
+    is_stub: bool = False
+    deaths: tuple[Death, ...] = ()
+    """The runs of its containers that failed and may still matter, or that made its group be recreated again."""
+    object: JSONObject | None = None
+
+    @property
+    def place(self) -> str:
+        """Return `group/rank`."""
+        return f"{self.group}/{self.index}"
+
+
+class Recreations(Struct, frozen=True, kw_only=True):
+    """The recreations of a group in a row: the number of the last one, and the pod whose failure caused it.
+
+    While `is_waiting`, the last one is not done yet: it is due at `due`. If `is_exhausted`, it will not be done.
+    `failure` is the description of the pod's failure.
+    """
+
+    count: int
+    failed_pod: str
+    due: datetime
+    is_waiting: bool = False
+    is_exhausted: bool = False
+    failure: str = ""
+
+    @property
+    def done(self) -> int:
+        """Return how many are done."""
+        return self.count - 1 if self.is_waiting or self.is_exhausted else self.count
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """One leader and its workers; `ranks` has every rank up to the group's size, with or without a pod.
+
+    `index` counts up; with random keys the youngest group is the first, and those whose leader goes are the last.
+    """
+
+    index: int
+    ranks: tuple[Rank, ...]
+    revision: str = ""
+    recreations: Recreations | None = None
+    key: str = ""
+
+    @property
+    def name(self) -> GroupName:
+        """Return what the group is called."""
+        return self.key or self.index
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether every rank is ready."""
+        return all(rank.is_ready for rank in self.ranks)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Return whether it used up its restarts: it was terminated, and its pods are kept for diagnosis."""
+        return groupname.is_exhausted(self._leader)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing follows it: it used up its restarts, or ended by its own."""
+        return groupname.is_over(self._leader)
+
+    @property
+    def end(self) -> GroupEnd | None:
+        """Return how it ended, if it ran to completion, or to its deadline."""
+        return groupname.end_of(self._leader)
+
+    @property
+    def progress(self) -> Progress | None:
+        """Return what its leader said of its progress the last time, None if it said nothing."""
+        return of_annotation(meta.annotations(self._leader).get(labels.PROGRESS, ""))
+
+    @property
+    def hang(self) -> Hang | None:
+        """Return what is known of its hang, None if it makes progress, or is not watched."""
+        return None if self.end is not None else hang_of(meta.annotations(self._leader).get(labels.HANG, ""))
+
+    @property
+    def leader(self) -> Rank | None:
+        """Return its first rank, with or without a pod; None in a view without it."""
+        return next((rank for rank in self.ranks if rank.index == 0), None)
+
+    @property
+    def _leader(self) -> JSONObject:
+        return (self.leader.object if self.leader else None) or {}
+
+    @property
+    def ready_ranks(self) -> int:
+        """Return how many ranks are ready."""
+        return sum(rank.is_ready for rank in self.ranks)
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """A LeaderWorkerSet and its groups. The numbers are those of its status (contract 1.3).
+
+    `more` groups have no pod and are not among `groups`, as there are too many.
+    """
+
+    name: str
+    namespace: str
+    ready: int
+    desired: int
+    up_to_date: int
+    created: str
+    groups: tuple[Group, ...]
+    object: JSONObject
+    more: int = 0
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return its namespace and name."""
+        return ObjectKey(self.namespace, self.name)
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the newest spec is applied and every group is ready: by its status, and by its pods."""
+        observed = meta.is_observed(self.object)
+        available = observed and meta.is_condition_true(self.object, AVAILABLE.type) and self.ready >= self.desired
+        return (
+            available and not self.more and all(group.is_ready for group in self.groups if group.index < self.desired)
+        )
+
+    @property
+    def updated(self) -> int:
+        """Return how many of the desired groups are of the newest revision; the status also counts surge groups."""
+        surge = {group.revision for group in self.groups if group.index >= self.desired}
+        if not surge:
+            return self.up_to_date
+        count = Counter(group.revision for group in self.groups if group.revision)
+        newest = [revision for revision in count if count[revision] == self.up_to_date]
+        newest = [revision for revision in newest if revision in surge] or newest
+        if len(newest) != 1:
+            return min(self.up_to_date, self.desired)
+        return sum(group.revision == newest[0] for group in self.groups if group.index < self.desired)
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether it ran to completion, with the newest spec: by its status."""
+        return meta.is_observed(self.object) and meta.is_condition_true(self.object, COMPLETE.type)
+
+    @property
+    def ready_by_pods(self) -> int:
+        """Return how many of the desired groups are ready by their pods, which change before the status counts them."""
+        return sum(group.is_ready for group in self.groups if group.index < self.desired)
+
+    @property
+    def is_updating(self) -> bool:
+        """Return whether a rollout is in progress."""
+        return meta.is_condition_true(self.object, UPDATE_IN_PROGRESS.type)
+
+    @property
+    def pods(self) -> list[JSONObject]:
+        """Return the existing pods, by group and rank."""
+        return [rank.object for group in self.groups for rank in group.ranks if rank.object is not None]
+
+
+def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
+    """Arrange the pods of one LeaderWorkerSet by group and rank."""
+    spec, status = meta.spec(lws), meta.status(lws)
+    template = spec.get("leaderWorkerTemplate") or {}
+    size = int(template.get("size", 1))
+    desired = int(spec.get("replicas", 1))
+    named: dict[GroupName, dict[int, JSONObject]] = {}
+    for pod in pods:
+        place = place_of(pod)
+        if place is not None:
+            named.setdefault(place[0], {})[place[1]] = pod
+    by_group = _numbered(named, desired)
+    lacking = desired - sum(0 <= index < desired for index in by_group)
+    listed = 0 if groupname.is_hash_set(lws) else min(lacking, max(LISTED // size, 1))
+    by_group |= {index: (index, {}) for index in islice((at for at in range(desired) if at not in by_group), listed)}
+    waits_for_leader = spec.get("startupPolicy") == StartupPolicy.LEADER_READY
+    groups = (_group(lws, _Members(index, *found), size, waits_for_leader) for index, found in sorted(by_group.items()))
+    return View(
+        name=meta.name(lws),
+        namespace=meta.namespace(lws),
+        ready=int(status.get("readyReplicas", 0)),
+        desired=desired,
+        up_to_date=int(status.get("updatedReplicas", 0)),
+        created=meta.metadata(lws).get("creationTimestamp", ""),
+        groups=tuple(groups),
+        object=lws,
+        more=lacking - listed,
+    )
+
+
+def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
+    """Return group and rank of a pod by its labels, None where it has none."""
+    group, rank = name_of(groupname.label(pod)), groupname.rank(pod)
+    return None if group is None or rank is None else (group, rank)
+
+
+def name_of(label: str) -> GroupName | None:
+    """Return what the group with this label is called, None where the label names none.
+
+    >>> name_of("12"), name_of("95e88034e460983f51a9952fe128729fbc0663b5"), name_of("95e88034"), name_of("a")
+    (12, '95e88034', '95e88034', None)
+    """
+    if len(label) >= groupname.HOST_CHARACTERS and KEY.fullmatch(label):
+        return label[: groupname.HOST_CHARACTERS]
+    return decimals.natural(label)
+
+
+def places(names: Sequence[GroupName]) -> str:
+    """Return the names of groups: numbers as ranges, keys one by one.
+
+    >>> places([0, 1, 2, 5]), places(["95e88034", "0b1c2d3e"])
+    ('0-2,5', '95e88034,0b1c2d3e')
+    """
+    numbers = [name for name in names if isinstance(name, int)]
+    return ",".join(filter(None, [ordinals.ranges(numbers), *(name for name in names if isinstance(name, str))]))
+
+
+def groups_named(names: Sequence[GroupName]) -> str:
+    """Return groups for a sentence.
+
+    >>> groups_named([1]), groups_named([0, 1])
+    ('group 1', 'groups 0-1')
+    """
+    return f"group{'s' if len(names) > 1 else ''} {places(names)}"
+
+
+def order_of(pod: JSONObject) -> tuple[int, str, int]:
+    """Return the key by which the pods of one LeaderWorkerSet are sorted: by group and rank."""
+    group, rank = place_of(pod) or (-1, -1)
+    return (group, "", rank) if isinstance(group, int) else (0, group, rank)
+
+
+class _Members(Struct, frozen=True):
+    """The pods of one group by rank."""
+
+    index: int
+    name: GroupName
+    pods: dict[int, JSONObject]
+
+    @property
+    def leader(self) -> JSONObject | None:
+        return self.pods.get(0)
+
+    @property
+    def ends(self) -> bool:
+        """Return whether nobody replaces its pods: its random key goes with its leader."""
+        return isinstance(self.name, str) and (self.leader is None or meta.is_deleting(self.leader))
+
+
+def _numbered(
+    named: dict[GroupName, dict[int, JSONObject]], desired: int
+) -> dict[int, tuple[GroupName, dict[int, JSONObject]]]:
+    """Return the groups by number: as they are called, or the youngest first and those that end last."""
+    numbered: dict[int, tuple[GroupName, dict[int, JSONObject]]] = {
+        name: (name, pods) for name, pods in named.items() if isinstance(name, int)
+    }
+    keyed = [_Members(-1, name, pods) for name, pods in named.items() if isinstance(name, str)]
+    living = sorted((one for one in keyed if not one.ends), key=_age, reverse=True)
+    ending = sorted((one for one in keyed if one.ends), key=lambda one: str(one.name))
+    numbered |= {index: (one.name, one.pods) for index, one in enumerate(living)}
+    first = max(desired, len(living))
+    return numbered | {index: (one.name, one.pods) for index, one in enumerate(ending, first)}
+
+
+def _age(members: _Members) -> tuple[str, str]:
+    return meta.created(members.leader or {}), str(members.name)
+
+
+def _size_of(members: _Members, size: int) -> int:
+    """Return the size that the group was created with, at most `LISTED`; during a rollout it may differ from the spec's.
+
+    Whoever may write a pod can annotate it with any number.
+    """
+    if members.ends:
+        return 0
+    own = decimals.natural(meta.annotations(members.leader).get(labels.SIZE, "")) if members.leader else None
+    return min(size if own is None else own, LISTED)
+
+
+def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool) -> Group:  # noqa: FBT001
+    leader = members.leader
+    awaited = "ContainersReady" if leader is not None and groupname.is_hash(leader) else "Ready"
+    held = waits_for_leader and not (leader is not None and meta.is_condition_true(leader, awaited))
+    ranks = tuple(
+        rank_of(members.pods[number]) if number in members.pods else _missing(lws, members, number, held=held)
+        for number in sorted({*range(_size_of(members, size)), *members.pods})
+    )
+    if leader is not None and groupname.end_of(leader) is GroupEnd.COMPLETE:
+        ranks = tuple(replace(rank, state=COMPLETED, why="", is_ready=False) for rank in ranks)
+    revision = groupname.revision(leader) if leader else ""
+    key = members.name if isinstance(members.name, str) else ""
+    return Group(index=members.index, key=key, ranks=ranks, revision=revision)
+
+
+def rank_of(pod: JSONObject) -> Rank:
+    """Describe one pod of a group."""
+    place = place_of(pod) or (-1, -1)
+    status = meta.status(pod)
+    return Rank(
+        group=place[0],
+        index=place[1],
+        pod=meta.name(pod),
+        state=podstate.state(pod),
+        why=masked(held_back(pod) or podstate.why(pod)),
+        is_ready=podstate.stays_ready(pod),
+        restarts=podstate.restarts(pod),
+        node=meta.spec(pod).get("nodeName", ""),
+        address=status.get("podIP", ""),
+        created=meta.metadata(pod).get("creationTimestamp", ""),
+        uid=meta.metadata(pod).get("uid", ""),
+        is_stub=any(
+            container.get("imageID", "").startswith("stub://") for container in status.get("containerStatuses") or []
+        ),
+        object=pod,
+    )
+
+
+def _missing(lws: JSONObject, members: _Members, rank: int, *, held: bool) -> Rank:
+    host = groupname.host(members.leader) if members.leader else f"{meta.name(lws)}-{members.name}"
+    why = AWAITS_LEADER if held and rank else NOT_CREATED
+    return Rank(group=members.name, index=rank, pod=f"{host}-{rank}" if rank else host, state=MISSING, why=why)

@@ -1,0 +1,149 @@
+"""What is missing until a set has the awaited state: a sentence, or None if nothing is. Pure."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, runsettings
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.views import jsonpath
+from leaderworkerset.views.disaggregation import SetView, Shown
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.jsonpath import JSONPathError, Step
+from leaderworkerset.views.outcome import not_ended
+from leaderworkerset.views.reasons import behind, reasons
+from leaderworkerset.views.wording import counted
+
+Check: TypeAlias = Callable[[Shown | None], str | None]
+"""Returns what is missing, as text; None if the wait is over."""
+
+ASSIGNMENT: Final = re.compile(r"(?P<path>\{.*\}|.+?)(?:(?<![=!<>])=(?!=)(?P<value>.*))?")
+"""A path, and the value that it is to have; `==` belongs to the path."""
+
+
+def parse(condition: str) -> Check:
+    """Read the condition to wait for; raise ValueError if it is unknown."""
+    word, _, value = condition.partition("=")
+    if word == "ready" and not value:
+        return for_ready
+    if word == "done" and not value:
+        return for_completion
+    if word == "delete" and not value:
+        return for_deletion
+    replicas = decimals.natural(value)
+    if word == "replicas" and replicas is not None:
+        return lambda view: for_replicas(view, replicas)
+    if word == "condition" and value:
+        kind, _, status = value.partition("=")
+        return lambda view: for_condition(view, kind, status or "True")
+    if word == "jsonpath" and (match := ASSIGNMENT.fullmatch(value)):
+        shown = jsonpath.completed(match["path"])
+        steps = jsonpath.path(shown)
+        return lambda view: for_path(view, shown, steps, match["value"])
+    raise ValueError(
+        f"{condition}: use ready, done, delete, replicas=N, condition=TYPE[=STATUS], or jsonpath={{PATH}}[=VALUE]"
+    )
+
+
+def for_ready(view: Shown | None) -> str | None:
+    """Return what is missing until the newest spec is applied and all groups are ready."""
+    if view is None:
+        return "it is gone"
+    if view.is_ready:
+        return None
+    return ready_groups(view)
+
+
+def ready_groups(view: Shown) -> str:
+    """Return how many groups are ready, and the first reason why others are not."""
+    if isinstance(view, SetView):
+        roles = ", ".join(f"{role.name} {role.ready} of {counted(role.desired, 'group')} ready" for role in view.roles)
+        return f"{roles}; rollout {view.rollout}{_first_reason(view)}"
+    return f"{view.ready_by_pods} of {counted(view.desired, 'group')} ready{reasons(view) or _behind(view)}"
+
+
+def for_completion(view: Shown | None) -> str | None:
+    """Return what is missing until a LeaderWorkerSet that runs to completion is complete."""
+    if view is None:
+        return "it is gone"
+    if isinstance(view, SetView):
+        return "a DisaggregatedSet serves and does not end"
+    if not runsettings.read(meta.annotations(view.object)).completes:
+        return f"it does not run to completion: it lacks the annotation {labels.RUN_TO_COMPLETION}"
+    if view.is_complete:
+        return None
+    ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
+    late = [str(group.name) for group in view.groups if group.end is GroupEnd.LATE]
+    failed = f"; ended at the deadline: {', '.join(late)}" if late else ""
+    return f"{ended} of {counted(view.desired, 'group')} complete{failed}{_progress(view) or _not_ended(view)}"
+
+
+def _progress(view: View) -> str:
+    """Return the step of a LeaderWorkerSet, without the time that is left: a line is said again when it changes."""
+    found = [(group, group.progress) for group in view.groups if group.end is None and group.progress is not None]
+    told = [
+        f"group {group.name} at step {one.step}" + (f" of {one.total}" if one.total else "") for group, one in found
+    ]
+    return f"; {told[0]}" if told else ""
+
+
+def _not_ended(view: View) -> str:
+    text = not_ended(view)
+    return f"; {text}" if text else ""
+
+
+def for_replicas(view: Shown | None, count: int) -> str | None:
+    """Return what is missing until exactly `count` groups are ready."""
+    if view is None:
+        return "it is gone"
+    if view.ready == count:
+        return None
+    return f"{counted(view.ready, 'group')} ready, not {count}{_first_reason(view)}{_behind(view)}"
+
+
+def _behind(view: Shown) -> str:
+    """Return that the status does not count yet what the pods say, if that is so."""
+    text = "" if isinstance(view, SetView) else behind(view)
+    return f"; {text}" if text else ""
+
+
+def _first_reason(view: Shown) -> str:
+    """Return the first reason of a rank that is not ready, of all LeaderWorkerSets of a set."""
+    if isinstance(view, SetView):
+        return next((why for part in view.parts if (why := reasons(part.view))), "")
+    return reasons(view)
+
+
+def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
+    """Return what is missing until a condition of the newest spec has the status (R-STAT-15); case does not matter."""
+    if view is None:
+        return "it is gone"
+    conditions = meta.status(view.object).get("conditions") or []
+    condition: JSONObject = next((one for one in conditions if str(one.get("type")).lower() == kind.lower()), {})
+    current = condition.get("observedGeneration") == meta.generation(view.object)
+    if str(condition.get("status", "False")).lower() == status.lower() and (current or status.lower() != "true"):
+        return None
+    stale = "" if current or not condition else " of an earlier spec"
+    return f"condition {kind} is {condition.get('status', 'not there')}{stale}{_first_reason(view)}"
+
+
+def for_path(view: Shown | None, shown: str, steps: Sequence[Step], value: str | None) -> str | None:
+    """Return what is missing until a field of the object exists, or has the value."""
+    if view is None:
+        return "it is gone"
+    try:
+        found = [jsonpath.text(one) for one in jsonpath.select(steps, view.object)]
+    except JSONPathError as error:
+        return f"{shown}: {error}"
+    if not found:
+        return f"{shown} is not there{_first_reason(view)}"
+    if value is None or found == [value.strip("'\"")]:
+        return None
+    return f"{shown} is {' '.join(found)}, not {value}{_first_reason(view)}"
+
+
+def for_deletion(view: Shown | None) -> str | None:
+    """Return what is missing until the set is deleted."""
+    return None if view is None else "it is still there"

@@ -1,0 +1,182 @@
+"""The webhooks of LeaderWorkerSets, their pods and DisaggregatedSets: the decision of each path (contract 12.3, R-WHC-2).
+
+Types are checked here, so that decisions can rely on them.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias, TypeVar
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import aggregate
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import decode as decode_disaggregatedset
+from leaderworkerset.api.fieldtypes import round_trip
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, namebudgets, pod, templatewarnings
+from leaderworkerset.core.admission.ratchet import new_errors
+from leaderworkerset.core.disruption import disruptionsettings as disruption
+from leaderworkerset.core.policies.gang import Gang
+from leaderworkerset.core.policies.policy import DeniedError
+from leaderworkerset.core.restarts import settings
+from leaderworkerset.webhooks.review import TYPE_ERRORS, Admitted, Review
+from leaderworkerset.webhooks.spec import WebhookSpec
+
+T = TypeVar("T")
+
+MUTATE_LEADERWORKERSET: Final = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
+VALIDATE_LEADERWORKERSET: Final = "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
+MUTATE_POD: Final = "/mutate--v1-pod"
+VALIDATE_POD: Final = "/validate--v1-pod"
+VALIDATE_DISAGGREGATED_SET: Final = "/validate-disaggregatedset-x-k8s-io-v1-disaggregatedset"
+
+
+def mutate_leaderworkerset(review: Review) -> JSONObject:
+    """Fill in the defaults of a LeaderWorkerSet (R-DEF)."""
+    round_trip("LeaderWorkerSet", review.object)
+    return leaderworkerset.default_leaderworkerset(review.object)
+
+
+def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
+    """Return the LeaderWorkerSet, or refuse it with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
+    if review.operation == "DELETE":
+        return Admitted(review.object)
+    new, old = _read(review.object), _readable(review.old, _read)
+    errors = leaderworkerset.validate_leaderworkerset(new, old, gang)
+    if review.old is not None:
+        stored = None if old is None else review.old
+        errors += new_errors(lambda obj, _: [*leaderworkerset.null_subdomain(obj)], review.object, stored)
+    if errors:
+        raise DeniedError(aggregate(errors))
+    return Admitted(
+        review.object,
+        [
+            *templatewarnings.ignored_keys(new),
+            *namebudgets.warnings(new),
+            *leaderworkerset.queue_warnings(new),
+            *settings.warnings(new.annotations),
+            *disruption.warnings(new.annotations),
+        ],
+    )
+
+
+def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:
+    """Return the DisaggregatedSet, or refuse it with all errors at once (R-DS-9); deletions pass."""
+    if review.operation == "DELETE":
+        return Admitted(review.object)
+    errors = disaggregatedset.validate_disaggregatedset(
+        _with_roles(review.object), _readable(review.old, _with_roles), gang.support
+    )
+    if errors:
+        raise DeniedError(aggregate(errors))
+    return Admitted(review.object, disaggregatedset.warnings(review.object))
+
+
+def _read(obj: JSONObject) -> LeaderWorkerSet:
+    """Return the object decoded; raise an error if a field has the wrong type, also one of a template."""
+    round_trip("LeaderWorkerSet", obj)
+    return decode(obj)
+
+
+def _with_roles(obj: JSONObject) -> JSONObject:
+    """Return the object; raise an error if a field of it or of a role has the wrong type."""
+    decode_disaggregatedset(obj)
+    for index, role in enumerate(meta.spec(obj).get("roles") or []):
+        round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")
+    return obj
+
+
+def _readable(stored: JSONObject | None, read: Callable[[JSONObject], T]) -> T | None:
+    """Return the stored object as read; None if a field has the wrong type, so that an update can correct it."""
+    try:
+        return None if stored is None else read(stored)
+    except TYPE_ERRORS:
+        return None
+
+
+def mutate_pod(review: Review, gang: Gang) -> JSONObject:
+    """Return the pod as a member of its group (R-ADM)."""
+    read = round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
+    round_trip("PodSpec", meta.spec(review.object), "spec")
+    return pod.admit_pod(_with_texts(review.object, read), gang, review.uid)
+
+
+def _with_texts(obj: JSONObject, read: JSONObject) -> JSONObject:
+    """Return the object with labels and annotations as Go reads them: null is an empty text."""
+    metadata = meta.metadata(obj)
+    parts = {part: read[part] for part in ("labels", "annotations") if None in (metadata.get(part) or {}).values()}
+    return obj | {"metadata": metadata | parts} if parts else obj
+
+
+def allow(review: Review) -> JSONObject:
+    """Allow everything (R-ADM-16: pods have no validation)."""
+    return review.object
+
+
+MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}
+"""Selects pods of LeaderWorkerSets, so that other pods never wait for a webhook."""
+
+Ask: TypeAlias = Callable[[], Gang]
+"""Returns the gang schedulers that may be used now."""
+
+
+def disaggregatedset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
+    """Return the webhook of DisaggregatedSets."""
+    return (
+        WebhookSpec(
+            name="vdisaggregatedset.kb.io",
+            path=VALIDATE_DISAGGREGATED_SET,
+            decide=lambda review: validate_disaggregatedset(review, ask()),
+            resource=DISAGGREGATED_SETS,
+            operations=("CREATE", "UPDATE"),
+            mutates=False,
+        ),
+    )
+
+
+def leaderworkerset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
+    """Return the webhooks of LeaderWorkerSets."""
+    return (
+        WebhookSpec(
+            name="mleaderworkerset.kb.io",
+            path=MUTATE_LEADERWORKERSET,
+            decide=mutate_leaderworkerset,
+            resource=LEADERWORKERSETS,
+            operations=("CREATE", "UPDATE"),
+            mutates=True,
+        ),
+        WebhookSpec(
+            name="vleaderworkerset.kb.io",
+            path=VALIDATE_LEADERWORKERSET,
+            decide=lambda review: validate_leaderworkerset(review, ask()),
+            resource=LEADERWORKERSETS,
+            operations=("CREATE", "UPDATE"),
+            mutates=False,
+        ),
+    )
+
+
+def pod_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
+    """Return the webhooks of their pods."""
+    return (
+        WebhookSpec(
+            name="mpod.kb.io",
+            path=MUTATE_POD,
+            decide=lambda review: mutate_pod(review, ask()),
+            resource=PODS,
+            operations=("CREATE",),
+            mutates=True,
+            selector=MEMBERS,
+        ),
+        WebhookSpec(
+            name="vpod.kb.io",
+            path=VALIDATE_POD,
+            decide=allow,
+            resource=PODS,
+            operations=("CREATE", "UPDATE"),
+            mutates=False,
+            selector=MEMBERS,
+        ),
+    )

@@ -1,0 +1,142 @@
+"""AdmissionReview v1: reads the request of the API server, and writes the answer.
+
+Bytes come in, bytes go out. A decision is a function from a `Review` to the object to store, or it raises an error,
+which decides the code: a wrong type is 400 (R-DEF-7), a refusal 403 (R-ADM-1, contract 10.2). Every answer is an
+AdmissionReview, so that the user reads the error's text and not that a webhook failed.
+"""
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from kuberuntime.manifests import nesting
+from kuberuntime.objects import patch
+from kuberuntime.objects.gotypes.mismatch import GoTypeError
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.leaderworkerset import DecodeError
+from leaderworkerset.core.policies.policy import DeniedError
+
+API_VERSION = "admission.k8s.io/v1"
+
+
+TYPE_ERRORS: Final = (GoTypeError, DecodeError)
+"""A field of the object has the wrong type."""
+
+
+class BadReviewError(ValueError):
+    """The body is not an AdmissionReview request."""
+
+
+class Review(msgspec.Struct, frozen=True):
+    """The request of one review. `object` is empty on DELETE; `old` is set on UPDATE and DELETE."""
+
+    uid: str
+    operation: str
+    object: JSONObject
+    old: JSONObject | None
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    """The object to store, and the warnings for the user."""
+
+    object: JSONObject
+    warnings: Sequence[str] = ()
+
+
+Decide: TypeAlias = Callable[[Review], JSONObject | Admitted]
+"""Returns the object to store: the review's own if nothing is to change. Raises an error to refuse."""
+
+
+def answer(body: bytes, decide: Decide) -> bytes:
+    """Decode a review, decide, and encode the answer."""
+    try:
+        return respond(decode(body), decide)
+    except BadReviewError as error:
+        return unreadable(error)
+
+
+def unreadable(error: BadReviewError) -> bytes:
+    """Encode the answer to a body that is not a review."""
+    return encode(_refused("", 400, str(error)))
+
+
+def respond(review: Review, decide: Decide) -> bytes:
+    """Decide about a review, and encode the answer."""
+    try:
+        decided = _decide(review, decide)
+    except TYPE_ERRORS as error:
+        return encode(_refused(review.uid, 400, str(error)))
+    except DeniedError as error:
+        return encode(_refused(review.uid, 403, str(error), reason="Forbidden"))
+    admitted = decided if isinstance(decided, Admitted) else Admitted(decided)
+    return encode(_allowed(review, admitted))
+
+
+def _decide(review: Review, decide: Decide) -> JSONObject | Admitted:
+    """Decide; what is stored blocks no update: neither a field of a wrong type, nor anything once deletion has begun."""
+    if review.operation == "UPDATE" and _is_deleting(review.object):
+        return review.object  # its finalizers must be removable
+    try:
+        return decide(review)
+    except TYPE_ERRORS as error:
+        if review.old is None or not _has_error(review.old, decide, str(error)):
+            raise
+        return review.object
+
+
+def _is_deleting(obj: JSONObject) -> bool:
+    metadata = obj.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
+
+
+def _has_error(stored: JSONObject, decide: Decide, text: str) -> bool:
+    """Return whether the creation of the stored object would fail with this error."""
+    try:
+        decide(Review("", "CREATE", stored, None))
+    except TYPE_ERRORS as error:
+        return str(error) == text
+    except DeniedError:
+        return False
+    return False
+
+
+def failed(uid: str, message: str) -> bytes:
+    """Encode the answer to a review whose decision failed with an internal error."""
+    return encode(_refused(uid, 500, message))
+
+
+def decode(body: bytes) -> Review:
+    """Read the request of an AdmissionReview; raise `BadReviewError` for other bodies, also for those that are nested too deeply."""
+    try:
+        document = nesting.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadReviewError(f"the body is not JSON: {error}") from error
+    request = document.get("request") if isinstance(document, dict) else None
+    if not isinstance(request, dict) or document.get("apiVersion") != API_VERSION:
+        raise BadReviewError(f"the body is not an AdmissionReview of {API_VERSION} with a request")
+    parts = [request.get("object"), request.get("oldObject")]
+    if not isinstance(request.get("uid"), str) or not all(part is None or isinstance(part, dict) for part in parts):
+        raise BadReviewError("the request of an AdmissionReview needs a uid, and objects as object and oldObject")
+    return Review(request["uid"], str(request.get("operation", "")), parts[0] or {}, parts[1])
+
+
+def encode(response: JSONObject) -> bytes:
+    """Wrap a response into an AdmissionReview."""
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
+
+
+def _allowed(review: Review, admitted: Admitted) -> JSONObject:
+    warnings = {"warnings": list(admitted.warnings)} if admitted.warnings else {}
+    response: JSONObject = {"uid": review.uid, "allowed": True} | warnings
+    operations = patch.diff(review.object, admitted.object)
+    if not operations:
+        return response
+    encoded = base64.b64encode(msgspec.json.encode(operations)).decode()
+    return response | {"patchType": "JSONPatch", "patch": encoded}
+
+
+def _refused(uid: str, code: int, message: str, *, reason: str = "") -> JSONObject:
+    status = {"code": code, "message": message} | ({"reason": reason} if reason else {})
+    return {"uid": uid, "allowed": False, "status": status}

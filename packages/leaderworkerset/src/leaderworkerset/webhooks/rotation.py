@@ -1,0 +1,169 @@
+"""When a certificate is renewed, and how: decisions on the content of a secret (R-CERT-1).
+
+In: the content of the secret, the host names and the time. Out: the new content. No connection fails meanwhile, because
+trust is changed before the served certificate:
+
+- The serving certificate is renewed under the same authority, which all clients trust already.
+- A new authority is put before the old one in `ca.crt`. The bundle goes into the webhook configurations; a replica that
+  still serves its old certificate is trusted through the old authority until that ends.
+
+Certificates of the Go manager's first years have the serial number 0, which libraries reject sooner or later. They are
+renewed, and their authority is trusted for one more day, in which replicas of the Go manager end.
+
+The keys of the secret, and RSA, are those of the Go manager, which can continue with the same secret.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks.certificates import Certificate, CertificateError
+
+LOOKAHEAD: Final = timedelta(days=90)
+"""How long before its end a certificate is renewed."""
+
+FAREWELL: Final = timedelta(days=1)
+"""How long an authority with an invalid serial number is trusted after another one signs."""
+
+AUTHORITY_CERTIFICATE: Final = "ca.crt"
+AUTHORITY_KEY: Final = "ca.key"
+CERTIFICATE: Final = "tls.crt"
+KEY: Final = "tls.key"
+
+
+class RotationStep(StrEnum):
+    """The action that is due."""
+
+    KEEP = "keep"
+    RENEW_CERTIFICATE = "renew the serving certificate"
+    RENEW_AUTHORITY = "renew the authority"
+    DROP_AUTHORITIES = "trust authorities with an invalid serial number no longer"
+
+
+class Material(Struct, frozen=True):
+    """The content of a secret. The first certificate of `authority` signs; further ones are still trusted."""
+
+    authority: Certificate
+    serving: Certificate
+
+    @property
+    def bundle(self) -> bytes:
+        """Return all trusted authorities."""
+        return self.authority.certificate
+
+
+def read(data: Mapping[str, str]) -> Material:
+    """Read the data of a secret; missing or invalid base64 values are empty, and will be renewed."""
+    parts = {name: _decode(data.get(name) or "") for name in (AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CERTIFICATE, KEY)}
+    return Material(
+        Certificate(parts[AUTHORITY_CERTIFICATE], parts[AUTHORITY_KEY]), Certificate(parts[CERTIFICATE], parts[KEY])
+    )
+
+
+def write(material: Material) -> dict[str, str]:
+    """Return the data of a secret."""
+    parts = {
+        AUTHORITY_CERTIFICATE: material.authority.certificate,
+        AUTHORITY_KEY: material.authority.key,
+        CERTIFICATE: material.serving.certificate,
+        KEY: material.serving.key,
+    }
+    return {name: base64.b64encode(value).decode() for name, value in parts.items()}
+
+
+def decide(material: Material, hosts: Sequence[str], now: datetime) -> RotationStep:
+    """Decide what has to be renewed."""
+    try:
+        if not _is_good_authority(material.authority, now):
+            return RotationStep.RENEW_AUTHORITY
+    except CertificateError:
+        return RotationStep.RENEW_AUTHORITY
+    try:
+        is_good = _is_good_serving(material, hosts, now)
+    except CertificateError:
+        return RotationStep.RENEW_CERTIFICATE
+    if not is_good:
+        return RotationStep.RENEW_CERTIFICATE
+    return RotationStep.DROP_AUTHORITIES if _trusts_too_many(material, now) else RotationStep.KEEP
+
+
+def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: datetime) -> Material:
+    """Return the content of the secret after `step`."""
+    if step is RotationStep.KEEP:
+        return material
+    authority = material.authority
+    if step is RotationStep.DROP_AUTHORITIES:
+        kept = filter(certificates.has_valid_serial, certificates.split(authority.certificate))
+        return Material(Certificate(b"".join(kept), authority.key), material.serving)
+    if step is RotationStep.RENEW_AUTHORITY:
+        created = certificates.create_authority(now, algorithm="rsa")
+        trusted = [
+            one
+            for one in certificates.split(authority.certificate)
+            if (certificates.is_authority(one) and certificates.expires_at(one) > now)
+        ]
+        authority = Certificate(b"".join((created.certificate, *trusted)), created.key)
+    return Material(authority, certificates.issue(authority, hosts, now, algorithm="rsa"))
+
+
+def due_at(material: Material) -> datetime:
+    """Return when the next renewal of valid material is due."""
+    ends = (material.authority.certificate, material.serving.certificate)
+    return min(certificates.expires_at(one) for one in ends) - LOOKAHEAD
+
+
+def with_authority(configuration: JSONObject, bundle: bytes) -> JSONObject:
+    """Return a webhook configuration whose webhooks all trust `bundle`; the same object if they do already."""
+    encoded = base64.b64encode(bundle).decode()
+    webhooks: list[JSONObject] = configuration.get("webhooks") or []
+    if all(webhook.get("clientConfig", {}).get("caBundle") == encoded for webhook in webhooks):
+        return configuration
+    trusting = [
+        webhook | {"clientConfig": (webhook.get("clientConfig") or {}) | {"caBundle": encoded}} for webhook in webhooks
+    ]
+    return configuration | {"webhooks": trusting}
+
+
+def _is_good_authority(authority: Certificate, now: datetime) -> bool:
+    return (
+        certificates.fits_together(authority)
+        and certificates.is_authority(authority.certificate)
+        and certificates.has_valid_serial(authority.certificate)
+        and _is_in_time(authority.certificate, now)
+    )
+
+
+def _is_good_serving(material: Material, hosts: Sequence[str], now: datetime) -> bool:
+    serving = material.serving
+    return (
+        certificates.fits_together(serving)
+        and certificates.is_issued_by(serving.certificate, material.authority.certificate)
+        and certificates.has_valid_serial(serving.certificate)
+        and set(hosts) <= set(certificates.hosts_of(serving.certificate))
+        and _is_in_time(serving.certificate, now)
+    )
+
+
+def _trusts_too_many(material: Material, now: datetime) -> bool:
+    """Return whether an authority with an invalid serial number has been trusted long enough."""
+    signer, *others = certificates.split(material.authority.certificate)
+    signs_since = certificates.begins_at(signer) + certificates.SKEW
+    return now >= signs_since + FAREWELL and not all(map(certificates.has_valid_serial, others))
+
+
+def _is_in_time(certificate: bytes, now: datetime) -> bool:
+    return certificates.begins_at(certificate) <= now < certificates.expires_at(certificate) - LOOKAHEAD
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        return b""

@@ -1,0 +1,296 @@
+"""The HTTPS server that API servers call for admission.
+
+It runs in a thread of its own with its own event loop: an API server waits for the answer, so a long reconcile must not
+block it. Large reviews must not block small ones either: they are decided in threads, one after the other, those beyond
+the usual size in a queue of their own that holds few of them.
+Decisions are pure and take no locks; only start, stop and the certificate are shared with other threads.
+"""
+
+import asyncio
+import math
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from functools import partial
+from types import TracebackType
+from typing import Final, Self, TypeAlias
+
+import structlog
+from aiohttp import web
+from msgspec import Struct, field
+
+from kuberuntime import timeouts
+from kuberuntime.serving.bindaddresses import Address
+from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, abort, bounds, protocol_logger
+from kuberuntime.serving.serving import TLSSettings, load_chain, server_context
+from leaderworkerset.webhooks import review
+from leaderworkerset.webhooks.review import BadReviewError, Decide
+
+SECONDS: Final = 10.0
+"""The time limit for a body: as long as API servers wait for the whole answer."""
+
+USUAL: Final = 256 * 1024
+"""The size in bytes up to which bodies are read at once, on all connections."""
+
+LARGE_AT_ONCE: Final = 8
+
+Receiving: TypeAlias = Callable[[asyncio.BaseTransport | None, float], AbstractContextManager[None]]
+"""Reports that a body is read from a connection, for so many seconds at most (`Acceptor.receiving`)."""
+
+TO_REFUSE: Final = 1.0
+"""Seconds after the time limit in which the connection stays open for the answer that the body was too slow."""
+
+
+class Bodies:
+    """Reads bodies within bounds of time and memory, since anyone can send one.
+
+    A usual review is small and has a Content-Length. Of others only few are read concurrently: all bodies have a bound.
+    """
+
+    def __init__(self, receiving: Receiving, seconds: float = SECONDS) -> None:
+        self._receiving = receiving
+        self._seconds = seconds
+        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
+
+    async def read(self, request: web.BaseRequest) -> bytes:
+        """Return the body; answer 408 if it is not complete in time."""
+        if request.content.is_eof():  # it came with the headers
+            return await request.read()
+        try:
+            with self._receiving(request.transport, self._seconds + TO_REFUSE):
+                return await self._read(request)
+        except TimeoutError as error:
+            raise web.HTTPRequestTimeout(headers={"connection": "close"}) from error
+        except ConnectionError as error:  # the client is gone and cannot read this
+            raise web.HTTPBadRequest(text="the body ended early") from error
+
+    async def _read(self, request: web.BaseRequest) -> bytes:
+        async with timeouts.within(self._seconds):
+            if request.content_length is not None and request.content_length <= USUAL:
+                return await request.read()
+            async with self._large:
+                return await request.read()
+
+
+LARGEST_BODY = 7 * 512 * 1024
+"""An object and its old version, each of at most 1.5 MiB as etcd stores them, and the review around them."""
+
+LARGE: Final = 64 * 1024
+"""The bytes from which on a review is decided in a thread; one of this size takes a few milliseconds."""
+
+MOST_WAITING: Final = 2 * LARGEST_BODY
+"""The bytes of reviews beyond `USUAL` that are decided or wait for it: two of the largest. Anyone can send them."""
+
+
+class DecisionQueue:
+    """Decides about reviews in a thread, one after the other; answers 503 when the bytes of those that wait exceed a limit."""
+
+    def __init__(self, most: float = math.inf) -> None:
+        self._most = most
+        self._waiting = 0
+        self._turn = asyncio.Lock()
+
+    async def answer(self, path: str, decide: Decide, body: bytes) -> web.Response:
+        """Decide when it is this review's turn."""
+        if self._waiting + len(body) > self._most:
+            raise web.HTTPServiceUnavailable(
+                text="too many large reviews wait: try again", headers={"retry-after": "1"}
+            )
+        self._waiting += len(body)
+        try:
+            async with self._turn:
+                return await asyncio.to_thread(_answer, path, decide, body)
+        finally:
+            self._waiting -= len(body)
+
+
+SHUTDOWN_SECONDS = 3.0
+
+Observe: TypeAlias = Callable[[str, int, float], None]
+"""Notified of every request: its path, the status code, the seconds it took; called in the server's thread."""
+
+
+Handle: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
+"""Answers a request. No router and no middlewares of aiohttp: they take a tenth of the time of a usual review."""
+
+
+def ignore(_path: str, _code: int, _seconds: float) -> None:
+    """Observe nothing."""
+
+
+log = structlog.get_logger(__name__)
+
+
+class WebhookOptions(Struct, frozen=True, kw_only=True):
+    """Options of a webhook server; `body_seconds` limits the time to read a request's body."""
+
+    tls: TLSSettings = field(default_factory=TLSSettings)
+    observe: Observe = ignore
+    body_seconds: float = SECONDS
+
+
+DEFAULTS: Final = WebhookOptions()
+
+
+class WebhookServer:
+    """Serves the admission paths while the context is entered.
+
+    `decisions` maps paths to decisions.
+
+    `async with WebhookServer(Address("127.0.0.1", 0), certificate.chain, decisions) as server: server.url`
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        chain: bytes,
+        decisions: Mapping[str, Decide],
+        options: WebhookOptions = DEFAULTS,
+    ) -> None:
+        self._body_seconds = options.body_seconds
+        self._host = address.host
+        self._port = address.port
+        self._decisions = decisions
+        self._tls = server_context(chain, options.tls)
+        self._observe = options.observe
+        self._is_draining = False
+        self._thread: threading.Thread | None = None
+        self._stop: asyncio.Event
+        self._loop: asyncio.AbstractEventLoop
+        self._ended: Future[None] = Future()
+
+    @property
+    def url(self) -> str:
+        """Return the address that API servers call, without a path."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"https://{host}:{self._port}"
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether requests are answered."""
+        return self._thread is not None and self._thread.is_alive()
+
+    async def replace_certificate(self, chain: bytes) -> None:
+        """Use another certificate and key for every new connection; open ones keep theirs."""
+
+        async def replace() -> None:  # in the serving thread, where no handshake can be half done
+            load_chain(self._tls, chain)
+
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(replace(), self._loop))
+
+    def drain(self) -> None:
+        """Continue to answer, but close each connection after its answer: next requests go to another replica."""
+        self._is_draining = True
+
+    async def __aenter__(self) -> Self:
+        started: Future[int] = Future()
+        thread = threading.Thread(target=self._run, args=(started,), name="webhooks", daemon=True)
+        thread.start()
+        self._port = await asyncio.wrap_future(started)
+        self._thread = thread
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread = None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        await asyncio.wrap_future(self._ended)
+
+    def _run(self, started: Future[int]) -> None:
+        """Serve until stopped: the body of the thread."""
+        try:
+            asyncio.run(self._serve(started))
+        except Exception as error:  # noqa: BLE001
+            # The edge of the thread: the caller that awaits its start, or else its end, gets the error.
+            (self._ended if started.done() else started).set_exception(error)
+        else:
+            self._ended.set_result(None)
+
+    async def _serve(self, started: Future[int]) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        acceptor = Acceptor(bounds(), name="webhooks", context=self._tls)
+        server = web.Server(
+            self._handler(acceptor),
+            request_factory=partial(web.BaseRequest, loop=self._loop, client_max_size=LARGEST_BODY),
+            access_log=None,
+            auto_decompress=False,  # no API server compresses reviews, and a small body could become any size
+            lingering_time=LINGER_SECONDS,
+            logger=protocol_logger("webhooks"),
+        )
+        runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
+        await runner.setup()
+        try:
+            await acceptor.serve(runner, self._host, self._port)
+            started.set_result(acceptor.port)
+            await self._stop.wait()
+        finally:
+            acceptor.stop()
+            await _end(runner)
+            await acceptor.close()
+
+    def _handler(self, acceptor: Acceptor) -> Handle:
+        reading = Bodies(acceptor.receiving, self._body_seconds)
+        usual, large = DecisionQueue(), DecisionQueue(MOST_WAITING)
+
+        async def answer(request: web.BaseRequest, decide: Decide) -> web.Response:
+            if request.method != "POST":
+                raise web.HTTPMethodNotAllowed(request.method, ("POST",))
+            if encoding := request.headers.get("content-encoding"):
+                raise web.HTTPBadRequest(text=f"the body must not be compressed (content-encoding: {encoding})")
+            body = await reading.read(request)
+            if len(body) < LARGE:
+                return _answer(request.path, decide, body)
+            return await (usual if len(body) <= USUAL else large).answer(request.path, decide, body)
+
+        async def measured(request: web.BaseRequest) -> web.Response:
+            if (decide := self._decisions.get(request.path)) is None:
+                raise web.HTTPNotFound
+            started, code = self._loop.time(), 500
+            try:
+                response = await answer(request, decide)
+                code = 500 if isinstance(response, FailedResponse) else response.status
+            except web.HTTPException as refusal:
+                code = refusal.status
+                raise
+            finally:
+                self._observe(request.path, code, self._loop.time() - started)
+            if self._is_draining:
+                response.force_close()
+            return response
+
+        async def handle(request: web.BaseRequest) -> web.Response:
+            with acceptor.serving(request.transport):
+                return await measured(request)
+
+        return handle
+
+
+class FailedResponse(web.Response):
+    """The denial because of an internal error: sent as 200, so that users read its text, and observed as 500."""
+
+
+async def _end(runner: web.ServerRunner) -> None:
+    """Answer pending requests, then drop the connections: a TLS shutdown could take longer than this loop runs."""
+    connections = runner.server.connections if runner.server is not None else []
+    transports = [connection.transport for connection in connections]
+    await runner.cleanup()
+    for transport in transports:
+        if transport is not None:
+            abort(transport)
+
+
+def _answer(path: str, decide: Decide, body: bytes) -> web.Response:
+    kind = web.Response
+    try:
+        asked = review.decode(body)
+    except BadReviewError as error:
+        return web.Response(status=400, body=review.unreadable(error), content_type="application/json")
+    try:
+        answer = review.respond(asked, decide)
+    except Exception as error:
+        # The edge of the server: an unforeseen error becomes a denial with its text, never an outage.
+        log.exception("admission failed", path=path)
+        kind, answer = FailedResponse, review.failed(asked.uid, f"internal error: {type(error).__name__}: {error}")
+    return kind(body=answer, content_type="application/json")

@@ -1,0 +1,50 @@
+"""A webhook as a value: its path, its decision, and the writes that the API server sends to it."""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.webhooks.review import Decide
+
+NOT_DELETING: Final[JSONObject] = {
+    "name": "not-deleting",
+    "expression": "object == null || !has(object.metadata.deletionTimestamp)",
+}
+"""Objects that are being deleted are not sent: their deletion must not wait for the manager (docs/adr/0029)."""
+
+ClientConfig: TypeAlias = Callable[[str], JSONObject]
+"""Builds the `clientConfig` of a webhook from its path."""
+
+
+class WebhookSpec(Struct, frozen=True, kw_only=True):
+    """One webhook. `mutates`: whether it may change objects; `selector` (labels): the objects it gets."""
+
+    name: str
+    path: str
+    decide: Decide
+    resource: Resource
+    operations: tuple[str, ...]
+    mutates: bool
+    selector: JSONObject | None = None
+
+    def build(self, client_config: ClientConfig) -> JSONObject:
+        """Build the entry of a configuration."""
+        rule = {
+            "apiGroups": [self.resource.group],
+            "apiVersions": [self.resource.version],
+            "operations": list(self.operations),
+            "resources": [self.resource.plural],
+        }
+        entry = {
+            "name": self.name,
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": client_config(self.path),
+            "failurePolicy": "Fail",
+            "rules": [rule],
+            "sideEffects": "None",
+        }
+        conditions = {"matchConditions": [NOT_DELETING]} if "UPDATE" in self.operations else {}
+        return entry | conditions | ({} if self.selector is None else {"objectSelector": self.selector})

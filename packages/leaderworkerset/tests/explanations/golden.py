@@ -1,0 +1,23 @@
+"""What `lws explain` says of every situation, as it stands in packages/leaderworkerset/tests/golden/explain."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tests.explanations.scenarios import SCENARIOS
+
+from leaderworkerset.diagnosis.diagnose import diagnose
+from leaderworkerset.diagnosis.document import lines
+from leaderworkerset.views.selection import Selection
+
+FOLDER: Final = Path(__file__).parents[1] / "golden" / "explain"
+
+
+def texts() -> Mapping[str, str]:
+    """Return the text of every situation by its code."""
+    return {code: text_of(code) for code in SCENARIOS}
+
+
+def text_of(code: str) -> str:
+    """Return the text of one situation."""
+    return "\n".join(lines(diagnose(SCENARIOS[code], Selection("web")))) + "\n"

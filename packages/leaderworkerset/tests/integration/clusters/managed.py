@@ -1,0 +1,73 @@
+"""The manager of LeaderWorkerSets on a cluster, in the process of the tests, and what must be defined for it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.keeper import Keeper
+from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
+from testkit.clusters.recording import RecordingTransport
+
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.manager import lwsmanager
+
+
+async def set_up(cluster: KubernetesCluster) -> None:
+    """Define LeaderWorkerSets and create the nodes that kwok plays."""
+    client = Client(transport(cluster, "setup"))
+    await client.apply(CUSTOM_RESOURCE_DEFINITIONS, leaderworkerset_crd(), manager=lwsmanager.INSTALLER)
+    await create_nodes(client)
+    served = Informer(client, LEADERWORKERSETS)
+    following = asyncio.create_task(served.run())
+    await served.wait_synced()
+    following.cancel()
+    await asyncio.wait([following])
+    await client.close()
+
+
+@dataclass
+class LocalManager:
+    """The manager of `lws up`, in this process: implements `Manager` for its controllers; its webhooks stay."""
+
+    recording: RecordingTransport
+    _controllers: Keeper[None]
+
+    async def stop(self) -> None:
+        """Let the controllers end in an orderly way."""
+        await self._controllers.leave()
+
+    async def kill(self) -> None:
+        """End the controllers in the middle of whatever they do."""
+        await self._controllers.kill()
+
+    async def start(self) -> None:
+        """Start the controllers and wait until they know the cluster."""
+        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), SystemClock()))
+        await self._controllers.value()
+
+    def check(self) -> None:
+        """Raise what ended the controllers, if something did."""
+        self._controllers.check()
+
+
+@asynccontextmanager
+async def managed(cluster: Cluster) -> AsyncIterator[LocalManager]:
+    """Run webhooks and controllers of LeaderWorkerSets on a cluster."""
+    recording = RecordingTransport(transport(cluster, "lws"))
+    client = Client(recording)
+    async with lwsmanager.webhooks(client, SystemClock()):
+        controllers = Keeper(lwsmanager.controllers(client, SystemClock()))
+        await controllers.value()
+        manager = LocalManager(recording, controllers)
+        try:
+            yield manager
+        finally:
+            await manager.stop()
+            await asyncio.shield(client.close())

@@ -1,0 +1,396 @@
+"""A namespace of its own for each test: what is done there, what is there, what must come true there."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, TypeVar
+
+from testkit.clusters.cluster import Cluster, Manager, transport
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import PatchKind, Selection
+from kuberuntime.client.transport import Request
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
+from kuberuntime.plan import Propagation
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.manager import lwsmanager
+
+from .objects import GATE
+from .state import State, assert_settled
+
+LIMIT: Final = 60.0
+"""Seconds in which anything must come true.
+
+Mostly a fraction of one is enough. Where a StatefulSet follows another of the same name at once, the first sync of the new
+one fails now and then, as a ControllerRevision or pod of the old one is about to go, and no event brings the next one.
+kube-controller-manager repeats ten failed syncs a second, of all StatefulSets together, after a burst of a hundred. In 1.36,
+syncs that come before the last write of their StatefulSet is seen ("not as new as written version") count as failed, too.
+Tests bring about hundreds of those a minute, and so a repetition may wait for tens of seconds (docs/how-to/operate.md).
+"""
+
+POLL: Final = 0.1
+"""Seconds between two readings of what no informer follows."""
+
+T = TypeVar("T")
+
+Expectation: TypeAlias = Callable[[State], None]
+
+MAKING_PODS: Final = (DISAGGREGATED_SETS, LEADERWORKERSETS, DEPLOYMENTS, STATEFULSETS, PODS, PERSISTENT_VOLUME_CLAIMS)
+"""What is deleted after each test, in this order: what makes others first."""
+
+OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
+"""The label of revisions that StatefulSets keep."""
+
+FOLLOWED: Final = (
+    DISAGGREGATED_SETS,
+    ROLE_SCALERS,
+    LEADERWORKERSETS,
+    STATEFULSETS,
+    PODS,
+    SERVICES,
+    CONTROLLER_REVISIONS,
+    PERSISTENT_VOLUME_CLAIMS,
+    EVENTS,
+)
+
+
+@dataclass
+class Space:
+    """One namespace. `changes` are all changes of pods since the test began."""
+
+    cluster: Cluster
+    manager: Manager
+    client: Client
+    namespace: str
+    informers: Mapping[Resource, Informer]
+    changes: list[Change] = field(default_factory=list)
+    written: int = 0
+    """The generation that a test last wrote, where it keeps it."""
+    _generations: dict[str, int] = field(default_factory=dict)
+    _invariants: list[Expectation] = field(default_factory=list)
+    _broken: list[str] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def state(self) -> State:
+        """Return what is known of the namespace now."""
+        found = {
+            resource: {meta.name(obj): obj for obj in informer.store.list()}
+            for resource, informer in self.informers.items()
+        }
+        revisions = {
+            name: obj
+            for name, obj in found[CONTROLLER_REVISIONS].items()
+            if labels.TEMPLATE_REVISION_HASH in meta.labels(obj) and OF_STATEFULSETS not in meta.labels(obj)
+        }
+        return State(
+            leaderworkersets=found[LEADERWORKERSETS],
+            statefulsets=found[STATEFULSETS],
+            pods=found[PODS],
+            services=found[SERVICES],
+            revisions=revisions,
+            claims=found[PERSISTENT_VOLUME_CLAIMS],
+            events=found[EVENTS],
+        )
+
+    async def until(self, expectation: Expectation, *, limit: float = LIMIT) -> State:
+        """Wait until the expectation holds; return the state in which it did."""
+        last: AssertionError | KeyError | None = None
+        try:
+            async with asyncio.timeout(limit):
+                while True:
+                    self._changed.clear()
+                    state = self.state
+                    try:
+                        expectation(state)
+                    except (AssertionError, KeyError) as missing:
+                        last = missing
+                        await self._changed.wait()
+                    else:
+                        break
+        except TimeoutError:
+            self.manager.check()
+            raise AssertionError(f"not within {limit:.0f} s: {last!r}\n{self._overview()}") from last
+        if self._broken:
+            raise AssertionError("\n".join(self._broken))
+        return state
+
+    async def settled(self, name: str = "web", *, limit: float = LIMIT) -> State:
+        """Wait until the LeaderWorkerSet, as it was last written, is at rest."""
+
+        def is_settled(state: State) -> None:
+            assert meta.generation(state.leaderworkersets[name]) >= self._generations.get(name, 0)
+            assert_settled(state, name)
+
+        return await self.until(is_settled, limit=limit)
+
+    async def eventually(
+        self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool], *, poll: float = POLL
+    ) -> T:
+        """Read what is not followed until it is as wanted; return it. What starts a process is not asked for so often."""
+        found = await read()
+        deadline = asyncio.get_running_loop().time() + LIMIT
+        while not holds(found):
+            assert asyncio.get_running_loop().time() < deadline, f"not within {LIMIT:.0f} s; last: {found}"
+            await asyncio.sleep(poll)
+            found = await read()
+        return found
+
+    def always(self, invariant: Expectation) -> None:
+        """Hold an expectation at every change of a pod from now on; `until` fails where it was broken."""
+        self._invariants.append(invariant)
+
+    async def create(
+        self, obj: JSONObject, resource: Resource = LEADERWORKERSETS, *, dry_run: bool = False
+    ) -> JSONObject:
+        """Create an object, or ask what would come of it."""
+        placed = obj | {"metadata": obj["metadata"] | {"namespace": self.namespace}}
+        return await self.client.create(resource, placed, dry_run=dry_run)
+
+    async def bring_up(self, lws: JSONObject) -> State:
+        """Create a LeaderWorkerSet, and wait until it is at rest."""
+        await self.create(lws)
+        return await self.settled(meta.name(lws))
+
+    async def patch(self, patch: Any, name: str = "web", *, resource: Resource = LEADERWORKERSETS) -> JSONObject:
+        """Change an object by a merge patch, or by a JSON patch where a list is given."""
+        kind: PatchKind = "json" if isinstance(patch, list) else "merge"
+        patched = await self.client.patch(resource, self.key(name), patch, kind=kind)
+        if resource is LEADERWORKERSETS:
+            self._generations[name] = meta.generation(patched)
+        return patched
+
+    async def edit(self, name: str = "web", **spec: Any) -> JSONObject:
+        """Change fields of the spec of a LeaderWorkerSet."""
+        return await self.patch({"spec": spec}, name)
+
+    async def edit_template(self, name: str = "web", **template: Any) -> JSONObject:
+        """Change fields of the group's template."""
+        return await self.edit(name, leaderWorkerTemplate=template)
+
+    async def replace_worker_template(self, template: JSONObject, name: str = "web") -> JSONObject:
+        """Replace the template of workers as a whole."""
+        path = "/spec/leaderWorkerTemplate/workerTemplate"
+        return await self.patch([{"op": "replace", "path": path, "value": template}], name)
+
+    async def scale(self, replicas: int, name: str = "web") -> JSONObject:
+        """Set the number of groups through the scale subresource, as an autoscaler does."""
+        scale = {"spec": {"replicas": replicas}}
+        scaled = await self.client.patch(LEADERWORKERSETS, self.key(name), scale, kind="merge", subresource="scale")
+        self._generations[name] = meta.generation(await self.get(LEADERWORKERSETS, name))
+        return scaled
+
+    async def get(self, resource: Resource, name: str, *, subresource: str = "") -> JSONObject:
+        """Read an object."""
+        return await self.client.get(resource, self.key(name), subresource=subresource)
+
+    async def delete(
+        self, name: str, resource: Resource = LEADERWORKERSETS, *, propagation: Propagation | None = None
+    ) -> None:
+        """Delete an object."""
+        self._generations.pop(name, None)
+        await self.client.delete(resource, self.key(name), propagation=propagation)
+
+    async def provide_volumes(self, storage_class: str, count: int) -> None:
+        """Have so many volumes that claims of this class may be bound to."""
+        await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
+
+    async def evict(self, pod: str) -> None:
+        """Evict a pod, as draining a node does."""
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": self.namespace},
+        }
+        evictions = Resource("", "v1", f"pods/{pod}/eviction", "Eviction")
+        await self.client.create(evictions, eviction)
+
+    async def restart_container(self, pod: str) -> None:
+        """Let the first container of a running pod end and start again."""
+        await self.cluster.restart_container(self.client, await self.get(PODS, pod))
+
+    async def restart_all(self, pod: str) -> None:
+        """Let all containers of a running pod of `restarting_template` restart in place."""
+        await self.cluster.restart_all(self.client, await self.get(PODS, pod))
+
+    async def complete_container(self, pod: str) -> None:
+        """Let the only container of a running pod end with 0 and start again."""
+        await self.cluster.complete_container(self.client, await self.get(PODS, pod))
+
+    async def end_kept(self, pod: str) -> None:
+        """Let the node report the end of a deleted pod that a finalizer keeps."""
+        await self.cluster.end_kept(self.client, await self.get(PODS, pod))
+
+    async def end_pod(self, pod: str, code: int) -> None:
+        """Let the only container of a running pod, whose own policy is Never, end with this code."""
+        await self.cluster.end_pod(self.client, await self.get(PODS, pod), code)
+
+    async def cordon(self, node: str, *, unschedulable: bool = True) -> None:
+        """Keep new pods off a node, or let them come again."""
+        spec = {"spec": {"unschedulable": unschedulable}}
+        await self.client.patch(NODES, ObjectKey("", node), spec, kind="merge")
+
+    async def force(self, pod: str) -> None:
+        """Remove a pod without waiting for its node, as `kubectl delete --force` does."""
+        await self.client.delete(PODS, self.key(pod), grace_period=0)
+
+    async def release(self, *pods: str) -> None:
+        """Let gated pods become ready."""
+        await self._set_gates(pods, "True")
+
+    @asynccontextmanager
+    async def releasing(self) -> AsyncIterator[None]:
+        """Let every gated pod become ready as soon as it runs."""
+        waiting: asyncio.Queue[JSONObject] = asyncio.Queue()
+
+        def note(change: Change) -> None:
+            if (
+                change.new is not None
+                and meta.status(change.new).get("phase") == "Running"
+                and not _is_open(change.new)
+            ):
+                waiting.put_nowait(change.new)
+
+        async def release() -> None:
+            while True:
+                with suppress(NotFoundError):
+                    await self.release(meta.name(await waiting.get()))
+
+        self.informers[PODS].subscribe(note)
+        task = asyncio.create_task(release())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def close(self, *pods: str) -> None:
+        """Let gated pods become unready."""
+        await self._set_gates(pods, "False")
+
+    async def versions(self) -> dict[str, str]:
+        """Read the version of every object of the namespace, events left out."""
+        followed = [resource for resource in FOLLOWED if resource is not EVENTS]
+        found = [(resource, await self.client.list(resource, namespace=self.namespace)) for resource in followed]
+        return {
+            f"{resource.kind} {meta.name(obj)}": meta.resource_version(obj)
+            for resource, listing in found
+            for obj in listing.items
+        }
+
+    @asynccontextmanager
+    async def second_manager(self) -> AsyncIterator[None]:
+        """Run another set of controllers beside those of the cluster."""
+        client = Client(transport(self.cluster, "lws"))
+        async with lwsmanager.controllers(client, SystemClock()):
+            yield
+        await client.close()
+
+    def key(self, name: str) -> ObjectKey:
+        """Return the key of an object of the namespace."""
+        return ObjectKey(self.namespace, name)
+
+    async def _set_gates(self, pods: tuple[str, ...], status: str) -> None:
+        condition = {"type": GATE, "status": status}
+        for pod in pods:
+            patch = {"status": {"conditions": [condition]}}
+            await self.client.patch(PODS, self.key(pod), patch, kind="strategic", subresource="status")
+
+    def note(self, change: Change) -> None:
+        """Take note of any change."""
+        self._changed.set()
+        if change.object["kind"] != PODS.kind:
+            return
+        self.changes.append(change)
+        for invariant in self._invariants:
+            try:
+                invariant(self.state)
+            except AssertionError as broken:
+                self._broken.append(str(broken))
+
+    def story(self) -> list[str]:
+        """Return all changes of pods, a line each."""
+        return [
+            f"{'-' if change.new is None else '+' if change.old is None else '~'} {meta.name(change.object)}"
+            f" {meta.uid(change.object)[:8]} {_pod_line(change.object)}"
+            for change in self.changes
+        ]
+
+    def _overview(self) -> str:
+        state = self.state
+        lines = [
+            *(
+                f"lws {name}: {obj.get('spec', {}).get('replicas')} {obj.get('status')}"
+                for name, obj in state.leaderworkersets.items()
+            ),
+            *(
+                f"sts {name}: {meta.spec(obj).get('replicas')} {obj.get('status')}"
+                for name, obj in state.statefulsets.items()
+            ),
+            *(f"pod {name}: {_pod_line(obj)}" for name, obj in state.pods.items()),
+            *(f"warning: {event['note']}" for event in state.events.values() if event.get("type") == "Warning"),
+        ]
+        return "\n".join(lines)
+
+
+def _is_open(pod: JSONObject) -> bool:
+    gated = any(gate["conditionType"] == GATE for gate in meta.spec(pod).get("readinessGates") or [])
+    return not gated or meta.is_condition_true(pod, GATE)
+
+
+def _pod_line(pod: JSONObject) -> str:
+    conditions = {one["type"]: one["status"] for one in meta.status(pod).get("conditions") or []}
+    deleting = " deleting" if meta.is_deleting(pod) else ""
+    return f"{meta.status(pod).get('phase')}{deleting} on {meta.spec(pod).get('nodeName')} {conditions}"
+
+
+@asynccontextmanager
+async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncIterator[Space]:
+    """Make a namespace, follow it, and clear it at the end."""
+    created = await client.create(
+        NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "test-"}}
+    )
+    namespace = meta.name(created)
+    await cluster.await_namespace(client, namespace)
+    informers = {resource: Informer(client, Selection(resource, namespace)) for resource in FOLLOWED}
+    one = Space(cluster, manager, client, namespace, informers)
+    async with asyncio.TaskGroup() as tasks:
+        running = []
+        for informer in informers.values():
+            informer.subscribe(one.note)
+            running.append(tasks.create_task(informer.run()))
+        for informer in informers.values():
+            await informer.wait_synced()
+        try:
+            yield one
+        finally:
+            for task in running:
+                task.cancel()
+            await _clear(client, namespace)
+
+
+async def _clear(client: Client, namespace: str) -> None:
+    """Delete what makes pods, all pods, and the events: an embedded cluster keeps 5,000 of all namespaces.
+
+    The namespace stays: its end would take two requests for each kind of the cluster.
+    """
+    for resource in (*MAKING_PODS, EVENTS):
+        await client.send(Request("DELETE", resource.path(namespace), (("propagationPolicy", "Background"),)))

@@ -1,0 +1,73 @@
+"""Both clusters, with the webhooks of a stand-in of Kueue, and its reconciler in the namespace of a test."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import pytest
+from testkit.clusters.cluster import NODES_PER_RACK
+from testkit.clusters.keeper import Keeper
+from tests.integration.clusters.space import Space
+from tests.integration.lws.conftest import Running, manage, pytest_pyfunc_call, runner, running, space
+from tests.kueue.reconciler import Kueue
+from tests.kueue.webhooks import WEBHOOKS, build_configurations
+
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.serving.bindaddresses import Address
+from leaderworkerset.webhooks import certificates, configurations
+from leaderworkerset.webhooks.server import WebhookServer
+
+__all__ = ["manage", "pytest_pyfunc_call", "runner", "running", "space"]
+
+LOOPBACK: Final = "127.0.0.1"
+
+
+@pytest.fixture(scope="package")
+def admission(runner: asyncio.Runner, running: Running) -> Iterator[None]:
+    """Serve the webhooks of the stand-in, in configurations that are asked before ours."""
+    keeper = runner.run(Keeper.enter(serving(running)))
+    runner.run(keeper.value())
+    yield
+    runner.run(keeper.leave())
+
+
+@asynccontextmanager
+async def serving(running: Running) -> AsyncIterator[None]:
+    """Serve them while the context is entered."""
+    now = SystemClock().now()
+    authority = certificates.create_authority(now)
+    chain = certificates.issue(authority, [LOOPBACK], now).chain
+    async with WebhookServer(Address(LOOPBACK, 0), chain, {spec.path: spec.decide for spec in WEBHOOKS}) as server:
+        made = build_configurations(configurations.at_url(server.url, authority.certificate))
+        for resource, obj in made:
+            await running.client.apply(resource, obj, manager="kueue")
+        yield
+        for resource, obj in made:
+            await running.client.delete(resource, meta.key(obj))
+
+
+@pytest.fixture
+def kueue(runner: asyncio.Runner, space: Space, admission: None) -> Iterator[Kueue]:
+    """Run the reconciler without quota; what must never happen is held at the end."""
+    del admission
+    racks = [[f"node-{rack * NODES_PER_RACK + number}" for number in range(NODES_PER_RACK)] for rack in (0, 1)]
+    one = Kueue(space.client, space.namespace, quota=0, domains=racks)
+    task = runner.run(started(one))
+    yield one
+    runner.run(ended(task))
+    assert one.overfull == []
+
+
+async def started(one: Kueue) -> "asyncio.Task[None]":
+    """Start the reconciler in the loop of the tests."""
+    return asyncio.create_task(one.run())
+
+
+async def ended(task: "asyncio.Task[None]") -> None:
+    """End the reconciler; raise what it failed with."""
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled():
+        task.result()

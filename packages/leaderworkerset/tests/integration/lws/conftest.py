@@ -1,0 +1,123 @@
+"""Both clusters for the session, a namespace for each test, and tests that are coroutines."""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import pytest
+import structlog
+from testkit.clusters.cluster import Cluster, Manager, transport
+from testkit.clusters.embedded import embedded_cluster
+from testkit.clusters.keeper import Keeper
+from testkit.clusters.kubernetes import KubernetesCluster
+from tests.controlplane import build
+from tests.controlplane.process import Plane, control_plane
+from tests.integration.clusters.managed import managed, set_up
+from tests.integration.clusters.space import Space, space_of
+
+from kuberuntime.client.client import Client
+
+T = TypeVar("T")
+
+Manage: TypeAlias = Callable[[Cluster, Path], AbstractAsyncContextManager[Manager]]
+"""Runs a manager on a cluster; it may write into the directory."""
+
+LIMIT = 240.0
+"""Seconds for one test; what it waits for has limits of its own."""
+
+
+@dataclass
+class Running:
+    """A cluster with LeaderWorkerSets, and a client of its administrator."""
+
+    cluster: Cluster
+    manager: Manager
+    client: Client
+
+
+@pytest.fixture(scope="package")
+def runner() -> Iterator[asyncio.Runner]:
+    """Run everything of the session in one event loop; a failed test shows errors, not every step."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="package")
+def manage() -> Manage:
+    """Return what runs a manager: that of `lws up`; a package with another manager has another fixture of this name."""
+    return lambda cluster, _directory: managed(cluster)
+
+
+@pytest.fixture(scope="package", params=["embedded", "kubernetes"])
+def running(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory, manage: Manage
+) -> Iterator[Running]:
+    """Run one cluster after the other."""
+    directory = tmp_path_factory.mktemp(request.param)
+    start = _embedded if request.param == "embedded" else _kubernetes
+    with start(runner, directory, request) as cluster, _kept(runner, manage(cluster, directory)) as manager:
+        client = Client(transport(cluster, "tests"))
+        yield Running(cluster, manager, client)
+        runner.run(client.close())
+
+
+@pytest.fixture
+def space(runner: asyncio.Runner, running: Running) -> Iterator[Space]:
+    """Return a namespace of its own."""
+    with _kept(runner, space_of(running.cluster, running.manager, running.client)) as one:
+        yield one
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine in the session's event loop."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
+    runner = pyfuncitem.funcargs["runner"]
+    assert isinstance(runner, asyncio.Runner)
+    runner.run(_within_limit(pyfuncitem.obj(**arguments)))
+    return True
+
+
+async def _within_limit(test: Coroutine[None, None, None]) -> None:
+    async with asyncio.timeout(LIMIT):
+        await test
+
+
+@contextmanager
+def _embedded(runner: asyncio.Runner, directory: Path, _: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with _kept(runner, embedded_cluster(directory)) as cluster:
+        yield cluster
+
+
+@contextmanager
+def _kubernetes(runner: asyncio.Runner, directory: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    terminal = request.config.get_terminal_writer()
+    try:
+        assets = build.assets(lambda text: terminal.line(f"control plane: {text}"), build.CLUSTERS[request.param])
+    except build.BuildError as error:
+        pytest.fail(f"the control plane for tests cannot be built: {error}", pytrace=False)
+
+    def prepare(plane: Plane) -> None:
+        runner.run(set_up(KubernetesCluster(plane.kubeconfig)))
+
+    with control_plane(assets, directory, prepare) as plane:
+        yield KubernetesCluster(plane.kubeconfig)
+
+
+@contextmanager
+def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """Enter an async context and leave it at the end, while the loop also runs tests in between."""
+    keeper = runner.run(Keeper.enter(context))
+    try:
+        yield runner.run(keeper.value())
+    finally:
+        runner.run(keeper.leave())

@@ -1,0 +1,290 @@
+"""What commands do on both clusters: scaling and applying in turn, and why ranks are not there."""
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+from tests.disaggregated import disaggregatedset_object, role, with_image
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+
+from kuberuntime import timeouts
+from kuberuntime.client.channels import Channels
+from kuberuntime.client.requests import Query
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.applying import applier
+from leaderworkerset.cli.applying.applier import Applier
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.commands import logs, wait
+from leaderworkerset.cli.commands.inspect import describe, nodes
+from leaderworkerset.cli.commands.rollout import diff, plan
+from leaderworkerset.cli.commands.scale import Wanted, scale, scale_role
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.reading import manifests
+from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.sets import shown
+from leaderworkerset.cli.views import formats
+from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.observation import lists
+from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
+from leaderworkerset.observation.lists import Lists
+from leaderworkerset.observation.podlogs import PodLogOptions
+from leaderworkerset.views import missing
+from leaderworkerset.views.disaggregation import SetView
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.selection import Selection
+
+LIMIT = 60.0
+
+
+def session_of(space: Space) -> Session:
+    """Return the session of a command in the test's namespace; none of them opens channels."""
+
+    def channels(path: str, query: Query, protocol: str) -> AbstractAsyncContextManager[Channels]:
+        raise AssertionError((path, query, protocol))
+
+    return Session(space.client, space.namespace, channels)
+
+
+async def apply(space: Space, obj: JSONObject) -> list[str]:
+    """Apply a manifest as `lws apply` does."""
+    return await apply_documents(space, [Document("lws.yaml", 1, 1, obj)])
+
+
+async def apply_documents(space: Space, documents: list[Document]) -> list[str]:
+    """Check and apply documents as `lws apply` does."""
+    one = Applier(session_of(space))
+    await one.check(documents)
+    return await one.apply(documents)
+
+
+async def test_what_was_scaled_may_be_applied_again(space: Space) -> None:
+    assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web created"]
+    assert (await scale(session_of(space), "web", Wanted(2))).before == 1
+    told = "leaderworkerset/web configured (taken over from lws scale: spec.replicas 2 -> 1)"
+    assert await apply(space, lws(replicas=1, size=1)) == [told]
+    assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web unchanged"]
+    assert meta.spec(await space.get(LEADERWORKERSETS, "web"))["replicas"] == 1
+
+
+EMPTY_BLOCKS = """
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata:
+  name: web
+  annotations:
+spec:
+  leaderWorkerTemplate:
+    size: 2
+    workerTemplate:
+      metadata:
+        creationTimestamp: null
+      spec:
+        initContainers:
+        containers:
+        - name: serve
+          image: org/server:1
+          env:
+          volumeMounts:
+          - name: shm
+            mountPath: /dev/shm
+            subPath:
+        volumes:
+        - name: shm
+          emptyDir:
+            medium:
+"""
+"""What a chart renders from empty values: `kubectl apply` accepts it."""
+
+
+async def test_empty_blocks_of_a_chart_are_accepted(space: Space) -> None:
+    session, documents = session_of(space), manifests.parse(EMPTY_BLOCKS, "chart.yaml")
+    (tried,) = await applier.try_out(session, documents, force=False)
+    assert tried.before is None
+    assert list(diff.differences([tried]))
+    assert await apply_documents(space, documents) == ["leaderworkerset/web created"]
+    (again,) = await applier.try_out(session, documents, force=False)
+    assert list(diff.differences([again])) == []
+    assert plan.foresee(again.document, await subjects.situation_of(session, again.after), again.after).changes == ()
+
+
+async def test_what_another_scaled_is_still_a_conflict(space: Space) -> None:
+    await apply(space, lws(replicas=1, size=1))
+    await space.client.patch(
+        LEADERWORKERSETS, space.key("web"), {"spec": {"replicas": 2}}, kind="merge", subresource="scale", manager="hpa"
+    )
+    with pytest.raises(CommandError, match=r'conflict with "hpa".*--force-conflicts'):
+        await apply(space, lws(replicas=1, size=1))
+    assert meta.spec(await space.get(LEADERWORKERSETS, "web"))["replicas"] == 2
+
+
+async def test_nodes_say_what_is_free_and_who_holds_it(space: Space) -> None:
+    await apply(space, lws(replicas=1, size=2))
+    await space.settled()
+    session = session_of(space)
+    found, placed = await nodes.nodes_of(session, (), ""), await nodes.pods_of(session)
+    assert placed is not None
+    table = nodes.node_table(found, placed, show_labels=False)
+    assert table[0].startswith("NODE ")
+    assert {line.split()[1] for line in table[1:]} == {"Ready"}
+    told = [line for one in found for line in nodes.description(one, placed)]
+    for name in ("web-0", "web-0-1"):
+        assert sum(line.startswith(f"    {space.namespace}/{name}: ") for line in told) == 1
+    (named,) = await nodes.nodes_of(session, (meta.name(found[0]),), "")
+    assert formats.filled("name", [named], is_one=True) == f"node/{meta.name(named)}\n"
+
+
+async def explained(space: Space, place: str, words: str) -> str:
+    """Wait until a followed view gives a reason for a rank with these words; return it."""
+    informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
+
+    def reason() -> str | None:
+        view = informers.view()
+        return next((why for why in whys(view, place) if words in why), None) if view else None
+
+    try:
+        async with timeouts.within(LIMIT), following(*informers.all) as objects:
+            return await objects.until(reason)
+    except TimeoutError:
+        raise AssertionError(f"no {words!r} at {place}, but {informers.view()}") from None
+
+
+def whys(view: View, place: str) -> list[str]:
+    """Return why a rank is not ready."""
+    return [rank.why for group in view.groups for rank in group.ranks if rank.place == place]
+
+
+async def test_a_statefulset_that_is_refused_is_the_reason(space: Space) -> None:
+    template = pod_template()
+    template["spec"]["containers"][0]["ports"] = [{"containerPort": 99999}]
+    await space.create(lws(replicas=1, size=2, template={"workerTemplate": template}))
+    assert "must be between 1 and 65535" in await explained(space, "0/0", "Invalid value: 99999")
+
+
+async def test_pods_that_are_refused_are_the_reason(space: Space) -> None:
+    workers = pod_template(priorityClassName="no-such-priority")
+    await space.create(lws(replicas=1, size=2, template={"workerTemplate": workers, "leaderTemplate": pod_template()}))
+    why = await explained(space, "0/1", "no-such-priority")
+    assert why.startswith("Create Pod web-0-1 in StatefulSet web-0 failed error: ")
+    session = session_of(space)
+    view = await targets.view_of(session, await targets.find(session, "web"))
+    (shown,) = await lists.with_evidence(Lists(space.client), [view], space.namespace)
+    assert whys(shown, "0/1") == [why]
+    assert "no-such-priority" not in whys(shown, "0/0")[0]
+
+
+async def test_a_group_that_was_recreated_shows_it(space: Space) -> None:
+    await space.bring_up(lws(replicas=1, size=2))
+    await space.restart_container("web-0-1")
+    informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
+
+    def recreated() -> str | None:
+        view = informers.view()
+        told = view.groups[0].recreations if view else None
+        return told.failed_pod if told and told.count == 1 and not told.is_waiting else None
+
+    async with timeouts.within(LIMIT), following(*informers.all) as objects:
+        assert await objects.until(recreated) == "web-0-1"
+
+
+async def test_a_disaggregated_set_is_shown_with_what_it_owns_and_waited_for(space: Space) -> None:
+    roles = [role("prefill", 2, size=2), role("decode", 1)]
+    obj = disaggregatedset_object(roles) | {"metadata": {"name": "split"}}
+    assert await apply(space, obj) == ["disaggregatedset/split created"]
+    session = session_of(space)
+    assert await wait.resource_of(session, "split", "ready") == DISAGGREGATED_SETS
+    assert await wait.resource_of(session, "split", "delete") == DISAGGREGATED_SETS
+    first = await set_that_is(space, lambda shown: missing.for_ready(shown) is None)
+    assert [str(one) for one in first.roles] == ["prefill 2/2", "decode 1/1"]
+    assert [one.view.name for one in first.parts] == [
+        f"split-0-{revision_of(first)}-{one}" for one in ("decode", "prefill")
+    ]
+    await apply(space, obj | {"spec": with_image(obj, "app:2")})
+    rolling = await set_that_is(space, lambda shown: shown.is_updating)
+    assert missing.for_ready(rolling)
+    second = await set_that_is(space, lambda shown: shown.is_ready)
+    assert revision_of(second) != revision_of(first)
+
+    found = await shown.chosen_of(session, [Selection("split")])
+    assert [meta.name(one) for one in found.sets] == ["split"]
+    assert [meta.name(one) for one in found.leaderworkersets] == [one.view.name for one in second.parts]
+    assert await targets.all_of(session, space.namespace, "") == found
+    assert found.names == ["split"]
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+        await shown.chosen_of(session, [Selection("split", 0)])
+
+
+async def test_a_disaggregated_set_is_described_with_what_is_beneath_it(space: Space) -> None:
+    obj = disaggregatedset_object([role("prefill", 2, size=2), role("decode", 1)]) | {"metadata": {"name": "split"}}
+    await apply(space, obj)
+    shown = await set_that_is(space, lambda found: missing.for_ready(found) is None)
+    parts = {f"leaderworkerset/{part.view.name}" for part in shown.parts}
+    lines = await describe.describe(session_of(space), Selection("split"))
+    text = "\n".join(lines)
+    assert "Groups:         3 desired, 3 ready, 3 updated" in lines
+    assert re.search(r"^  prefill +2 +2 +2 +2 +Static +.* +app:1$", text, re.MULTILINE), text
+    for part in shown.parts:
+        assert re.search(rf"^  {part.view.name} +0 +{part.role} +{part.revision} ", text, re.MULTILINE), text
+    await apply(space, obj | {"spec": with_image(obj, "app:2")})
+    await space.eventually(lambda: regarded(space, shown), lambda found: {"disaggregatedset/split"} | parts <= found)
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+        await describe.describe(session_of(space), Selection("split", 0))
+
+
+async def regarded(space: Space, shown: SetView) -> set[str]:
+    """Return what the events of a DisaggregatedSet regard."""
+    return {one.object for one in await describe.set_happenings(session_of(space), shown)}
+
+
+async def test_a_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> None:
+    roles = [role("prefill", 1), role("decode", 1) | {"scaling": {"mode": "External"}}]
+    await apply(space, disaggregatedset_object(roles) | {"metadata": {"name": "split"}})
+    session = session_of(space)
+    await set_that_is(space, lambda shown: shown.is_ready)
+    with pytest.raises(UsageError, match=r"say which of its roles to scale, --role NAME \(prefill, decode\)"):
+        await scale(session, "split", Wanted(2))
+    with pytest.raises(UsageError, match=r"split has no role 'encode' \(there: prefill, decode\)"):
+        await scale_role(session, "split", "encode", Wanted(2))
+    with pytest.raises(CommandError, match="split prefill has 1 group, not 7"):
+        await scale_role(session, "split", "prefill", Wanted(2, 7))
+    assert (await scale_role(session, "split", "prefill", Wanted(2))).before == 1
+    assert (await scale_role(session, "split", "decode", Wanted(3))).before == 1
+    whole = await set_that_is(space, lambda shown: shown.is_ready and shown.ready == 5)
+    with pytest.raises(CommandError, match="scale split --role decode"):
+        await scale(session, whole.parts[0].view.name, Wanted(1))
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+        await targets.pods_of(session, Selection("split", 0))
+    wanted = logs.LogsRequest(
+        chosen=(Selection("split"),),
+        groups=frozenset(),
+        ranks=frozenset({0}),
+        pattern=None,
+        most=9,
+        options=PodLogOptions(),
+    )
+    assert len(await logs.pods_of(session, wanted)) == 5
+
+
+async def set_that_is(space: Space, wanted: Callable[[SetView], bool]) -> SetView:
+    """Wait until the followed view of the set is as wanted; return it."""
+    informers = DisaggregatedInformers(space.client, ObjectKey(space.namespace, "split"))
+
+    def as_wanted() -> SetView | None:
+        shown = informers.view()
+        return shown if shown is not None and wanted(shown) else None
+
+    try:
+        async with timeouts.within(LIMIT), following(*informers.all) as objects:
+            return await objects.until(as_wanted)
+    except TimeoutError:
+        raise AssertionError(f"the set is not as wanted: {informers.view()}") from None
+
+
+def revision_of(shown: SetView) -> str:
+    (revision,) = {one.revision for one in shown.parts}
+    return revision

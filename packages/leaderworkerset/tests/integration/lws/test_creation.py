@@ -1,0 +1,284 @@
+"""What one LeaderWorkerSet becomes: the exact objects."""
+
+import hashlib
+from datetime import datetime
+
+from tests.integration.clusters.objects import lws, pod_template, slow_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, is_ready, revision_of, revisions_of
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import SERVICES, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import revisions
+
+INJECTED = ("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX")
+
+
+def key_of(state: State) -> str:
+    """Return the revision key that the LeaderWorkerSet's spec stands for."""
+    return revisions.content_hash(revisions.build_data(state.leaderworkersets["web"]))
+
+
+async def test_groups_come_up_and_the_status_says_so(space: Space) -> None:
+    """R-ARC-2, R-STAT-1, R-STAT-4, R-STAT-6 to R-STAT-8, R-STAT-11, R-STAT-15."""
+    state = await space.bring_up(lws(replicas=2, size=3))
+    status = meta.status(state.leaderworkersets["web"])
+    available = next(one for one in status["conditions"] if one["type"] == "Available")
+    assert (available["reason"], available["message"]) == ("AllGroupsReady", "All replicas are ready")
+    assert "UpdateInProgress" not in {one["type"] for one in status["conditions"]}  # R-STAT-16
+
+
+async def test_a_template_of_a_running_pod_makes_groups_of_its_own(space: Space) -> None:
+    """ADR 29: `kubectl get pod -o yaml` shows labels and annotations that only the controllers set."""
+    (pod,) = (await space.bring_up(lws("origin", replicas=1, size=1))).of("origin").values()
+    template = pod_template() | {"metadata": {"labels": meta.labels(pod), "annotations": meta.annotations(pod)}}
+    state = await space.bring_up(lws(replicas=3, size=2, template={"workerTemplate": template}))
+
+    pods = state.of("web")
+    places = {(meta.labels(one)[labels.GROUP_INDEX], meta.labels(one)[labels.WORKER_INDEX]) for one in pods.values()}
+    assert places == {(str(group), str(rank)) for group in range(3) for rank in range(2)}
+    assert len({meta.labels(one)[labels.GROUP_KEY] for one in pods.values()}) == 3
+
+
+async def test_the_leader_statefulset(space: Space) -> None:
+    """R-LSTS-1, R-LSTS-2, R-ARC-3."""
+    created = await space.create(lws(annotations={"team": "a"}, replicas=2, size=3))
+    state = await space.settled()
+    found, key = state.statefulsets["web"], key_of(state)
+    assert meta.labels(found) == {
+        labels.NAME: "web",
+        labels.TEMPLATE_REVISION_HASH: key,
+        labels.ROLE: labels.LEADER,
+    }
+    assert meta.annotations(found) == {"team": "a", labels.REPLICAS: "2"}
+    assert found["metadata"]["ownerReferences"] == [meta.controller_reference(created)]
+    spec = found["spec"]
+    assert (spec["serviceName"], spec["podManagementPolicy"], spec["replicas"]) == ("web", "Parallel", 2)
+    assert spec["selector"] == {"matchLabels": {labels.NAME: "web", labels.WORKER_INDEX: "0"}}
+    own = {labels.NAME: "web", labels.WORKER_INDEX: "0", labels.TEMPLATE_REVISION_HASH: key}
+    assert spec["template"]["metadata"] == {"labels": own, "annotations": {labels.SIZE: "3"}}
+    stored = await space.get(STATEFULSETS, "web")
+    managers = {one["manager"] for one in stored["metadata"]["managedFields"] if one["operation"] == "Apply"}
+    assert managers == {"lws"}
+
+
+async def test_the_worker_statefulsets(space: Space) -> None:
+    """R-WSTS-1 to R-WSTS-3, R-WSTS-7."""
+    state = await space.bring_up(lws(annotations={"team": "a"}, replicas=2, size=3))
+    for index in range(2):
+        found, leader = state.statefulsets[f"web-{index}"], state.pods[f"web-{index}"]
+        group = {label: meta.labels(leader)[label] for label in (labels.GROUP_INDEX, labels.GROUP_KEY)}
+        revision = {labels.TEMPLATE_REVISION_HASH: key_of(state)}
+        assert meta.labels(found) == group | revision | {labels.NAME: "web", labels.ROLE: labels.WORKER}
+        assert meta.annotations(found) == {"team": "a"}
+        assert found["metadata"]["ownerReferences"] == [meta.controller_reference(leader)]
+        spec = found["spec"]
+        assert (spec["serviceName"], spec["podManagementPolicy"], spec["replicas"]) == ("web", "Parallel", 2)
+        assert spec["ordinals"] == {"start": 1}
+        assert spec["selector"] == {"matchLabels": group | {labels.NAME: "web"}}
+        address = f"web-{index}.web.{space.namespace}"
+        annotations = {labels.SIZE: "3", labels.LEADER_NAME: f"web-{index}", labels.LEADER_ADDRESS: address}
+        own = group | revision | {labels.NAME: "web"}
+        assert spec["template"]["metadata"] == {"labels": own, "annotations": annotations}
+
+
+async def test_the_pods_know_their_group(space: Space) -> None:
+    """R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2."""
+    state = await space.bring_up(lws(replicas=2, size=3))
+    for index in range(2):
+        key = hashlib.sha1(f"{space.namespace}/web-{index}".encode()).hexdigest()
+        for rank, name in enumerate((f"web-{index}", f"web-{index}-1", f"web-{index}-2")):
+            pod = state.pods[name]
+            found = {
+                label: meta.labels(pod)[label] for label in (labels.GROUP_INDEX, labels.WORKER_INDEX, labels.GROUP_KEY)
+            }
+            assert found == {labels.GROUP_INDEX: str(index), labels.WORKER_INDEX: str(rank), labels.GROUP_KEY: key}
+            assert meta.annotations(pod)[labels.SIZE] == "3"
+            assert environment(pod) == [
+                ("LWS_LEADER_ADDRESS", f"web-{index}.web.{space.namespace}"),
+                ("LWS_GROUP_SIZE", "3"),
+                ("LWS_WORKER_INDEX", str(rank)),
+                ("LWS_GROUP_INDEX", str(index)),
+            ]
+
+
+async def test_injected_variables_win_over_the_users(space: Space) -> None:
+    """R-ENV-1, R-ENV-3: first in the list, in every container and init container."""
+    own = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "mine"}]
+    template = pod_template(initContainers=[{"name": "prepare", "image": "app:1", "command": ["true"], "env": own}])
+    template["spec"]["containers"][0]["env"] = own
+    await space.create(lws(replicas=1, size=2, template={"workerTemplate": template}))
+    state = await space.until(lambda state: assert_created(state, "web-0", "web-0-1"))
+    for pod in (state.pods["web-0"], state.pods["web-0-1"]):
+        for container in (*pod["spec"]["containers"], *pod["spec"]["initContainers"]):
+            names = [variable["name"] for variable in container["env"]]
+            assert names[:3] == list(INJECTED)
+            assert names.count("LWS_GROUP_SIZE") == 1
+            assert "A" in names
+
+
+async def test_leaders_have_their_own_template(space: Space) -> None:
+    """R-LSTS-2, R-WSTS-3, R-REV-5."""
+    leader = pod_template("leader:1", name="lead")
+    leader["metadata"] = {"labels": {"role": "leader"}, "annotations": {"note": "l"}}
+    state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
+    assert image_of(state.pods["web-0"]) == "leader:1"
+    assert image_of(state.pods["web-0-1"]) == "app:1"
+    assert meta.labels(state.pods["web-0"])["role"] == "leader"
+    assert "role" not in meta.labels(state.pods["web-0-1"])
+    assert meta.annotations(state.pods["web-0"])["note"] == "l"
+
+
+async def test_the_shared_service(space: Space) -> None:
+    """R-SVC-1, R-SVC-3, R-SVC-7."""
+    created = await space.create(lws())
+    state = await space.settled()
+    assert state.services.keys() == {"web"}
+    service = state.services["web"]
+    assert meta.labels(service) == {labels.NAME: "web"}
+    assert service["metadata"]["ownerReferences"] == [meta.controller_reference(created)]
+    spec = service["spec"]
+    assert (spec["clusterIP"], spec["publishNotReadyAddresses"], spec["selector"]) == (
+        "None",
+        True,
+        {labels.NAME: "web"},
+    )
+    assert "ports" not in spec
+
+
+async def test_a_deleted_shared_service_comes_back(space: Space) -> None:
+    """R-SVC-5."""
+    before = await space.bring_up(lws())
+    await space.delete("web", SERVICES)
+
+    def is_another(state: State) -> None:
+        assert meta.uid(state.services["web"]) != meta.uid(before.services["web"])
+
+    await space.until(is_another)
+
+
+async def test_the_revision(space: Space) -> None:
+    """R-REV-1 to R-REV-4, R-REV-7, R-REV-8."""
+    created = await space.create(lws())
+    state = await space.settled()
+    (revision,) = revisions_of(state, "web")
+    key = key_of(state)
+    assert revision_of(revision) == key
+    assert meta.labels(revision) == {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: key}
+    assert (meta.name(revision), revision["revision"]) == (f"web-{key}-1", 1)
+    assert revision["metadata"]["ownerReferences"] == [meta.controller_reference(created)]
+    assert set(revision["data"]["spec"]) == {"leaderWorkerTemplate", "networkConfig"}
+
+
+async def test_the_same_template_has_the_same_key_everywhere(space: Space) -> None:
+    """R-REV-9: the golden vector, through the stored object of the API server."""
+    ports = [{"containerPort": 8080}]
+    image = "docker.io/nginxinc/nginx-unprivileged:1.27"
+    worker = {"spec": {"containers": [{"name": "worker", "image": image, "ports": ports}]}}
+    leader = {"spec": {"containers": [{"name": "leader", "image": image}]}}
+    template = {"workerTemplate": worker, "leaderTemplate": leader}
+    await space.create(lws(replicas=0, size=2, template=template))
+
+    def has_key(state: State) -> None:
+        assert {revision_of(one) for one in revisions_of(state, "web")} == {"7bdcf6cbd6"}
+        assert revision_of(state.statefulsets["web"]) == "7bdcf6cbd6"
+
+    await space.until(has_key)
+
+
+async def test_a_group_of_one_has_no_worker_statefulset(space: Space) -> None:
+    """R-WSTS-8, R-STAT-6."""
+    state = await space.bring_up(lws(replicas=3, size=1))
+    assert state.statefulsets.keys() == {"web"}
+    assert dict(environment(state.pods["web-2"]))["LWS_GROUP_SIZE"] == "1"
+
+
+async def test_zero_groups_are_available_at_once(space: Space) -> None:
+    """R-STAT-16, R-API-10."""
+    state = await space.bring_up(lws(replicas=0))
+    assert "readyReplicas" not in meta.status(state.leaderworkersets["web"])
+
+
+async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
+    """R-WSTS-1 (h): startupPolicy LeaderReady, group by group."""
+    await space.create(lws(replicas=2, size=2, gated=True, startupPolicy="LeaderReady"))
+
+    def leaders_run(state: State) -> None:
+        assert_created(state, "web-0", "web-1")
+        assert {meta.status(pod).get("phase") for pod in state.pods.values()} == {"Running"}
+        assert meta.status(state.leaderworkersets["web"])["replicas"] == 2
+
+    state = await space.until(leaders_run)
+    assert state.statefulsets.keys() == {"web"}
+    await space.release("web-1")
+    state = await space.until(lambda state: assert_created(state, "web-0", "web-1", "web-1-1"))
+    assert state.statefulsets.keys() == {"web", "web-1"}
+    await space.release("web-0")
+    await space.until(lambda state: assert_created(state, "web-0", "web-0-1", "web-1", "web-1-1"))
+    await space.release("web-0-1", "web-1-1")
+    await space.settled()
+
+
+async def test_workers_wait_for_a_leader_whose_image_comes_late(space: Space) -> None:
+    """R-WSTS-1 (h), with a kubelet that takes its time: nobody's worker is made before the leader is ready."""
+    template = {"leaderTemplate": slow_template(2)}
+    await space.bring_up(lws(replicas=2, size=2, template=template, startupPolicy="LeaderReady"))
+    for leader, worker in (("web-0", "web-0-1"), ("web-1", "web-1-1")):
+        seen = [change.new for change in space.changes if change.new is not None]
+        ready = next(at for at, pod in enumerate(seen) if meta.name(pod) == leader and is_ready(pod))
+        assert ready < next(at for at, pod in enumerate(seen) if meta.name(pod) == worker), "\n".join(space.story())
+        assert seconds_until_ready(seen[ready]) >= 1
+
+
+def seconds_until_ready(pod: JSONObject) -> float:
+    """Return the seconds, whole ones, from the creation of a pod to its readiness."""
+    ready = next(one["lastTransitionTime"] for one in meta.status(pod)["conditions"] if one["type"] == "Ready")
+    created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+    return (datetime.fromisoformat(ready) - created).total_seconds()
+
+
+async def test_workers_do_not_wait_by_default(space: Space) -> None:
+    """R-WSTS-1, R-STAT-8: LeaderCreated; Progressing until all are ready."""
+    await space.create(lws(replicas=1, size=3, gated=True))
+    state = await space.until(lambda state: assert_progressing(state, "web-0", "web-0-1", "web-0-2"))
+    assert not any(is_ready(pod) for pod in state.pods.values())
+    await space.release("web-0", "web-0-1", "web-0-2")
+    await space.settled()
+
+
+async def test_defaults_are_filled_in(space: Space) -> None:
+    """R-DEF-1 to R-DEF-5, R-API-2 (defaults of the definition)."""
+    minimal = lws(replicas=1)
+    del minimal["spec"]["replicas"], minimal["spec"]["leaderWorkerTemplate"]["size"]
+    spec = (await space.create(minimal))["spec"]
+    assert (spec["replicas"], spec["startupPolicy"], spec["leaderWorkerTemplate"]["size"]) == (1, "LeaderCreated", 1)
+    assert spec["leaderWorkerTemplate"]["restartPolicy"] == "RecreateGroupOnPodRestart"
+    rolling = {"partition": 0, "maxUnavailable": 1, "maxSurge": 0}
+    assert spec["rolloutStrategy"] == {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
+    assert spec["networkConfig"] == {"subdomainPolicy": "Shared"}
+    await space.settled()
+
+
+def environment(pod: JSONObject) -> list[tuple[str, str]]:
+    """Return the environment of the first container."""
+    return [(variable["name"], variable["value"]) for variable in pod["spec"]["containers"][0]["env"]]
+
+
+def image_of(pod: JSONObject) -> str:
+    """Return the image of the first container."""
+    return str(pod["spec"]["containers"][0]["image"])
+
+
+def assert_created(state: State, *names: str) -> None:
+    """Exactly these pods exist."""
+    assert state.pods.keys() == set(names)
+
+
+def assert_progressing(state: State, *names: str) -> None:
+    """Exactly these pods run, and the status says that the set progresses."""
+    assert_created(state, *names)
+    found = {one["type"]: one["status"] for one in meta.status(state.leaderworkersets["web"])["conditions"]}
+    assert found == {"Progressing": "True", "Degraded": "False"}
+    assert {meta.status(pod).get("phase") for pod in state.pods.values()} == {"Running"}

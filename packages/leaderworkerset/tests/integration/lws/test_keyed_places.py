@@ -1,0 +1,96 @@
+"""Groups with random keys and what goes by the key of a group: exclusive placement, subgroups, TPUs (contract-newest)."""
+
+import pytest
+from testkit.clusters.cluster import RACK
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, shows
+from tests.integration.lws.test_accelerators import told, with_tpus
+from tests.integration.lws.test_hash import HASH, leaders, settled
+from tests.integration.lws.test_placement import domains, exclusive_terms
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.core.policies.identity import group_hash
+
+
+def by_key(state: State) -> dict[str, dict[str, JSONObject]]:
+    """Return the pods of `web` by the key of their group."""
+    found: dict[str, dict[str, JSONObject]] = {}
+    for name, pod in state.of("web").items():
+        found.setdefault(meta.labels(pod)[labels.GROUP_KEY], {})[name] = pod
+    return found
+
+
+async def test_a_group_shares_a_rack_that_no_other_group_has(space: Space) -> None:
+    """N-ADM-6, N-AT-3: also the one that replaces another."""
+    await space.create(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}, **HASH))
+    before = await settled(space, 3, 3)
+    await assert_racks(space, before)
+    await space.delete(leaders(before)[0], PODS)
+    await space.until(shows(lambda state: len(before.uids("web").items() & state.uids("web").items()), 6))
+    await assert_racks(space, await settled(space, 3, 3))
+
+
+async def assert_racks(space: Space, state: State) -> None:
+    """Each group has one rack, and none has that of another."""
+    racks = await domains(space, state, RACK)
+    by_group = [{racks[name] for name in pods} for pods in by_key(state).values()]
+    assert [len(group) for group in by_group] == [1] * 3
+    assert len(set.union(*by_group)) == 3
+    for name in leaders(state):
+        leader = state.pods[name]
+        assert exclusive_terms(leader, RACK) == (labels.GROUP_KEY, meta.labels(leader)[labels.GROUP_KEY])
+        worker = state.pods[f"{meta.spec(leader)['hostname']}-1"]
+        assert worker["spec"]["nodeSelector"] == {RACK: racks[name]}
+
+
+async def test_the_keys_of_subgroups_come_from_that_of_their_group(space: Space) -> None:
+    """N-ADM-5."""
+    policy = {"subGroupPolicy": {"subGroupSize": 2}}
+    await space.create(lws(replicas=2, size=4, template=policy, **HASH))
+    state = await settled(space, 2, 4)
+    for key, pods in by_key(state).items():
+        found = {
+            meta.labels(pod)[labels.WORKER_INDEX]: [
+                meta.labels(pod)[one] for one in (labels.SUBGROUP_INDEX, labels.SUBGROUP_KEY)
+            ]
+            for pod in pods.values()
+        }
+        first, second = (group_hash(key, index) for index in "01")
+        assert found == {"0": ["0", first], "1": ["0", first], "2": ["1", second], "3": ["1", second]}
+
+
+@pytest.mark.parametrize("slices", ["whole", "subgroups", "without the leader"])
+async def test_ranks_with_tpus_know_each_other_by_host(space: Space, slices: str) -> None:
+    """N-AT-2, N-ADM-10: no node has TPUs, so the pods stay pending."""
+    template: JSONObject = {"workerTemplate": with_tpus()}
+    size, members = 4, [[0, 1, 2, 3]]
+    if slices == "subgroups":
+        template, members = template | {"subGroupPolicy": {"subGroupSize": 2}}, [[0, 1], [2, 3]]
+    elif slices == "without the leader":
+        excluded = {"subGroupSize": 2, "subGroupPolicyType": "LeaderExcluded"}
+        size, members = 5, [[1, 2], [3, 4]]
+        template |= {"subGroupPolicy": excluded, "leaderTemplate": without_tpus()}
+    await space.create(lws(replicas=1, size=size, template=template, **HASH))
+    state = await space.until(shows(lambda state: len(state.of("web")), size))
+    (pods,) = by_key(state).values()
+    (leader,) = (pods[name] for name in leaders(state))
+    host = meta.spec(leader)["hostname"]
+    by_rank = {int(meta.labels(pod)[labels.WORKER_INDEX]): pod for pod in pods.values()}
+    assert [meta.name(by_rank[rank]) for rank in range(1, size)] == [f"{host}-{rank}" for rank in range(1, size)]
+    for ranks in members:
+        hosts = [f"{host}-{rank}.web" if rank else f"{host}.web" for rank in ranks]
+        for number, rank in enumerate(ranks):
+            found = told(by_rank[rank])
+            assert found["TPU_WORKER_HOSTNAMES"] == ",".join(hosts)
+            assert (found["TPU_NAME"], found["TPU_WORKER_ID"]) == (host, str(number))
+            assert found["TPU_PROCESS_ADDRESSES"] == ",".join(f"{one}:8476" for one in hosts)
+
+
+def without_tpus() -> JSONObject:
+    template = with_tpus()
+    del template["spec"]["containers"][0]["resources"]
+    return template

@@ -1,0 +1,163 @@
+"""What a lost node does to the groups that had a pod there (contract 8.2).
+
+One LeaderWorkerSet for each restart policy and role: two groups each, of which one has its leader, or its worker, on
+the node that is lost. A third node is free for what is made anew.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+import pytest
+from testkit.clusters.cluster import await_rest, deleted_node
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State
+from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
+
+from kuberuntime.objects import meta, ordinals
+from kuberuntime.objects.meta import JSONObject
+
+LOST: Final = "node-60"
+OTHER: Final = "node-61"
+SPARE: Final = "node-62"
+NODES: Final = (LOST, OTHER, SPARE)
+
+COLLECTION: Final = 150.0
+"""Seconds that kube-controller-manager may take to notice pods of a deleted node: it waits for 40, and looks every 20."""
+
+POLICIES: Final = {"pod-restart": "RecreateGroupOnPodRestart", "after-start": "RecreateGroupAfterStart", "none": "None"}
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A LeaderWorkerSet, and the pod that it has on the node that is lost."""
+
+    name: str
+    pod: str
+
+    @property
+    def is_worker(self) -> bool:
+        """Return whether the pod is a worker."""
+        return self.name.endswith("worker")
+
+    @property
+    def leader(self) -> str:
+        """Return the leader of the pod's group."""
+        ordinal = ordinals.split(self.pod)
+        assert ordinal is not None
+        return ordinal.parent if self.is_worker else self.pod
+
+    @property
+    def hit(self) -> tuple[str, ...]:
+        """Return the pods that are made anew: a leader takes its workers along under any policy (R-ARC-4)."""
+        is_alone = self.is_worker and self.name.startswith("none")
+        return (self.pod,) if is_alone else (self.leader, f"{self.leader}-1")
+
+    @property
+    def notes(self) -> list[str]:
+        """Return its event: nothing has to be done where the leader itself goes (R-POD-5 step 4)."""
+        if len(self.hit) == 1 or not self.is_worker:
+            return []
+        index = self.leader.rsplit("-", 1)[1]
+        return [f"Worker pod {self.pod} failed, deleted leader pod {self.leader} to recreate group {index}"]
+
+
+async def test_groups_on_a_deleted_node_are_recreated_once_elsewhere(space: Space) -> None:
+    """R-POD-3 to R-POD-5, R-POD-9 to R-POD-11: their pods are gone before anyone could end them."""
+    before, victims = await settle(space)
+    async with deleted_node(space.client, LOST):
+        for victim in victims:
+            await replaced(space, before, *victim.hit, name=victim.name, limit=COLLECTION)
+    await assert_recreated_once(space, victims)
+
+
+@pytest.mark.parametrize("ready", ["False", "Unknown"])
+async def test_groups_on_a_node_that_hangs_wait_for_its_pods_and_are_recreated_once(space: Space, ready: str) -> None:
+    """R-POD-4, R-POD-5, R-POD-9: evicted pods that do not end hold up their successors until they are forced."""
+    before, victims = await settle(space)
+    async with space.cluster.hung_node(space.client, LOST, ready):
+        await space.until(lambda state: assert_held(before, state, victims))
+        assert created_leaders_of(space, victims) == []
+        for victim in victims:
+            await space.force(victim.pod)
+        for victim in victims:
+            await replaced(space, before, *victim.hit, name=victim.name)
+    await assert_recreated_once(space, victims)
+
+
+async def settle(space: Space) -> tuple[State, list[Victim]]:
+    """Create the sets, and make room on the spare node once they are at rest; return the state, and who will be hit."""
+    names = [f"{short}-{role}" for short, role in product(POLICIES, ("leader", "worker"))]
+    for node in NODES:
+        await await_rest(space.client, node)
+    await space.cordon(SPARE)
+    for name in names:
+        await space.create(exposed(name))
+    for name in names:
+        await space.settled(name)
+    await space.cordon(SPARE, unschedulable=False)
+    state = space.state
+    there = {name: [pod for pod, obj in state.of(name).items() if meta.spec(obj)["nodeName"] == LOST] for name in names}
+    assert {len(pods) for pods in there.values()} == {1}, there
+    space.changes.clear()
+    return state, [Victim(name, pods[0]) for name, pods in there.items()]
+
+
+def exposed(name: str) -> JSONObject:
+    """Return a set of two pairs whose leaders, or workers, are spread over the nodes of this test."""
+    short, role = name.rsplit("-", 1)
+    templates = {
+        "leaderTemplate": template(name, is_exposed=role == "leader"),
+        "workerTemplate": template(name, is_exposed=role == "worker"),
+    }
+    return lws(name, replicas=2, size=2, template=templates | {"restartPolicy": POLICIES[short]})
+
+
+def template(name: str, *, is_exposed: bool) -> JSONObject:
+    """Return a template of pods that are put on different nodes of this test and leave them soon, or stay off them."""
+    hostname = "kubernetes.io/hostname"
+    place = {"key": hostname, "operator": "In" if is_exposed else "NotIn", "values": [*NODES]}
+    nodes = {"nodeSelectorTerms": [{"matchExpressions": [place]}]}
+    affinity: JSONObject = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": nodes}}
+    if not is_exposed:
+        return pod_template(affinity=affinity)
+    apart = {"labelSelector": {"matchLabels": {"exposed": name}}, "topologyKey": hostname}
+    affinity["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
+    lost = [
+        {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
+        for what in ("not-ready", "unreachable")
+    ]
+    return {"metadata": {"labels": {"exposed": name}}} | pod_template(affinity=affinity, tolerations=lost)
+
+
+def assert_held(before: State, state: State, victims: Iterable[Victim]) -> None:
+    """Every pod of the node is there, and on its way out; so is the leader that is recreated for a worker.
+
+    The others of a group are left alone while its leader does not end (R-POD-7), and with the policy None.
+    """
+    for victim in victims:
+        pods = state.of(victim.name)
+        assert meta.uid(pods[victim.pod]) == before.uids(victim.name)[victim.pod]
+        going = {victim.pod, victim.leader} if victim.notes else {victim.pod}
+        assert {pod for pod, obj in pods.items() if meta.is_deleting(obj)} == going, victim
+        assert_notes(state, victim.notes, victim.name)
+
+
+def created_leaders_of(space: Space, victims: Iterable[Victim]) -> list[str]:
+    """Return the leaders of all these sets that were created."""
+    return [leader for victim in victims for leader in created_leaders(space, victim.name)]
+
+
+async def assert_recreated_once(space: Space, victims: Iterable[Victim]) -> None:
+    """Each group was recreated once, and this was told where the pod controller did it."""
+
+    def is_told(state: State) -> None:
+        for victim in victims:
+            assert_notes(state, victim.notes, victim.name)
+
+    for victim in victims:
+        expected = [victim.leader] if victim.leader in victim.hit else []
+        assert created_leaders(space, victim.name) == expected, "\n".join(space.story())
+    await space.until(is_told)

@@ -1,0 +1,122 @@
+"""The controllers themselves: at rest they write nothing, and they may end at any moment."""
+
+import pytest
+from testkit.clusters.recording import RecordingTransport
+from tests.integration.clusters.managed import LocalManager
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, is_ready, pod_names, revision_of, revisions_of
+
+from kuberuntime.objects import meta
+
+
+def recording(space: Space) -> RecordingTransport:
+    """Return what remembers the writes of the manager in this process."""
+    assert isinstance(space.manager, LocalManager)
+    return space.manager.recording
+
+
+def creations(space: Space) -> list[str]:
+    """Return the names of the pods that were created, once per creation."""
+    return sorted(meta.name(change.object) for change in space.changes if change.old is None)
+
+
+async def test_controllers_that_start_again_change_nothing(space: Space) -> None:
+    """R-STAT-3, R-ARC-6: whatever is at rest stays as it is, object by object; leader StatefulSets are compared."""
+    await space.create(lws("web", replicas=3, size=3))
+    await space.create(lws("other", replicas=2, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
+    await space.settled("web")
+    await space.settled("other")
+    await space.manager.stop()
+    before = await space.versions()
+    recording(space).writes.clear()
+    await space.manager.start()
+    await space.bring_up(lws("later", replicas=1, size=2))
+    writes = recording(space).writes_in(space.namespace)
+    assert [write for write in writes if "/web" in write or "/other" in write] == []
+    after = await space.versions()
+    assert {name: version for name, version in after.items() if name in before} == before
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+async def test_a_scale_up_goes_on_where_it_was_left(space: Space, end: str) -> None:
+    """R-ARC-2, R-WSTS-2: nothing doubled, nothing missing."""
+    await space.bring_up(lws(replicas=2, size=3))
+    space.changes.clear()
+    await space.edit(replicas=12)
+
+    def has_begun(state: State) -> None:
+        assert {f"web-{index}" for index in range(3, 12)} & state.statefulsets.keys()
+
+    await space.until(has_begun)
+    await (space.manager.stop() if end == "stop" else space.manager.kill())
+    await space.manager.start()
+    await space.settled()
+    assert creations(space) == sorted(pod_names("web", 12, 3) - pod_names("web", 2, 3))
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+async def test_a_rollout_goes_on_where_it_was_left(space: Space, at: int) -> None:
+    """R-ROLL-7, Q-6, Q-32: killed in the middle, each group is replaced once, and no revision is left over."""
+    before = await space.bring_up(lws(replicas=4, size=2))
+    space.changes.clear()
+    await space.edit_template(workerTemplate=pod_template("app:2"))
+
+    def is_under_way(state: State) -> None:
+        new = {pod for pod, uid in state.uids("web").items() if before.uids("web").get(pod) != uid}
+        assert len(new) >= at
+
+    await space.until(is_under_way)
+    await space.manager.kill()
+    await space.manager.start()
+    state = await space.settled()
+    assert creations(space) == sorted(pod_names("web", 4, 2))
+    (revision,) = revisions_of(state, "web")
+    assert revision["revision"] == 2
+
+
+@pytest.mark.parametrize("step", range(1, 8))
+async def test_killed_at_any_step_of_a_creation(space: Space, step: int) -> None:
+    """R-STAT-2, R-SVC-4, R-REV-10: whatever was made before the end is found, and not made again."""
+    await space.manager.stop()
+    await space.create(lws(replicas=3, size=3))
+    reached = recording(space).write_number(step)
+    await space.manager.start()
+    await reached.wait()
+    await space.manager.kill()
+    await space.manager.start()
+    state = await space.settled()
+    assert creations(space) == sorted(pod_names("web", 3, 3))
+    assert [revision_of(one) for one in revisions_of(state, "web")] == [revision_of(state.statefulsets["web"])]
+
+
+async def test_a_restart_that_nobody_saw_recreates_the_group_later(space: Space) -> None:
+    """R-POD-4: restart counts stay, so that controllers which were away still see them."""
+    before = await space.bring_up(lws(replicas=2, size=2))
+    await space.manager.stop()
+    await space.restart_container("web-1-1")
+
+    def has_restarted(state: State) -> None:
+        assert meta.status(state.pods["web-1-1"])["containerStatuses"][0]["restartCount"] == 1
+        assert is_ready(state.pods["web-1-1"])
+
+    await space.until(has_restarted)
+    await space.manager.start()
+
+    def is_replaced(state: State) -> None:
+        assert not before.uids("web").items() & {(pod, meta.uid(obj)) for pod, obj in state.group("web", 1).items()}
+
+    await space.until(is_replaced)
+    after = await space.settled()
+    assert {pod for pod, _ in before.uids("web").items() & after.uids("web").items()} == pod_names("web", 1, 2)
+
+
+async def test_two_managers_at_once_double_nothing(space: Space) -> None:
+    """R-WSTS-2, R-SVC-4: two at work at the same time, as when a lease runs out unnoticed, still make one of each."""
+    async with space.second_manager():
+        await space.bring_up(lws(replicas=6, size=3))
+        await space.edit_template(workerTemplate=pod_template("app:2"))
+        state = await space.settled()
+    assert creations(space) == sorted([*pod_names("web", 6, 3), *pod_names("web", 6, 3)])
+    (revision,) = revisions_of(state, "web")
+    assert revision["revision"] == 2

@@ -1,0 +1,159 @@
+"""Where groups go: one rack per group, one group per rack (contract section 7, R-WSTS-6)."""
+
+from testkit.clusters.cluster import RACK, ZONE
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, is_ready, pod_names
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.api import labels
+
+
+async def domains(space: Space, state: State, key: str) -> dict[str, str]:
+    """Return the value of a node label for every pod that has a node."""
+    found = await space.client.list(NODES)
+    labels_of = {meta.name(node): meta.labels(node) for node in found.items}
+    return {
+        name: labels_of[meta.spec(pod)["nodeName"]][key]
+        for name, pod in state.pods.items()
+        if meta.spec(pod).get("nodeName")
+    }
+
+
+async def test_a_group_shares_a_rack_that_no_other_group_has(space: Space) -> None:
+    """R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3."""
+    state = await space.bring_up(lws(replicas=6, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
+    racks = await domains(space, state, RACK)
+    by_group = [{racks[pod] for pod in state.group("web", index)} for index in range(6)]
+    assert [len(group) for group in by_group] == [1] * 6
+    assert len(set.union(*by_group)) == 6
+    leader, worker = state.pods["web-0"], state.pods["web-0-1"]
+    assert exclusive_terms(leader, RACK) == (labels.GROUP_KEY, meta.labels(leader)[labels.GROUP_KEY])
+    assert "affinity" not in worker["spec"]
+    assert worker["spec"]["nodeSelector"] == {RACK: racks["web-0"]}
+    for pod in (leader, worker):
+        assert meta.annotations(pod)[labels.EXCLUSIVE_TOPOLOGY] == RACK
+
+
+async def test_a_group_that_finds_no_place_of_its_own_stays_pending(space: Space) -> None:
+    """R-WSTS-6, R-ADM-14: there are four zones; the fifth group waits until one is free."""
+    await space.create(lws(replicas=5, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: ZONE}))
+
+    def one_waits(state: State) -> None:
+        waiting = {name for name, pod in state.pods.items() if not meta.spec(pod).get("nodeName")}
+        assert len(waiting) == 1
+        (name,) = waiting
+        condition = meta.find_condition(state.pods[name], "PodScheduled")
+        assert condition is not None
+        assert condition["reason"] == "Unschedulable"
+        assert state.pods.keys() == pod_names("web", 5, 2) - {f"{name}-1"}
+        assert all(is_ready(pod) for pod in state.pods.values() if meta.name(pod) != name)
+
+    state = await space.until(one_waits)
+    zones = await domains(space, state, ZONE)
+    assert len(set(zones.values())) == 4
+    await space.edit(replicas=4)
+    await space.settled()
+
+
+async def test_a_recreated_group_finds_a_rack_again(space: Space) -> None:
+    """R-WSTS-6, R-POD-9: the workers follow the new leader."""
+    before = await space.bring_up(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
+    await space.delete("web-1-1", PODS)
+
+    def is_another(state: State) -> None:
+        assert meta.uid(state.pods["web-1"]) != meta.uid(before.pods["web-1"])
+
+    await space.until(is_another)
+    state = await space.settled()
+    racks = await domains(space, state, RACK)
+    assert len({racks[pod] for pod in state.group("web", 1)}) == 1
+    assert len(set(racks.values())) == 3
+
+
+async def test_subgroups_share_a_rack_each(space: Space) -> None:
+    """R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14: LeaderWorker, the leader is in the first subgroup."""
+    state = await space.bring_up(subgrouped("LeaderWorker", size=4))
+    racks = await domains(space, state, RACK)
+    subgroups = subgroups_of(state)
+    assert subgroups["web-0"] == subgroups["web-0-1"] == "0"
+    assert subgroups["web-0-2"] == subgroups["web-0-3"] == "1"
+    assert racks["web-0"] == racks["web-0-1"]
+    assert racks["web-0-2"] == racks["web-0-3"]
+    assert len(set(racks.values())) == 4
+    worker = state.pods["web-1-3"]
+    assert exclusive_terms(worker, RACK) == (labels.SUBGROUP_KEY, meta.labels(worker)[labels.SUBGROUP_KEY])
+    assert meta.annotations(worker)[labels.SUBGROUP_SIZE] == "2"
+    assert meta.annotations(worker)[labels.SUBGROUP_POLICY_TYPE] == "LeaderWorker"
+
+
+async def test_the_leader_may_stand_outside_of_subgroups(space: Space) -> None:
+    """R-ADM-8, R-ADM-12: LeaderExcluded."""
+    state = await space.bring_up(subgrouped("LeaderExcluded", size=5))
+    racks = await domains(space, state, RACK)
+    leader = state.pods["web-0"]
+    assert labels.SUBGROUP_INDEX not in meta.labels(leader)
+    assert "affinity" not in leader["spec"]
+    subgroups = subgroups_of(state)
+    assert [subgroups[f"web-0-{worker}"] for worker in (1, 2, 3, 4)] == ["0", "0", "1", "1"]
+    assert racks["web-0-1"] == racks["web-0-2"] != racks["web-0-3"] == racks["web-0-4"]
+
+
+async def test_groups_and_subgroups_together(space: Space) -> None:
+    """R-ADM-7, R-ADM-9: a zone for the group, racks for its subgroups."""
+    annotations = {labels.EXCLUSIVE_TOPOLOGY: ZONE, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: RACK}
+    state = await space.bring_up(subgrouped("LeaderWorker", size=4, annotations=annotations))
+    zones, racks = await domains(space, state, ZONE), await domains(space, state, RACK)
+    for index in range(2):
+        assert len({zones[pod] for pod in state.group("web", index)}) == 1
+        assert len({racks[pod] for pod in state.group("web", index)}) == 2
+    assert zones["web-0"] != zones["web-1"]
+
+
+async def test_a_node_selector_of_the_user_stays(space: Space) -> None:
+    """R-WSTS-6: the rack is merged over it."""
+    template = {"workerTemplate": pod_template(nodeSelector={"kubernetes.io/os": "linux"})}
+    await label_nodes(space)
+    state = await space.bring_up(
+        lws(replicas=1, size=2, template=template, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK})
+    )
+    rack = (await domains(space, state, RACK))["web-0"]
+    assert state.pods["web-0-1"]["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux", RACK: rack}
+
+
+async def label_nodes(space: Space) -> None:
+    """Say on the first rack's nodes what kubelets say of theirs."""
+    patch = {"metadata": {"labels": {"kubernetes.io/os": "linux"}}}
+    for index in range(4):
+        await space.client.patch(NODES, ObjectKey("", f"node-{index}"), patch, kind="merge")
+
+
+def subgrouped(policy: str, *, size: int, annotations: dict[str, str] | None = None) -> JSONObject:
+    """Return two groups with subgroups of two."""
+    template = {"subGroupPolicy": {"subGroupPolicyType": policy, "subGroupSize": 2}}
+    own = annotations or {labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: RACK}
+    return lws(replicas=2, size=size, template=template, annotations=own)
+
+
+def subgroups_of(state: State) -> dict[str, str]:
+    """Return the subgroup index of each pod that has one."""
+    found = {name: meta.labels(pod).get(labels.SUBGROUP_INDEX) for name, pod in state.pods.items()}
+    return {name: index for name, index in found.items() if index is not None}
+
+
+def exclusive_terms(pod: JSONObject, key: str) -> tuple[str, str]:
+    """Check the pair of terms that makes a place exclusive (R-ADM-14); return label and value."""
+    affinity = pod["spec"]["affinity"]
+    (near,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (far,) = affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert near["topologyKey"] == far["topologyKey"] == key
+    (expression,) = near["labelSelector"]["matchExpressions"]
+    label, values = expression["key"], expression["values"]
+    assert expression == {"key": label, "operator": "In", "values": values}
+    assert far["labelSelector"]["matchExpressions"] == [
+        {"key": label, "operator": "Exists"},
+        {"key": label, "operator": "NotIn", "values": values},
+    ]
+    return label, values[0]

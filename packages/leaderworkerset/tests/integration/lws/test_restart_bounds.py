@@ -1,0 +1,141 @@
+"""What bounds the recreation of groups: delays, the release of lost pods (docs/adr/0003-recreation-backoff.md)."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import pytest
+from testkit.clusters.cluster import await_rest
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State
+from tests.integration.lws.recreation import created_leaders, replaced
+from tests.integration.lws.test_lost_nodes import COLLECTION, LOST, NODES, SPARE, exposed
+
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
+from kuberuntime.objects.resources import NODES as NODE_RESOURCE
+from leaderworkerset.api import labels
+from leaderworkerset.core.restarts.lost import OUT_OF_SERVICE
+
+SHORT: Final = {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "2s"}
+GROUP: Final = ("web-0", "web-0-1")
+
+
+def record(space: Space, leader: str = "web-0") -> dict[str, str]:
+    """Return the annotations of the record of a group, empty where there is none."""
+    found = space.informers[CONTROLLER_REVISIONS].store.get(space.key(f"{leader}-recreations"))
+    return {} if found is None else meta.annotations(found)
+
+
+async def fail_again(space: Space, before: State) -> State:
+    """Let the worker of the first group restart, and wait until the group was recreated."""
+    await space.restart_container("web-0-1")
+    return await replaced(space, before, *GROUP)
+
+
+async def test_annotations_say_how_long_a_group_waits(space: Space) -> None:
+    state = await space.bring_up(lws(replicas=2, size=2, annotations=SHORT))
+    for _ in range(4):
+        state = await fail_again(space, state)
+
+    def are_told(state: State) -> None:
+        waits = [note.split("recreated in ")[1] for note in state.notes("BackOff")]
+        assert sorted(waits) == ["1 s (number 2 in a row)", "2 s (number 3 in a row)", "2 s (number 4 in a row)"]
+
+    await space.until(are_told)
+
+
+async def test_without_backoff_groups_are_recreated_at_once_and_nothing_is_recorded(space: Space) -> None:
+    """As the Go controller does it: R-POD-5."""
+    state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_BACKOFF: "off"}))
+    for _ in range(3):
+        state = await fail_again(space, state)
+    assert record(space) == {}
+    assert state.notes("BackOff") == []
+
+
+async def test_a_leader_that_others_replace_while_its_group_waits_does_not_count(space: Space) -> None:
+    """Only what was recreated for a failure is a recreation, whoever else deletes pods meanwhile."""
+    await space.create(lws(replicas=1, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
+    state = await fail_again(space, await space.settled())
+    for _ in range(4):
+        await space.restart_container("web-0-1")
+        await space.until(lambda state: assert_condemned(space, state))
+        due = record(space)[labels.RECREATE_AFTER]
+        await space.delete("web-0", PODS)
+        state = await replaced(space, state, *GROUP)
+        assert record(space)[labels.RECREATIONS] == "2"
+        assert record(space)[labels.RECREATE_AFTER] == due
+
+
+def assert_condemned(space: Space, state: State) -> None:
+    """The record of the group is about the leader that lives."""
+    assert record(space)[labels.RECREATED_LEADER] == meta.uid(state.pods["web-0"])
+
+
+async def test_nonsense_is_refused(space: Space) -> None:
+    with pytest.raises(APIError, match='max-group-restarts: Invalid value: "-1": must be a number from 1 to 1000'):
+        await space.create(lws(annotations={labels.MAX_GROUP_RESTARTS: "-1"}))
+
+
+async def test_pods_on_a_lost_node_are_released_and_a_leader_only_from_one_that_is_down(space: Space) -> None:
+    """Groups are recreated as one, and no leader while the one before it may live."""
+    of_worker, of_leader = "pod-restart-worker", "pod-restart-leader"
+    before, worker, leader = await settle(space, of_worker, of_leader)
+    group = worker.rpartition("-")[0]
+    async with space.cluster.hung_node(space.client, LOST, "Unknown"):
+        await replaced(space, before, group, worker, name=of_worker, limit=COLLECTION)
+        state = await space.until(lambda state: assert_held_up(state, of_leader, leader), limit=COLLECTION)
+        assert meta.uid(state.pods[leader]) == before.uids(of_leader)[leader]
+        assert created_leaders(space, of_leader) == []
+        async with down(space, LOST):
+            await replaced(space, before, leader, f"{leader}-1", name=of_leader, limit=COLLECTION)
+    assert created_leaders(space, of_leader) == [leader]
+    assert created_leaders(space, of_worker) == [group]
+    notes = space.state.notes("LostPod", of_worker)
+    assert [note.rpartition(": ")[2] for note in notes] == [f"deleted it by force to release group {group[-1]}"]
+
+
+def assert_held_up(state: State, name: str, leader: str) -> None:
+    """The leader is on its way out, and the LeaderWorkerSet says what it waits for."""
+    assert meta.is_deleting(state.pods[leader])
+    (note,) = state.notes("LostPod", name)
+    assert note.endswith(f"a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}")
+
+
+async def settle(space: Space, *names: str) -> tuple[State, str, str]:
+    """Create sets that release lost pods; return the state and the pod of each that is on the node to be lost."""
+    for node in NODES:
+        await await_rest(space.client, node)
+    await space.cordon(SPARE)
+    for name in names:
+        obj = exposed(name)
+        obj["metadata"]["annotations"] = {labels.RELEASE_LOST_PODS_AFTER: "2s"}
+        await space.create(obj)
+    for name in names:
+        await space.settled(name)
+    await space.cordon(SPARE, unschedulable=False)
+    state = space.state
+    there = [pod for name in names for pod, obj in state.of(name).items() if meta.spec(obj)["nodeName"] == LOST]
+    assert len(there) == 2
+    space.changes.clear()
+    return state, there[0], there[1]
+
+
+@asynccontextmanager
+async def down(space: Space, node: str) -> AsyncIterator[None]:
+    """Mark a node as shut down for certain, as an administrator does."""
+    key, taint = ObjectKey("", node), {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
+    await taint_node(space, key, taint)
+    try:
+        yield
+    finally:
+        await taint_node(space, key, taint | {"$patch": "delete"})
+
+
+async def taint_node(space: Space, key: ObjectKey, taint: JSONObject) -> None:
+    """Add or remove a taint."""
+    await space.client.patch(NODE_RESOURCE, key, {"spec": {"taints": [taint]}}, kind="strategic")

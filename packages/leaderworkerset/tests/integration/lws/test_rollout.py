@@ -1,0 +1,372 @@
+"""Rolling updates: which groups change, in which order, and how many at a time (contract section 5)."""
+
+from functools import partial
+
+import pytest
+from tests.controlplane import build
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Expectation, Space
+from tests.integration.clusters.state import State, conditions, is_ready, pod_names, revision_of, revisions_of, shows
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+
+
+def new_worker(image: str = "app:2", *, gated: bool = False) -> JSONObject:
+    """Return the change of the worker template to another image."""
+    return {"workerTemplate": pod_template(image, gated=gated)}
+
+
+def ready_groups(state: State, name: str = "web") -> set[int]:
+    """Return the indices of the groups whose pods are all there, of one revision, and ready."""
+    leaders = [pod for pod in state.of(name).values() if meta.labels(pod)[labels.WORKER_INDEX] == "0"]
+    return {int(meta.labels(leader)[labels.GROUP_INDEX]) for leader in leaders if is_group_ready(state, leader)}
+
+
+def is_group_ready(state: State, leader: JSONObject) -> bool:
+    """Return whether all pods of the leader's group are ready and of its revision."""
+    group = state.group(meta.labels(leader)[labels.NAME], int(meta.labels(leader)[labels.GROUP_INDEX])).values()
+    same = [pod for pod in group if revision_of(pod) == revision_of(leader) and is_ready(pod)]
+    return len(same) == int(meta.annotations(leader)[labels.SIZE])
+
+
+def at_least(number: int) -> Expectation:
+    """Return the invariant that so many groups are ready."""
+
+    def holds(state: State) -> None:
+        assert len(ready_groups(state)) >= number, f"only {sorted(ready_groups(state))} are ready"
+
+    return holds
+
+
+def images(state: State, name: str = "web") -> dict[str, str]:
+    """Return the image of the first container of each pod that is not on its way out."""
+    found = state.of(name).items()
+    return {pod: obj["spec"]["containers"][0]["image"] for pod, obj in found if not meta.is_deleting(obj)}
+
+
+def assert_images(state: State, old: set[int], new: set[int], size: int = 2) -> None:
+    """Exactly the pods of these groups exist, with the old and the new image."""
+    wanted = {pod: image for image, groups in (("app:1", old), ("app:2", new)) for pod in names_of(groups, size)}
+    assert images(state) == wanted
+    assert not any(map(meta.is_deleting, state.pods.values()))
+
+
+def names_of(groups: set[int], size: int) -> set[str]:
+    """Return the names of the pods of some groups."""
+    return {pod for pod in pod_names("web", max(groups, default=-1) + 1, size) if int(pod.split("-")[1]) in groups}
+
+
+@pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
+@pytest.mark.parametrize(
+    ("rollout", "replicas", "available"),
+    [
+        ({"maxUnavailable": 1}, 4, 3),
+        ({"maxUnavailable": 2}, 4, 2),
+        ({"maxUnavailable": "50%"}, 5, 3),
+        ({"maxUnavailable": 0, "maxSurge": 1}, 3, 3),
+        ({"maxUnavailable": 1, "maxSurge": 1}, 3, 2),
+        ({"maxUnavailable": 0, "maxSurge": "50%"}, 4, 4),
+        ({"maxUnavailable": 10}, 3, 0),
+    ],
+    ids=["one", "two", "half", "surge of one", "surge and unavailable", "surge of half", "all at once"],
+)
+async def test_never_fewer_groups_than_the_budget_allows(
+    space: Space, rollout: JSONObject, replicas: int, available: int
+) -> None:
+    """R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8: bounds held at every change of a pod.
+
+    The StatefulSet controller of Kubernetes 1.37 replaces as many leaders as the budget allows, that of 1.36 one (docs/adr/0004).
+    """
+    before = await space.bring_up(lws(replicas=replicas, size=2, rollout=rollout))
+    space.always(at_least(available))
+    await space.edit_template(**new_worker())
+    after = await space.settled()
+    assert not before.uids("web").items() & after.uids("web").items()
+    assert set(images(after).values()) == {"app:2"}
+
+
+@pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
+@pytest.mark.parametrize("broken", ["web-0-1", "web-0"], ids=["its worker", "its leader"])
+async def test_a_broken_old_group_does_not_stop_a_rollout(space: Space, broken: str) -> None:
+    """docs/adr/0030: the Go controller keeps partition 3 for ever; a ready group is replaced only while another is ready."""
+    await space.create(lws(replicas=3, size=2, gated=True))
+    async with space.releasing():
+        await space.settled()
+    await space.close(broken)
+    await space.until(lambda state: _assert_ready(state, {1, 2}))
+    space.always(at_least(1))
+    await space.replace_worker_template(pod_template("app:2"))
+    after = await space.settled()
+    assert set(images(after).values()) == {"app:2"}
+
+
+def _assert_ready(state: State, groups: set[int]) -> None:
+    assert ready_groups(state) == groups
+    reported = meta.status(state.leaderworkersets["web"])["readyReplicas"]
+    assert reported == len(groups)
+
+
+@pytest.mark.parametrize("running", build.CLUSTERS, indirect=True)
+async def test_statefulsets_keep_the_budget_from_kubernetes_1_37_on(
+    space: Space, request: pytest.FixtureRequest
+) -> None:
+    """Where they do, the StatefulSet controller alone replaces leaders, elsewhere ours helps (docs/adr/0004)."""
+    state = await space.bring_up(lws(replicas=1, size=1))
+    rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
+    assert ("maxUnavailable" in rolling) == (build.CLUSTERS[request.node.callspec.params["running"]] == "1.37")
+
+
+async def test_groups_change_from_the_last_to_the_first(space: Space) -> None:
+    """R-ROLL-7, R-LSTS-7, W-1."""
+    await space.bring_up(lws(replicas=3, size=2))
+    await space.edit_template(**new_worker(gated=True))
+    for index in (2, 1, 0):
+        old, new = set(range(index)), set(range(index, 3))
+        state = await space.until(partial(assert_images, old=old, new=new))
+        assert ready_groups(state) == set(range(3)) - {index}
+        await space.release(f"web-{index}", f"web-{index}-1")
+    state = await space.settled()
+    assert "Updating replica 2" in state.notes("GroupsUpdating")
+
+
+async def test_the_status_tells_of_the_update(space: Space) -> None:
+    """R-STAT-8, R-STAT-10 to R-STAT-14, Q-4."""
+    await space.bring_up(lws(replicas=2, size=2))
+    await space.edit_template(**new_worker(gated=True))
+
+    def is_updating(state: State) -> None:
+        assert_images(state, {0}, {1})
+        obj = state.leaderworkersets["web"]
+        assert conditions(obj) == {
+            "Available": "False",
+            "Progressing": "True",
+            "UpdateInProgress": "True",
+            "Degraded": "False",
+        }
+        assert (meta.status(obj)["readyReplicas"], meta.status(obj)["updatedReplicas"]) == (1, 1)
+
+    state = await space.until(is_updating)
+    updating = meta.find_condition(state.leaderworkersets["web"], "UpdateInProgress")
+    assert updating is not None
+    assert (updating["reason"], updating["message"]) == ("GroupsUpdating", "Rolling Upgrade is in progress")
+    await space.release("web-1", "web-1-1")
+    await space.until(lambda state: assert_images(state, set(), {0, 1}))
+    await space.release("web-0", "web-0-1")
+    state = await space.settled()
+    obj = state.leaderworkersets["web"]
+    assert conditions(obj) == dict.fromkeys(("Progressing", "UpdateInProgress", "Degraded"), "False") | {
+        "Available": "True"
+    }
+
+
+async def test_both_revisions_live_while_both_are_in_use(space: Space) -> None:
+    """R-REV-2, R-REV-10, R-REV-11, R-REV-14."""
+    (first,) = revisions_of(await space.bring_up(lws(replicas=2, size=2)), "web")
+    await space.edit_template(**new_worker(gated=True))
+    state = await space.until(lambda state: assert_images(state, {0}, {1}))
+    old, new = revisions_of(state, "web")
+    assert meta.uid(old) == meta.uid(first)
+    assert new["revision"] == 2
+    await space.release("web-1", "web-1-1")
+    await space.until(lambda state: assert_images(state, set(), {0, 1}))
+    await space.release("web-0", "web-0-1")
+    (left,) = revisions_of(await space.settled(), "web")
+    assert meta.uid(left) == meta.uid(new)
+    told = {
+        f"Creating revision with key {revision_of(old)} for a newly created LeaderWorkerSet",
+        f"Creating revision with key {revision_of(new)} for updated LWS",
+    }
+    await space.until(shows(lambda state: set(state.notes("CreatingRevision")), told))
+
+
+async def test_a_partition_holds_the_first_groups_back(space: Space) -> None:
+    """R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16: a canary, and the rest later."""
+    await space.create(lws(replicas=4, size=2, rollout={"partition": 2}))
+    await space.until(lambda state: assert_images(state, {0, 1, 2, 3}, set()))
+    await space.edit_template(**new_worker())
+
+    def is_canary(state: State) -> None:
+        assert_images(state, {0, 1}, {2, 3})
+        obj = state.leaderworkersets["web"]
+        assert ready_groups(state) == {0, 1, 2, 3}
+        assert conditions(obj)["Available"] == "True"
+        assert (meta.status(obj)["readyReplicas"], meta.status(obj)["updatedReplicas"]) == (4, 2)
+        assert len(revisions_of(state, "web")) == 2
+        assert state.statefulsets["web"]["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 2
+
+    before = (await space.until(is_canary)).uids("web")
+    await space.edit(rolloutStrategy={"rollingUpdateConfiguration": {"partition": 0}})
+    after = (await space.settled()).uids("web")
+    assert {pod for pod in before if before[pod] == after[pod]} == names_of({2, 3}, 2)
+
+
+async def test_a_group_below_the_partition_comes_back_as_it_was(space: Space) -> None:
+    """R-WSTS-4, R-POD-9, R-REV-12: image and size of its own revision, in the middle of an update."""
+    await space.create(lws(replicas=2, size=4, rollout={"partition": 1}))
+    await space.until(lambda state: assert_images(state, {0, 1}, set(), size=4))
+    await space.edit_template(size=3, **new_worker())
+    wanted = dict.fromkeys(names_of({0}, 4), "app:1") | dict.fromkeys(names_of({1}, 3), "app:2")
+
+    def is_mixed(state: State) -> None:
+        assert images(state) == wanted
+        assert all(is_ready(pod) for pod in state.pods.values())
+
+    before = await space.until(is_mixed)
+    await space.delete("web-0-1", PODS)
+
+    def is_mixed_again(state: State) -> None:
+        is_mixed(state)
+        same = before.uids("web").items() & state.uids("web").items()
+        assert {pod for pod, _ in same} == names_of({1}, 3)
+
+    state = await space.until(is_mixed_again)
+    assert meta.annotations(state.pods["web-0-3"])[labels.SIZE] == "4"
+
+
+async def test_surge_groups_come_first_and_go_last(space: Space) -> None:
+    """R-ROLL-3, R-ROLL-5, W-7."""
+    await space.bring_up(lws(replicas=2, size=2, rollout={"maxUnavailable": 0, "maxSurge": 1}))
+    await space.edit_template(**new_worker(gated=True))
+    state = await space.until(lambda state: assert_images(state, {0, 1}, {2}))
+    assert ready_groups(state) == {0, 1}
+    await space.release("web-2", "web-2-1")
+    await space.until(lambda state: assert_images(state, {0}, {1, 2}))
+    await space.release("web-1", "web-1-1")
+    await space.until(lambda state: assert_images(state, set(), {0, 1, 2}))
+    await space.release("web-0", "web-0-1")
+    state = await space.settled()
+    assert "deleting surge replica web-2" in state.notes("GroupsProgressing")
+
+
+async def test_scaling_in_the_middle_of_an_update(space: Space) -> None:
+    """R-ROLL-5, W-5, W-6: new groups are of the new revision; fewer groups end the update earlier."""
+    await space.bring_up(lws(replicas=3, size=2))
+    await space.edit_template(**new_worker(gated=True))
+    await space.until(lambda state: assert_images(state, {0, 1}, {2}))
+    await space.edit(replicas=4)
+    await space.until(lambda state: assert_images(state, {0, 1}, {2, 3}))
+    await space.edit(replicas=2)
+    await space.until(lambda state: assert_images(state, {0}, {1}))
+    async with space.releasing():
+        state = await space.settled()
+    assert set(images(state).values()) == {"app:2"}
+
+
+async def test_reverting_in_the_middle_of_an_update(space: Space) -> None:
+    """R-ROLL-10, R-REV-11, Q-5, W-19: the old revision is used again; groups that had not changed never do."""
+    before = await space.bring_up(lws(replicas=3, size=2))
+    await space.edit_template(**new_worker("app:broken", gated=True))
+
+    def is_stuck(state: State) -> None:
+        assert images(state)["web-2"] == "app:broken"
+        assert state.of("web").keys() == pod_names("web", 3, 2)
+
+    await space.until(is_stuck)
+    await space.replace_worker_template(pod_template())
+    after = await space.settled()
+    same = before.uids("web").items() & after.uids("web").items()
+    assert {pod for pod, _ in same} == names_of({0, 1}, 2)
+    assert revision_of(after.pods["web-2"]) == revision_of(before.pods["web-2"])
+
+
+@pytest.mark.parametrize(("old", "new"), [(2, 4), (4, 2), (3, 1), (1, 3)])
+async def test_another_size(space: Space, old: int, new: int) -> None:
+    """R-REV-16, R-WSTS-4, Q-12: a size change rolls, up and down, to groups of one and from them."""
+    before = await space.bring_up(lws(replicas=2, size=old))
+    await space.edit_template(size=new)
+    after = await space.settled()
+    assert not before.uids("web").items() & after.uids("web").items()
+    assert {meta.annotations(pod)[labels.SIZE] for pod in after.pods.values()} == {str(new)}
+
+
+async def test_leaders_get_a_template_of_their_own(space: Space) -> None:
+    """R-REV-5, R-REV-16, R-VAL-27."""
+    await space.bring_up(lws(replicas=2, size=2))
+    await space.edit_template(leaderTemplate=pod_template("leader:1"))
+    state = await space.settled()
+    wanted = {"web-0": "leader:1", "web-0-1": "app:1", "web-1": "leader:1", "web-1-1": "app:1"}
+    assert images(state) == wanted
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"startupPolicy": "LeaderReady"},
+        {"rolloutStrategy": {"rollingUpdateConfiguration": {"maxUnavailable": 2, "maxSurge": 1}}},
+        {"replicas": 3},
+    ],
+    ids=["startupPolicy", "rolloutStrategy", "replicas"],
+)
+async def test_what_is_no_part_of_the_template_replaces_no_pod(space: Space, change: JSONObject) -> None:
+    """R-REV-16, R-REV-5."""
+    before = await space.bring_up(lws(replicas=2, size=2))
+    await space.edit(**change)
+    after = await space.settled()
+    assert before.uids("web").items() <= after.uids("web").items()
+    assert {meta.uid(one) for one in revisions_of(before, "web")} == {
+        meta.uid(one) for one in revisions_of(after, "web")
+    }
+
+
+async def test_metadata_replaces_no_pod(space: Space) -> None:
+    """R-REV-5, R-LSTS-2: labels and annotations go to the StatefulSet, not to its pods."""
+    before = await space.bring_up(lws(replicas=2, size=2))
+    await space.patch({"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}}})
+
+    def is_copied(state: State) -> None:
+        assert meta.labels(state.statefulsets["web"]).get("team") == "a"
+        assert meta.annotations(state.statefulsets["web"]).get("note") == "b"
+
+    await space.until(is_copied)
+    assert (await space.settled()).uids("web") == before.uids("web")
+
+
+async def test_the_restart_policy_is_a_part_of_the_template(space: Space) -> None:
+    """R-REV-16."""
+    before = await space.bring_up(lws(replicas=2, size=2))
+    await space.edit_template(restartPolicy="None")
+    after = await space.settled()
+    assert not before.uids("web").items() & after.uids("web").items()
+
+
+async def test_an_update_replaces_groups_that_were_never_ready(space: Space) -> None:
+    """R-ROLL-7, W-15, W-24: no deadlock."""
+    await space.create(lws(replicas=2, size=2, gated=True))
+    await space.until(lambda state: assert_images(state, {0, 1}, set()))
+    await space.replace_worker_template(pod_template("app:2"))
+    state = await space.settled()
+    assert set(images(state).values()) == {"app:2"}
+
+
+async def test_each_group_its_own_service_and_back(space: Space) -> None:
+    """R-SVC-2, R-SVC-3, R-SVC-6, R-ADM-5, R-LSTS-2, R-WSTS-3, R-ENV-2."""
+    await space.bring_up(lws(replicas=2, size=2))
+    await space.edit(networkConfig={"subdomainPolicy": "UniquePerReplica"})
+    state = await space.settled()
+    assert state.services.keys() == {"web", "web-0", "web-1"}
+    for index in range(2):
+        service = state.services[f"web-{index}"]
+        leader = state.pods[f"web-{index}"]
+        assert service["metadata"]["ownerReferences"] == [meta.controller_reference(leader)]
+        assert service["spec"]["selector"] == {labels.NAME: "web", labels.GROUP_INDEX: str(index)}
+        assert leader["spec"]["subdomain"] == f"web-{index}"
+        worker = state.pods[f"web-{index}-1"]
+        assert worker["spec"]["subdomain"] == f"web-{index}"
+        address = f"web-{index}.web-{index}.{space.namespace}"
+        assert worker["spec"]["containers"][0]["env"][0] == {"name": "LWS_LEADER_ADDRESS", "value": address}
+    assert state.statefulsets["web"]["spec"]["serviceName"] == "web"
+    await space.edit(networkConfig={"subdomainPolicy": "Shared"})
+    await space.settled()
+    await space.until(shows(lambda state: state.services.keys(), {"web"}))
+
+
+async def test_unique_services_from_the_start(space: Space) -> None:
+    """R-SVC-7: one per leader pod and no other; they go with their leaders."""
+    state = await space.bring_up(lws(replicas=3, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
+    assert state.services.keys() == {"web-0", "web-1", "web-2"}
+    await space.edit(replicas=1)
+    await space.settled()
+    await space.until(shows(lambda state: state.services.keys(), {"web-0"}))

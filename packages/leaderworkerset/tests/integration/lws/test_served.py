@@ -1,0 +1,201 @@
+"""What the API servers store and show of LeaderWorkerSets, and what the controllers correct."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, revision_of, revisions_of, shows
+
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.admission.leaderworkerset import NEWER_DEFAULTS
+
+TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+
+
+async def test_the_columns(space: Space) -> None:
+    """R-API-1, R-API-3: what kubectl get shows."""
+    await space.bring_up(lws(replicas=2, size=1))
+    path = LEADERWORKERSETS.path(space.namespace)
+    answer = await space.client.send(Request("GET", path, headers=TABLE))
+    table = msgspec.json.decode(answer.body)
+    assert [column["name"] for column in table["columnDefinitions"]] == [
+        "Name",
+        "Ready",
+        "Desired",
+        "Up-to-date",
+        "Age",
+    ]
+    (row,) = table["rows"]
+    assert row["cells"][:4] == ["web", 2, 2, 2]
+
+
+async def test_defaults_within_templates(space: Space) -> None:
+    """R-API-7, R-API-5: ports have a protocol, references a name; nothing else of a pod is filled in."""
+    template = pod_template()
+    container = template["spec"]["containers"][0]
+    container["ports"] = [{"containerPort": 80}]
+    container["env"] = [{"name": "A", "valueFrom": {"configMapKeyRef": {"key": "k", "optional": True}}}]
+    template["metadata"] = {"creationTimestamp": None, "labels": {"a": "b"}}
+    stored = await space.create(lws(replicas=0, template={"workerTemplate": template}))
+    found = stored["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+    assert found["metadata"] == {"labels": {"a": "b"}}
+    (kept,) = found["spec"]["containers"]
+    assert kept["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+    assert kept["env"][0]["valueFrom"]["configMapKeyRef"] == {"key": "k", "name": "", "optional": True}
+    assert "imagePullPolicy" not in kept
+
+
+async def test_a_variable_may_be_named_once(space: Space) -> None:
+    """R-API-8, R-ENV-3."""
+    template = pod_template()
+    template["spec"]["containers"][0]["env"] = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+    error = await refused(space, lws(template={"workerTemplate": template}))
+    assert error.code == 422
+    assert "Duplicate value" in error.message
+
+
+async def test_a_template_without_containers_is_refused(space: Space) -> None:
+    """Q-34: said in one sentence."""
+    error = await refused(space, lws(template={"workerTemplate": {}}))
+    assert "spec.leaderWorkerTemplate.workerTemplate.spec.containers: Required value" in error.message
+
+
+async def test_the_longest_name_whose_workers_can_be_made(space: Space) -> None:
+    """R-VAL-28: a label of worker pods has the name, the group's index and a hash."""
+    await space.create(lws("a" * 50, replicas=1, size=2))
+    await space.settled("a" * 50)
+
+
+async def test_differs_from_upstream_a_name_without_workers_is_rejected(space: Space) -> None:
+    """R-VAL-28, ADR 29: upstream accepts it, and no worker pod can be created."""
+    error = await refused(space, lws("a" * 53, replicas=1, size=2))
+    assert "metadata.name: Invalid value" in error.message
+    assert "must be no more than 52 characters" in error.message
+
+
+async def test_an_update_without_effect_keeps_the_generation_under_v0_10(space: Space) -> None:
+    """N-DEF-1: the definition of v0.10 lacks fields, so the API server drops what the webhook would write there."""
+    async with without_fields(space, *NEWER_DEFAULTS):
+        created = await space.create(lws(replicas=0))
+        assert not NEWER_DEFAULTS.keys() & meta.spec(created).keys()
+        for text in ("a", "b"):
+            labeled = await space.patch({"metadata": {"labels": {"team": text}}})
+            assert meta.generation(labeled) == 1
+
+
+@asynccontextmanager
+async def without_fields(space: Space, *fields: str) -> AsyncIterator[None]:
+    """Serve LeaderWorkerSets without these fields of the spec."""
+    key = ObjectKey("", LEADERWORKERSETS.group_resource)
+    installed = await space.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
+    properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
+
+    async def are_served() -> bool:
+        tried = await space.create(lws("tried", replicas=0, groupIdentity="Ordinal"), dry_run=True)
+        return "groupIdentity" in meta.spec(tried)
+
+    removal = [{"op": "remove", "path": f"{properties}/{field}"} for field in fields]
+    await space.client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, removal, kind="json")
+    try:
+        await space.eventually(are_served, lambda served: not served)
+        yield
+    finally:
+        restored = [{"op": "replace", "path": "/spec", "value": meta.spec(installed)}]
+        await space.client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, restored, kind="json")
+        await space.eventually(are_served, bool)
+
+
+async def test_metadata_is_checked(space: Space) -> None:
+    """R-VAL-2."""
+    obj = lws()
+    obj["metadata"]["labels"] = {"not a key": "x"}
+    error = await refused(space, obj)
+    assert error.code in {403, 422}
+    assert "metadata.labels" in error.message
+
+
+async def test_the_status_has_no_other_fields(space: Space) -> None:
+    """R-API-9, R-API-10."""
+    state = await space.bring_up(lws(replicas=1, size=1))
+    assert meta.status(state.leaderworkersets["web"]).keys() == {
+        "conditions",
+        "readyReplicas",
+        "updatedReplicas",
+        "replicas",
+        "hpaPodSelector",
+        "observedGeneration",
+    }
+
+
+async def test_what_means_the_same_rolls_nothing(space: Space) -> None:
+    """R-REV-13, R-DEF-4: no network configuration is the shared one; quantities may be spelled in many ways."""
+    template = pod_template()
+    template["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1024Mi", "cpu": "1000m"}}
+    before = await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": template}))
+    template["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1Gi", "cpu": "1"}}
+    await space.patch([{"op": "remove", "path": "/spec/networkConfig"}])
+    await space.replace_worker_template(template)
+    after = await space.settled()
+    assert after.uids("web") == before.uids("web")
+    assert [revision_of(one) for one in revisions_of(after, "web")] == [revision_of(before.statefulsets["web"])]
+
+
+async def test_the_leader_statefulset_is_corrected_and_worker_sets_are_not(space: Space) -> None:
+    """Q-26, R-ARC-3."""
+    await space.bring_up(lws(replicas=2, size=2))
+    note = {"metadata": {"annotations": {labels.REPLICAS: "7"}}}
+    await space.patch(note, "web", resource=STATEFULSETS)
+    await space.until(shows(lambda state: meta.annotations(state.statefulsets["web"])[labels.REPLICAS], "2"))
+    await space.patch({"spec": {"replicas": 2}}, "web-1", resource=STATEFULSETS)
+
+    def has_one_more(state: State) -> None:
+        assert "web-1-2" in state.pods
+        assert state.statefulsets["web-1"]["spec"]["replicas"] == 2
+
+    await space.until(has_one_more)
+
+
+async def test_a_pod_may_always_be_updated(space: Space) -> None:
+    """R-ADM-16."""
+    await space.bring_up(lws(replicas=1, size=1))
+    patched = await space.patch({"metadata": {"annotations": {"note": "mine"}}}, "web-0", resource=PODS)
+    assert meta.annotations(patched)["note"] == "mine"
+
+
+async def test_differs_from_upstream_a_leader_name_is_ignored(space: Space) -> None:
+    """R-POD-6, ADR 29: a template that was copied from a worker pod names the leader of that pod."""
+    leader = pod_template()
+    leader["metadata"] = {"annotations": {labels.LEADER_NAME: "web-9"}}
+    state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
+    assert state.statefulsets.keys() == {"web", "web-0"}
+    assert labels.LEADER_NAME not in meta.annotations(state.pods["web-0"])
+
+
+async def test_another_topology_rolls_the_leaders_by_itself(space: Space) -> None:
+    """Q-8: the annotation is no part of the revision, but of the leaders' template."""
+    before = await space.bring_up(lws(replicas=2, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: "rack"}))
+    await space.patch({"metadata": {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}}})
+
+    def are_replaced(state: State) -> None:
+        assert not before.uids("web").items() & state.uids("web").items()
+
+    await space.until(are_replaced)
+    after = await space.settled()
+    assert revision_of(after.statefulsets["web"]) == revision_of(before.statefulsets["web"])
+    assert len(revisions_of(after, "web")) == 1
+
+
+async def refused(space: Space, obj: JSONObject) -> APIError:
+    """Create an object that must be refused; return the error."""
+    with pytest.raises(APIError) as caught:
+        await space.create(obj)
+    return caught.value

@@ -1,0 +1,39 @@
+"""Values that the API server stored without asking a webhook block nothing later (docs/adr/0029-stored-values.md)."""
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.lws.recreation import replaced
+from tests.integration.lws.test_deletion import assert_nothing
+
+from kuberuntime.errors import APIError
+
+QUARTER = {"maxUnavailable": "25%", "maxSurge": 0}
+
+
+async def test_what_a_scale_stored_stays_editable_until_deletion(space: Space) -> None:
+    """25 % of 2 groups are none: labels, rollouts, recreations by the manager and foreground deletion work all the same."""
+    await space.bring_up(lws(replicas=4, size=2, rollout=QUARTER, template={"maxGroupRestarts": 3}))
+    await space.scale(2)
+    before = await space.settled()
+
+    await space.patch({"metadata": {"labels": {"team": "a"}, "finalizers": ["tests.example.com/kept"]}})
+    await space.restart_container("web-1-1")  # the manager writes the count of restarts on the LeaderWorkerSet
+    await replaced(space, before, "web-1", "web-1-1")
+    await space.replace_worker_template(pod_template("app:2"))
+    rolled = (await space.settled()).uids("web")
+    assert not set(rolled.values()) & set(before.uids("web").values())
+
+    await space.patch({"metadata": {"finalizers": None}})
+    await space.delete("web", propagation="Foreground")
+    await space.until(assert_nothing)
+
+
+async def test_an_update_that_adds_an_error_is_rejected(space: Space) -> None:
+    await space.bring_up(lws(replicas=4, size=1, rollout=QUARTER))
+    await space.scale(2)
+
+    with pytest.raises(APIError, match="size must be equal or greater than 1"):
+        await space.edit_template(size=0)
+    with pytest.raises(APIError, match='Invalid value: "10%": must not be 0 when `maxSurge` is 0'):
+        await space.edit(rolloutStrategy={"rollingUpdateConfiguration": {"maxUnavailable": "10%"}})

@@ -1,0 +1,159 @@
+"""A cluster that LeaderWorkerSets come to and go from for days keeps nothing of them."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import structlog
+from testkit import virtualtime
+from testkit.virtualtime import VirtualClock
+from tests.integration.soak import census
+from tests.unit.leaderworkerset.controllers.cluster import served_kinds
+
+from kuberuntime.cache import projection
+from kuberuntime.cache.informer import Informer
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import EVENTS, NAMESPACES, PODS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.manager.controllers import Controllers
+from localkube import workloads
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import COMPACT_EVERY, Store
+from localkube.assembly import Cluster
+from localkube.cluster import Settings
+from localkube.controllers.garbage import graph
+from localkube.controllers.nodes.nodes import NodeSettings
+from localkube.kubelet.node import trash
+from localkube.kubelet.processes import model
+from localkube.kubelet.processes.model import ModelRunner
+
+pytestmark = pytest.mark.slow
+
+BETWEEN: Final = 240.0
+"""Seconds from one cycle to the next: an hour, the lifetime of events, has 15."""
+
+WARM: Final = 20
+CYCLES: Final = 40
+REVISIONS: Final = 500
+TOLERATED: Final = CYCLES // 2
+"""How much may be there more after so many cycles: less than one thing for each."""
+
+BOUNDS: Final = {
+    "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
+    "localkube.kubelet.node.trash.FormerLogs._kept": trash.MOST_LOGS,
+    "localkube.kubelet.processes.model.ModelRunner.signals": model.SIGNALS,
+    "kuberuntime.cache.projection.Strings._young": projection.MOST_STRINGS,
+    "kuberuntime.cache.projection.Strings._old": projection.MOST_STRINGS,
+}
+"""What may grow until it is full, and the most that all of its kind hold then."""
+
+
+@dataclass
+class SoakedCluster:
+    """A cluster with its controllers and ours, and what a test sees of it."""
+
+    cluster: Cluster
+    sets: Informer
+    pods: Informer
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def cycle(self, number: int) -> None:
+        """Create one group of two in a namespace of its own, and delete both when it is ready."""
+        client, key = self.cluster.client("user"), ObjectKey(f"team-{number}", f"web-{number}")
+        await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.namespace}})
+        await client.create(LEADERWORKERSETS, group_of_two(key))
+        await self.until(lambda: meta.status(self.sets.store.get(key) or {}).get("readyReplicas") == 1)
+        await client.delete(NAMESPACES, ObjectKey("", key.namespace))
+        await self.until(lambda: not len(self.sets.store) and not len(self.pods.store))
+        await asyncio.sleep(BETWEEN)
+
+    async def until(self, holds: Any) -> None:
+        """Wait until something is so."""
+        async with asyncio.timeout(600):
+            while not holds():
+                self.changed.clear()
+                await self.changed.wait()
+
+
+def group_of_two(key: ObjectKey) -> JSONObject:
+    container = {"name": "main", "image": "none", "command": ["sleep", "3600"]}
+    template = {"size": 2, "workerTemplate": {"spec": {"containers": [container]}}, "restartPolicy": "None"}
+    strategy = {
+        "type": "RollingUpdate",
+        "rollingUpdateConfiguration": {"maxUnavailable": 1, "maxSurge": 0, "partition": 0},
+    }
+    return {
+        "apiVersion": LEADERWORKERSETS.api_version,
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": key.name, "namespace": key.namespace},
+        "spec": {
+            "replicas": 1,
+            "startupPolicy": "LeaderCreated",
+            "rolloutStrategy": strategy,
+            "leaderWorkerTemplate": template,
+            "networkConfig": {"subdomainPolicy": "Shared"},
+        },
+    }
+
+
+@asynccontextmanager
+async def running(directory: Path, store: Store) -> AsyncIterator[SoakedCluster]:
+    clock = VirtualClock()
+    api = ApiServer(store, served_kinds(), clock)
+    await api.start()
+    cluster = Cluster(Settings(name="soak", directory=directory, keep=False), NodeSettings(), api, clock)
+    client = cluster.client("tests")
+    world = SoakedCluster(cluster, Informer(client, LEADERWORKERSETS), Informer(client, PODS))
+    controllers = Controllers(MANAGED, cluster.client("manager"), clock=clock, instance="tests")
+    async with workloads.working(cluster, ModelRunner()), asyncio.TaskGroup() as group:
+        tasks = [group.create_task(controllers.run())]
+        for informer in (world.sets, world.pods):
+            informer.subscribe(lambda _: world.changed.set())
+            tasks.append(group.create_task(informer.run()))
+            await informer.wait_synced()
+        yield world
+        for task in tasks:
+            task.cancel()
+    await api.close()
+
+
+def grown(before: Counter[str], after: Counter[str]) -> dict[str, int]:
+    """Return what holds more now, by how much, apart from what has a bound, which it must not exceed."""
+    beyond = {name: after[name] for name, bound in BOUNDS.items() if after[name] > bound}
+    more = {name: count for name, count in (after - before).items() if count > TOLERATED and name not in BOUNDS}
+    return more | beyond
+
+
+def rows(store: Store, table: str) -> int:
+    """Count the rows of a table."""
+    return int(store._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def test_memory_does_not_grow_with_what_came_and_went(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        store = Store(remembered=REVISIONS)
+        async with running(tmp_path, store) as world:
+            for number in range(WARM):
+                await world.cycle(number)
+            held, kinds = census.held(), census.types()
+            for number in range(WARM, WARM + CYCLES):
+                await world.cycle(number)
+            assert grown(kinds, census.types()) == {}
+            assert grown(held, census.held()) == {}
+            assert rows(store, "history") <= rows(store, "objects") + REVISIONS + COMPACT_EVERY
+            assert len((await world.cluster.client("tests").list(EVENTS)).items) < 30 * 20
+
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    try:
+        virtualtime.run(scenario())
+    finally:
+        structlog.reset_defaults()
+    assert [path.name for path in tmp_path.rglob("*") if "web-" in path.name] == []

@@ -1,0 +1,185 @@
+"""The two clusters that the same tests run on: the embedded one in this process, and real Kubernetes with kwok nodes.
+
+Both have 64 nodes with the labels that the recorded objects were made under, our admission webhooks and the CRD.
+`manager` runs our controllers beside them.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from testkit.apiserver import controlled, serving
+from testkit.promptkubelet import PromptKubelet
+from tests.controlplane import build
+from tests.controlplane.process import Plane, control_plane
+
+from kuberuntime.access import kubeconfig
+from kuberuntime.access.access import Access
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES, SERVICE_ACCOUNTS
+from leaderworkerset.api import crd
+from leaderworkerset.manager import lwsmanager
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.controllers.composition import ControllerSettings
+from localkube.controllers.nodes.nodes import NodeSettings
+from localkube.controllers.nodes.nodewords import LabelTemplate
+
+NAMESPACE: Final = "default"
+NODE_COUNT: Final = 64
+ZONE: Final = "topology.kubernetes.io/zone"
+START: Final = 60.0
+"""Seconds in which a cluster must come up."""
+
+USER_AGENT: Final = "lws/test"
+"""The API server derives the field manager `lws` from it (R-MGR-7)."""
+
+
+class Agent:
+    """A transport that says who it is, and counts the writes of it that are no events."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.writes: Counter[tuple[str, str]] = Counter()
+
+    async def request(self, request: Request) -> Response:
+        if request.method != "GET" and "/events" not in request.path:
+            self.writes[request.method, request.path] += 1
+        named = replace(request, headers={**request.headers, "user-agent": USER_AGENT})
+        return await self._inner.request(named)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+@dataclass
+class ParityCluster:
+    """What a test sees: a client of its own, and controllers that it starts."""
+
+    client: Client
+    agent: Agent
+    clock: SystemClock = field(default_factory=SystemClock)
+
+    @asynccontextmanager
+    async def manager(self) -> AsyncIterator[None]:
+        """Run our controllers while the context is entered."""
+        async with lwsmanager.controllers(Client(self.agent), self.clock):
+            yield
+
+
+@asynccontextmanager
+async def embedded(directory: Path) -> AsyncIterator[ParityCluster]:
+    """Start an API server with its controllers, and a kubelet that says that every pod runs."""
+    clock = SystemClock()
+    labels = (LabelTemplate("rack", "rack-{i}"), LabelTemplate(ZONE, "zone-{i%4}"))
+    nodes = NodeSettings(count=NODE_COUNT, labels=labels, capacity={"google.com/tpu": "1000"})
+    settings = ControllerSettings(volumes=directory, nodes=nodes)
+    async with serving(clock) as server, controlled(server, settings, clock), asyncio.TaskGroup() as group:
+        client = Client(InProcessTransport(server, "tester"))
+        kubelet = group.create_task(PromptKubelet(Client(InProcessTransport(server, "system:node"))).run())
+        async with lwsmanager.webhooks(client, clock):
+            yield ParityCluster(client, Agent(InProcessTransport(server, "manager")))
+        kubelet.cancel()
+
+
+@contextmanager
+def plane(directory: Path) -> Iterator[Plane]:
+    """Run a control plane of Kubernetes with nodes; kwok plays those and the pods."""
+    with control_plane(build.assets(print), directory, _define_kind) as running:
+        _in_a_loop(partial(_make_nodes, running))
+        yield running
+
+
+@asynccontextmanager
+async def kubernetes(running: Plane) -> AsyncIterator[ParityCluster]:
+    """Use a control plane that may have served before, without the events that tell of that."""
+    client = Client(HTTPTransport(_access(running), user_agent="tester"))
+    agent = Agent(HTTPTransport(_access(running), user_agent=USER_AGENT))
+    try:
+        await client.send(Request("DELETE", EVENTS.path(NAMESPACE), (), {"accept": "application/json"}))
+        async with lwsmanager.webhooks(client, SystemClock()):
+            yield ParityCluster(client, agent)
+    finally:
+        await agent.close()
+        await client.close()
+
+
+@asynccontextmanager
+async def kubernetes_alone(directory: Path) -> AsyncIterator[ParityCluster]:
+    """Start a control plane and use it."""
+    with plane(directory) as running:
+        async with kubernetes(running) as cluster:
+            yield cluster
+
+
+def _define_kind(running: Plane) -> None:
+    """Define LeaderWorkerSets before the garbage collector starts."""
+
+    async def define() -> None:
+        client = Client(HTTPTransport(_access(running), user_agent="tester"))
+        await client.apply(CUSTOM_RESOURCE_DEFINITIONS, crd.leaderworkerset_crd(), manager=lwsmanager.INSTALLER)
+        await client.close()
+
+    _in_a_loop(define)
+
+
+async def _make_nodes(running: Plane) -> None:
+    client = Client(HTTPTransport(_access(running), user_agent="tester"))
+    async with asyncio.timeout(START):
+        for index in range(NODE_COUNT):
+            await client.create(NODES, build_node(index))
+        await _until_pods_can_be_created(client)
+    await client.close()
+
+
+def _in_a_loop(call: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Run a coroutine in a thread, as this one's loop may run."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(call())).result()
+
+
+def _access(plane: Plane) -> Access:
+    return kubeconfig.load({}, kubeconfig=str(plane.kubeconfig))
+
+
+CLUSTERS: Final = {"embedded": embedded, "kubernetes": kubernetes_alone}
+
+
+def build_node(index: int) -> JSONObject:
+    """Build a node that kwok plays."""
+    name = f"node-{index}"
+    places = {"rack": f"rack-{index}", ZONE: f"zone-{index % 4}"}
+    own = places | {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    amounts = {"cpu": "1000", "memory": "4Ti", "ephemeral-storage": "100Ti", "pods": "1000", "google.com/tpu": "1000"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": own, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+
+
+async def _until_pods_can_be_created(client: Client) -> None:
+    """Wait for the service account that every pod gets."""
+    while True:
+        try:
+            account = await client.get(SERVICE_ACCOUNTS, ObjectKey(NAMESPACE, "default"))
+        except NotFoundError:
+            await asyncio.sleep(0.1)
+        else:
+            assert meta.uid(account)
+            return

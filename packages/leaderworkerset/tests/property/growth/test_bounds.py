@@ -1,0 +1,223 @@
+"""Numbers that the API allows cost nothing: two thousand million groups, or pods of a group, are never listed."""
+
+import tracemalloc
+from functools import partial
+
+import msgspec
+import pytest
+from testkit import virtualtime
+from tests import builders
+from tests.property.growth.recipes import RECIPES, or_denied
+from tests.property.growth.shapes import TPU, LargeSet
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.leaderworkerset import budget, rollingupdate
+from leaderworkerset.core.leaderworkerset.fold import GroupState, States
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
+from leaderworkerset.core.policies import accelerators
+
+LARGEST = 2**31 - 1
+MOST_GROUPS = 1_000_000
+"""What the definition allows for `replicas`; it has no limit for `size`."""
+
+MOST_MEMORY = 4 * 2**20
+"""Bytes: a list of a million would be more."""
+
+READY, OUTDATED = GroupState(is_ready=True, is_updated=True), GroupState(is_ready=True, is_updated=False)
+
+
+class Numerous(LargeSet):
+    """A LeaderWorkerSet of the largest numbers, of whose groups two exist."""
+
+    @property
+    def posted(self) -> JSONObject:
+        found: JSONObject = msgspec.json.decode(msgspec.json.encode(super().posted))
+        spec = found["spec"]
+        spec["replicas"] = LARGEST
+        spec["leaderWorkerTemplate"]["size"] = LARGEST
+        spec["rolloutStrategy"]["rollingUpdateConfiguration"] = {"maxSurge": "100%", "maxUnavailable": "50%"}
+        return found
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_largest_numbers_take_little_memory(name: str) -> None:
+    world = Numerous("accelerators", 2)
+    call = partial(RECIPES[name], world)
+    call()  # builds what the world holds
+
+    tracemalloc.start()
+    try:
+        call()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < MOST_MEMORY
+
+
+def spec(replicas: int, partition: int = 0) -> LeaderWorkerSetSpec:
+    config = {"partition": partition, "maxUnavailable": "25%"}
+    rollout_strategy = {"rollingUpdateConfiguration": config}
+    return msgspec.convert({"replicas": replicas, "rolloutStrategy": rollout_strategy}, LeaderWorkerSetSpec)
+
+
+def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() -> None:
+    """R-ROLL-5, R-ROLL-6: as if all were listed; of the wanted groups two exist."""
+    limits = budget.read(spec(LARGEST))
+    current = Current(LARGEST, LARGEST, str(LARGEST))
+    states = States.of({0: OUTDATED, 2 * MOST_GROUPS - 1: READY})
+
+    step = rollingupdate.next_step(limits, current, states)
+
+    assert rollingupdate.count_unready(states, LARGEST) == LARGEST - 1
+    assert step == RolloutStep(Case.ROLLING, LARGEST - LARGEST // 4, LARGEST)
+
+
+def test_a_partition_near_the_largest_number_is_followed() -> None:
+    limits = budget.read(spec(LARGEST, partition=LARGEST - 2))
+
+    step = rollingupdate.next_step(
+        limits, Current(LARGEST, LARGEST, str(LARGEST)), States.of({2 * MOST_GROUPS - 1: OUTDATED})
+    )
+
+    assert step.partition == LARGEST - 2
+
+
+@pytest.mark.parametrize("subgroup", [None, LARGEST])
+def test_a_pod_whose_variables_no_object_can_hold_is_denied(subgroup: int | None) -> None:
+    """R-TPU-3, R-TPU-5: the Go controller lists all hosts, and dies of it."""
+    given = {labels.SUBGROUP_SIZE: str(subgroup)} if subgroup else {}
+    pod = {
+        "metadata": {
+            "name": "web-0-1",
+            "namespace": NAMESPACE,
+            "labels": {labels.WORKER_INDEX: "1", labels.SUBGROUP_INDEX: "0"},
+            "annotations": given,
+        },
+        "spec": {"subdomain": "web", "containers": [{"name": "main", "resources": {"limits": {TPU: "4"}}}]},
+    }
+
+    denied = or_denied(partial(accelerators.inject, pod, size=LARGEST, is_leader=False))
+
+    assert isinstance(denied, str)
+    assert denied.startswith("pod web-0-1: TPU_WORKER_HOSTNAMES and TPU_PROCESS_ADDRESSES of 21474836")
+    assert denied.endswith("use a smaller size, or subgroups, or fewer containers with google.com/tpu")
+
+
+async def manage_the_largest() -> tuple[JSONObject, JSONObject]:
+    """Run the manager with one LeaderWorkerSet of the largest numbers; edit its template; return status and set."""
+    cluster = Cluster()
+    await cluster.server.start()
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(replicas=MOST_GROUPS, size=LARGEST))
+        await cluster.settle()
+        await create_leader(cluster, 0)
+        await create_leader(cluster, MOST_GROUPS - 1)
+        await cluster.settle()
+        template = {"workerTemplate": builders.pod_template("app:2")}
+        await cluster.edit(leaderWorkerTemplate=template)
+        await cluster.settle()
+        await observe(cluster)
+        await cluster.settle()
+    found = await cluster.get(LEADERWORKERSETS, "web"), await cluster.get(STATEFULSETS, "web")
+    await cluster.server.close()
+    return found
+
+
+async def observe(cluster: Cluster) -> None:
+    """Report that the StatefulSet controller has observed the leader StatefulSet."""
+    statefulset = await cluster.get(STATEFULSETS, "web")
+    patch = {"status": {"observedGeneration": meta.generation(statefulset)}}
+    await cluster.client.patch(STATEFULSETS, meta.key(statefulset), patch, kind="merge", subresource="status")
+
+
+async def create_leader(cluster: Cluster, index: int) -> None:
+    statefulset = await cluster.get(STATEFULSETS, "web")
+    template = meta.spec(statefulset)["template"]
+    metadata = template["metadata"] | {
+        "name": f"web-{index}",
+        "namespace": NAMESPACE,
+        "ownerReferences": [meta.controller_reference(statefulset)],
+    }
+    await cluster.client.create(
+        PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    )
+
+
+def test_a_running_manager_takes_little_memory_for_the_largest_numbers() -> None:
+    tracemalloc.start()
+    try:
+        lws, statefulset = virtualtime.run(manage_the_largest())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert meta.spec(statefulset)["replicas"] == MOST_GROUPS
+    assert meta.spec(statefulset)["updateStrategy"]["rollingUpdate"]["partition"] == MOST_GROUPS - 1
+    assert meta.status(lws)["observedGeneration"] == 2
+    assert meta.is_condition_true(lws, "Progressing")
+    assert peak < 2 * MOST_MEMORY
+
+
+FORGED = 300
+"""Leaders that somebody creates by hand; before, one of them took as much memory as a million groups have bits."""
+
+
+async def manage_forged(existing: bool) -> int:
+    """Run the manager while somebody forges leaders of the highest indexes; return the bytes that they take."""
+    cluster = Cluster()
+    await cluster.server.start()
+    async with cluster.managed():
+        if existing:
+            for number in range(FORGED // 10):
+                await cluster.create(renamed(builders.leaderworkerset_object(replicas=0), f"s{number}"))
+        await cluster.settle()
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(FORGED):
+            await cluster.client.create(
+                PODS, forged(f"s{number % (FORGED // 10)}" if existing else f"s{number}", number)
+            )
+        await cluster.settle()
+        taken = tracemalloc.get_traced_memory()[0] - before
+    await cluster.server.close()
+    return taken
+
+
+def renamed(lws: JSONObject, name: str) -> JSONObject:
+    return lws | {"metadata": lws["metadata"] | {"name": name}}
+
+
+def forged(lws: str, number: int) -> JSONObject:
+    """Return a gated pod that nobody controls, with the labels of a leader."""
+    index = str(2 * MOST_GROUPS - 1 - number)
+    own = {labels.NAME: lws, labels.WORKER_INDEX: "0", labels.GROUP_INDEX: index, labels.GROUP_KEY: f"key-{number}"}
+    own[labels.TEMPLATE_REVISION_HASH] = f"revision-{number}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{lws}-{index}",
+            "namespace": NAMESPACE,
+            "labels": own,
+            "annotations": {labels.SIZE: "1"},
+        },
+        "spec": {"containers": [{"name": "c", "image": "i"}], "schedulingGates": [{"name": "example.com/held"}]},
+    }
+
+
+@pytest.mark.parametrize("existing", [False, True], ids=["of no LeaderWorkerSet", "of existing ones"])
+def test_forged_leaders_by_the_thousand_take_what_their_pods_take(*, existing: bool) -> None:
+    """Server and manager share the process, so that a pod is there several times: some KiB each."""
+    tracemalloc.start()
+    try:
+        taken = virtualtime.run(manage_forged(existing))
+    finally:
+        tracemalloc.stop()
+
+    assert taken < FORGED * 16 * 1024

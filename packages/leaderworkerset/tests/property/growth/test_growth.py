@@ -1,0 +1,40 @@
+"""No decision is quadratic: twice the input is at most about twice the work, for every entry point and in every shape.
+
+Whoever may create one LeaderWorkerSet chooses how large it is, and one decision must not stop all others. The work is
+counted in executed lines, which do not depend on the machine. How long the largest objects take is measured in
+`bench.decisions`, which also sees what is searched and copied in C.
+"""
+
+from functools import partial
+
+import pytest
+from testkit import work
+from tests.property.growth.recipes import RECIPES, SETS, Recipe, decisions
+from tests.property.growth.shapes import SHAPES, LargeSet
+
+MOST = 2.2
+"""What twice the input may cost."""
+
+SLACK = 100
+"""Lines of Python that do not matter."""
+
+
+def test_every_decision_has_a_recipe() -> None:
+    """Give a new `reconcile` of the core an entry in `recipes.py`, so that it is measured."""
+    assert {*RECIPES, SETS} >= decisions() > set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_twice_the_input_executes_at_most_twice_the_lines(shape: str) -> None:
+    grown = {}
+    for name, recipe in RECIPES.items():
+        once, twice = (lines(recipe, LargeSet(shape, size)) for size in (100, 200))
+        if twice > MOST * once + SLACK:
+            grown[name] = (once, twice)
+    assert not grown
+
+
+def lines(recipe: Recipe, world: LargeSet) -> int:
+    recipe(world)  # builds what the world holds
+    return work.lines(partial(recipe, world))

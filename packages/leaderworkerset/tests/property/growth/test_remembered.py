@@ -1,0 +1,40 @@
+"""A LeaderWorkerSet that nobody changed costs the same however large it is."""
+
+from functools import partial
+
+import pytest
+from msgspec.structs import replace
+from testkit import work
+from tests import builders
+from tests.property.growth.shapes import LargeSet
+
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
+from leaderworkerset.core.leaderworkerset.reconcile import decide
+
+SHAPES = ("claims", "labels", "ports", "quantities", "variables", "volumes")
+
+
+def settle(world: LargeSet) -> ObservedLeaderWorkerSet:
+    """Return what is observed after the StatefulSet was applied, with what is remembered of it."""
+    decision = decide(world.observed, builders.NOW)
+    assert decision.source is not None
+    source = decision.source
+    metadata = world.statefulset["metadata"] | {"generation": 1}
+    rolling = {"partition": source.partition}
+    spec = world.statefulset["spec"] | {"replicas": source.replicas, "updateStrategy": {"rollingUpdate": rolling}}
+    live = world.statefulset | {"metadata": metadata, "spec": spec}
+    return replace(
+        world.observed,
+        leader_statefulset=live,
+        has_shared_service=True,
+        edition=decision.edition,
+        applied=LastApply(source, Identity.of(live)),
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_remembered_is_not_read_again(shape: str) -> None:
+    small, large = (settle(LargeSet(shape, number)) for number in (3, 300))
+
+    assert work.lines(partial(decide, large, builders.NOW)) == work.lines(partial(decide, small, builders.NOW))

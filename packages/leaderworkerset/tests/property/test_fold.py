@@ -1,0 +1,186 @@
+"""The fold of groups: kept up to date change by change it equals one made from scratch, and counts as a plain loop does."""
+
+from collections.abc import Mapping
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from testkit.examples import examples
+from tests import builders
+
+from leaderworkerset.api import leaderworkerset
+from leaderworkerset.core.leaderworkerset import status
+from leaderworkerset.core.leaderworkerset.fold import FEWEST, MOST_REVISIONS, Folded, Groups, GroupState, States, fold
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+
+REVISIONS = st.sampled_from(["new", "old", ""])
+INDEXES = st.sampled_from(["0", "1", "2", "3", "4", "007", str(FEWEST), str(2**31)])
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> GroupFacts:
+    label = draw(INDEXES)
+    leader = f"web-{draw(st.sampled_from([label, label, '1']))}"
+    workers = st.builds(Workers, is_ready=st.booleans(), revision=REVISIONS, group_index=st.sampled_from([label, "9"]))
+    return GroupFacts(
+        leader=leader,
+        group_index=label,
+        index=int(label),
+        is_leader_ready=draw(st.booleans()),
+        revision=draw(REVISIONS),
+        workers=draw(st.none() | workers),
+        is_deleting=draw(st.booleans()),
+        statefulset_revision=draw(REVISIONS),
+        is_gated=draw(st.booleans()),
+    )
+
+
+CHANGES = st.lists(st.tuples(st.booleans(), groups()), max_size=20)
+"""Groups as they become, and whether they go instead."""
+
+
+def after(changes: list[tuple[bool, GroupFacts]]) -> Groups:
+    """Return the groups after the changes."""
+    found = Groups("web")
+    for goes, group in changes:
+        found.put(group.leader, None if goes else group)
+    return found
+
+
+@given(CHANGES)
+@settings(max_examples=examples(30))
+def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool, GroupFacts]]) -> None:
+    found = after(changes)
+
+    assert found.folded() == fold(found.by_leader.values(), "web")
+
+
+@given(CHANGES)
+@settings(max_examples=examples(30))
+def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool, GroupFacts]]) -> None:
+    found = after(changes)
+    for leader in [*found.by_leader]:
+        found.put(leader, None)
+
+    assert found.folded() == Folded()
+
+
+@given(CHANGES, st.integers(1, 2), st.integers(0, 6), st.integers(0, 6))
+@settings(max_examples=examples(30))
+def test_a_fold_counts_what_a_loop_over_the_groups_counts(
+    changes: list[tuple[bool, GroupFacts]], size: int, replicas: int, partition: int
+) -> None:
+    """R-STAT-5 to R-STAT-7."""
+    lws = leaderworkerset.decode(
+        builders.leaderworkerset_object(replicas=replicas, size=size, rollout={"partition": partition})
+    )
+    found = after(changes)
+    folded, living = found.folded(), found.by_leader
+    whole = [one for one in living.values() if size == 1 or one.workers is not None]
+    rolled = [one for one in whole if one.index is not None and partition <= one.index < replicas]
+
+    assert status.count(lws, folded, "new") == status.Counts(
+        ready=sum(builders.is_group_ready(one, size) for one in whole),
+        updated=sum(is_updated(one, size) for one in whole),
+        ready_wanted=sum(builders.is_group_ready(one, size) and int(one.group_index) < replicas for one in whole),
+        rolled=len(rolled),
+        rolled_updated=sum(is_updated(one, size) for one in rolled),
+        rolled_done=sum(is_updated(one, size) and builders.is_group_ready(one, size) for one in rolled),
+    )
+
+
+@given(CHANGES, st.integers(1, 2))
+@settings(max_examples=examples(30))
+def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
+    changes: list[tuple[bool, GroupFacts]], size: int
+) -> None:
+    """R-ROLL-8."""
+    found = after(changes)
+    folded, living = found.folded(), found.by_leader
+    named = {
+        one.index: one
+        for one in living.values()
+        if one.index is not None
+        and one.index < FEWEST
+        and one.leader == f"web-{one.group_index}"
+        and (size == 1 or (one.workers is not None and one.workers.group_index == one.group_index))
+    }
+
+    expected = {index: GroupState(stays_ready(one, size), is_updated(one, size)) for index, one in named.items()}
+    regular = {one.index: one for one in living.values() if fold_index(one) is not None}
+    gated = sum(1 << index for index, one in regular.items() if index is not None and one.is_gated)
+    broken = sum(
+        1 << index
+        for index, one in regular.items()
+        if index is not None and one.revision != "new" and not one.is_deleting and not is_ready(expected, index)
+    )
+    counted = States.of(expected)._replace(gated=gated, broken=broken)
+    assert folded.states(size, "new") == counted
+
+
+def is_ready(states: Mapping[int, GroupState], index: int) -> bool:
+    """Return whether a group is there and ready."""
+    return index in states and states[index].is_ready
+
+
+def is_updated(group: GroupFacts, size: int) -> bool:
+    """Return whether leader and workers are of the revision `new` (R-STAT-6)."""
+    return group.revision == "new" and (size == 1 or (group.workers is not None and group.workers.revision == "new"))
+
+
+def stays_ready(group: GroupFacts, size: int) -> bool:
+    """Return whether a group is ready, and not about to end."""
+    is_whole = size == 1 or (group.workers is not None and group.workers.revision == group.revision)
+    return builders.is_group_ready(group, size) and is_whole and not group.is_deleting
+
+
+def fold_index(group: GroupFacts) -> int | None:
+    """Return the index of a group that carries the names of it."""
+    is_regular = group.index is not None and group.index < FEWEST and group.leader == f"web-{group.group_index}"
+    return group.index if is_regular else None
+
+
+def test_a_value_taken_earlier_stays_as_it_was() -> None:
+    found, odd = Groups("web"), replace(alone(0), leader="odd")
+    found.put("web-0", alone(0))
+    found.put("odd", odd)
+    before = found.folded()
+
+    found.put("web-0", replace(alone(0), revision="new"))
+    found.put("odd", None)
+
+    assert before == fold([alone(0), odd], "web")
+
+
+def alone(index: int, revision: str = "old") -> GroupFacts:
+    """Return a group of one pod."""
+    return GroupFacts(f"web-{index}", str(index), index, is_leader_ready=True, revision=revision, workers=None)
+
+
+@given(st.permutations(range(600)), st.integers(0, 600))
+@settings(max_examples=examples(5), deadline=None)
+def test_thousands_of_groups_are_regular_in_any_order_as_soon_as_enough_exist(order: list[int], kept: int) -> None:
+    """They are 16 apart, so that the last ones come into reach only when others exist; fewer fall out of it again."""
+    found = Groups("web")
+    for number in order:
+        found.put(f"web-{number * 16}", alone(number * 16))
+    assert found.folded() == fold(map(alone, range(0, 9600, 16)), "web")
+    assert not found.folded().irregular
+
+    for number in order[kept:]:
+        found.put(f"web-{number * 16}", None)
+    folded = found.folded()
+    assert folded.members.bit_count() + len(folded.irregular) == kept
+
+
+def test_an_index_far_beyond_what_exists_and_a_revision_too_many_are_counted_and_take_no_bits() -> None:
+    """Labels are written by users: one bit of the highest index that a label can hold would take all memory."""
+    forged = [alone(int("9" * 62)), alone(1_999_999)]
+    many = [alone(index, f"r{index}") for index in range(1000)]
+
+    folded = fold([*forged, *many], "web")
+
+    assert {*forged, *many[MOST_REVISIONS:]} == {*folded.irregular.values()}
+    assert folded.members == (1 << MOST_REVISIONS) - 1
+    counts = status.count(leaderworkerset.decode(builders.leaderworkerset_object(size=1)), folded, "r0")
+    assert counts.ready == len(forged) + len(many)

@@ -1,0 +1,250 @@
+"""Rollouts under any budget: the promises of availability hold at every moment, and every rollout ends.
+
+A small model of the StatefulSet controller stands for the cluster: it creates and deletes leaders, replaces outdated
+ones from the partition up, highest first: as many at once as it is told, or, as most clusters do, one after the other.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from testkit.examples import examples
+
+from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.fold import GroupState, States
+from leaderworkerset.core.leaderworkerset.rollingupdate import Current
+
+OLD, NEW = False, True
+
+
+@dataclass
+class ModeledRollout:
+    """Groups by index, each ready or not and of the old or new template, and the leader StatefulSet."""
+
+    limits: Budget
+    current: Current
+    groups: list[GroupState]
+    honors_max_unavailable: bool = True
+    partitions: list[int] = field(default_factory=list)
+
+    def reconcile(self, *, is_new_revision: bool = False, is_observed: bool = True) -> bool:
+        """Take a step, a waiting one where the last is not observed; return whether it leaves the StatefulSet as it is."""
+        step = rollingupdate.next_step(self.limits, self.current, self.states, is_new_revision=is_new_revision)
+        step = step if is_observed else rollingupdate.wait(step, self.current)
+        known, self.current = self.current, Current(step.replicas, step.partition, str(self.limits.replicas))
+        self.partitions.append(step.partition)
+        return is_observed and known == self.current
+
+    def roll(self) -> None:
+        """Let the StatefulSet controller act once."""
+        del self.groups[self.current.replicas :]
+        while len(self.groups) < self.current.replicas:
+            self.groups.append(GroupState(is_ready=False, is_updated=len(self.groups) >= self.current.partition))
+        for index in reversed(range(self.current.partition, len(self.groups))):
+            if self.groups[index].is_updated and (self.groups[index].is_ready or self.honors_max_unavailable):
+                continue
+            if self.groups[index].is_updated or not self._may_replace(index):
+                return
+            self.groups[index] = GroupState(is_ready=False, is_updated=True)
+            if not self.honors_max_unavailable:
+                return
+
+    def _may_replace(self, index: int) -> bool:
+        """Return whether replacing an old group is within maxUnavailable; one that is not ready costs nothing."""
+        unavailable = sum(not group.is_ready for group in self.groups)
+        allowed = not self.honors_max_unavailable or unavailable < self.limits.max_unavailable
+        return allowed or not self.groups[index].is_ready
+
+    def make_ready(self, index: int) -> None:
+        if index < len(self.groups):
+            self.groups[index] = self.groups[index]._replace(is_ready=True)
+
+    def break_old(self, index: int) -> None:
+        """Let an old group never be ready again."""
+        if not self.groups[index].is_updated:
+            self.groups[index] = self.groups[index]._replace(is_ready=False)
+
+    @property
+    def states(self) -> States:
+        """Return the states; old groups that are not ready are broken."""
+        broken = (not group.is_ready and not group.is_updated for group in self.groups)
+        states = States.of(dict(enumerate(self.groups)))
+        return states._replace(broken=sum(1 << index for index, is_broken in enumerate(broken) if is_broken))
+
+    @property
+    def available(self) -> int:
+        return sum(group.is_ready for group in self.groups)
+
+    @property
+    def is_done(self) -> bool:
+        at_rest = self.current[:2] == (self.limits.replicas, self.limits.partition)
+        wanted = self.groups[self.limits.partition : self.limits.replicas]
+        return at_rest and all(group.is_ready and group.is_updated for group in wanted)
+
+
+@st.composite
+def budgets(draw: st.DrawFn, *, partition: bool = False) -> Budget:
+    replicas = draw(st.integers(1, 8))
+    surge = draw(st.integers(0, replicas))
+    unavailable = draw(st.integers(0 if surge else 1, replicas + 2))
+    held = draw(st.integers(0, replicas)) if partition else 0
+    return Budget(replicas=replicas, partition=held, unavailable=unavailable, surge=surge)
+
+
+def started(limits: Budget, *, honors_max_unavailable: bool = True) -> ModeledRollout:
+    """Return a cluster whose groups are all ready, at the moment the template changed."""
+    groups = [GroupState(is_ready=True, is_updated=OLD)] * limits.replicas
+    current = Current(limits.replicas, limits.partition, str(limits.replicas))
+    cluster = ModeledRollout(limits, current, groups, honors_max_unavailable)
+    cluster.reconcile(is_new_revision=True)
+    return cluster
+
+
+@pytest.mark.slow
+@given(budgets(), st.booleans(), st.randoms(use_true_random=False))
+@settings(max_examples=examples(50))
+def test_a_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random: Random) -> None:
+    """R-ROLL-3, R-ROLL-6, R-ROLL-7: availability, burst, monotone partition, convergence."""
+    cluster = started(limits, honors_max_unavailable=honors)
+    for _ in range(15 * limits.replicas):
+        match random.randrange(3):
+            case 0:
+                cluster.reconcile()
+            case 1:
+                cluster.roll()
+            case _:
+                cluster.make_ready(random.randrange(20))
+        assert cluster.available >= limits.replicas - limits.unavailable
+        assert len(cluster.groups) <= limits.burst
+    for _ in range(15 * limits.replicas):
+        cluster.reconcile()
+        cluster.roll()
+        cluster.make_ready(random.randrange(len(cluster.groups)))
+        assert cluster.available >= limits.replicas - limits.unavailable
+    for index in range(len(cluster.groups)):
+        cluster.make_ready(index)
+    cluster.reconcile()
+    assert cluster.partitions == sorted(cluster.partitions, reverse=True)
+
+
+@pytest.mark.slow
+@given(st.data(), st.booleans(), st.randoms(use_true_random=False))
+@settings(max_examples=examples(50))
+def test_limits_that_change_in_a_rollout_keep_the_weakest_bound(
+    data: st.DataObject, honors: bool, random: Random
+) -> None:
+    """R-ROLL-3, R-ROLL-6, and the wait for the StatefulSet controller (docs/adr/0010)."""
+    limits = data.draw(budgets())
+    replicas = limits.replicas
+    other = data.draw(budgets().filter(lambda one: one.replicas <= replicas))
+    both = (limits, replace(other, replicas=replicas))
+    least, most = replicas - max(one.unavailable for one in both), max(one.burst for one in both)
+    cluster = started(limits, honors_max_unavailable=honors)
+    is_observed = False
+    for _ in range(20 * replicas):
+        match random.randrange(4):
+            case 0:
+                is_observed = cluster.reconcile(is_observed=is_observed)
+            case 1:
+                cluster.roll()
+                is_observed = True
+            case 2:
+                cluster.make_ready(random.randrange(20))
+            case _:
+                cluster.limits = random.choice(both)
+        assert cluster.available >= least
+        assert len(cluster.groups) <= most
+
+
+def test_ready_surge_groups_are_not_given_back_while_the_partition_moves_on_account_of_them() -> None:
+    """Found by the property above: 2 groups were available where 3 are needed."""
+    cluster = started(Budget(replicas=5, partition=0, unavailable=2, surge=4))
+    cluster.reconcile()
+    cluster.roll()
+    for index in (7, 8, 3):
+        cluster.make_ready(index)
+    cluster.reconcile()
+    cluster.roll()
+
+    assert cluster.available == 3
+
+
+@given(budgets(partition=True), st.booleans())
+@settings(max_examples=examples(50))
+def test_every_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
+    """R-ROLL-2, R-STAT-17."""
+    cluster = started(limits, honors_max_unavailable=honors)
+    for _ in range(6 * (limits.burst + 2)):
+        cluster.reconcile()
+        cluster.roll()
+        for index in range(len(cluster.groups)):
+            cluster.make_ready(index)
+    assert all(group.is_updated for group in cluster.groups[limits.partition :])
+    assert all(not group.is_updated for group in cluster.groups[: limits.partition])
+    assert cluster.current.partition == limits.partition
+
+
+@given(budgets(), st.lists(st.booleans(), min_size=8, max_size=8), st.randoms(use_true_random=False))
+@settings(max_examples=examples(100))
+def test_broken_old_groups_never_stop_a_rollout(limits: Budget, ready: list[bool], random: Random) -> None:
+    """W-14, W-15, W-24, docs/adr/0030: any budget; further old groups break while the rollout proceeds."""
+    cluster = started(limits, honors_max_unavailable=False)
+    cluster.groups = [group._replace(is_ready=is_ready) for group, is_ready in zip(cluster.groups, ready, strict=False)]
+    for _ in range(20 * (limits.burst + 2)):
+        match random.randrange(4):
+            case 0:
+                before = cluster.current
+                cluster.reconcile()
+                assert_few_are_given_up(cluster, before)
+            case 1:
+                cluster.roll()
+            case 2:
+                updated = [index for index, group in enumerate(cluster.groups) if group.is_updated]
+                cluster.make_ready(random.choice(updated) if updated else limits.burst)
+            case _ if random.random() < 0.1:
+                cluster.break_old(random.randrange(limits.replicas))
+    for _ in range(4 * (limits.burst + 2)):
+        cluster.reconcile()
+        cluster.roll()
+        for index, group in enumerate(cluster.groups):
+            if group.is_updated:
+                cluster.make_ready(index)
+    assert cluster.is_done
+
+
+def assert_few_are_given_up(cluster: ModeledRollout, before: Current) -> None:
+    """Assert that a step keeps the budget, or releases one ready group while broken ones alone are not ready."""
+    limits, groups = cluster.limits, cluster.groups[: before.replicas]
+    released = [group for group in groups[cluster.current.partition : before.partition] if group.is_ready]
+    staying = [group for index, group in enumerate(groups) if group.is_ready and index < cluster.current.partition]
+    staying += [
+        group for group in groups[cluster.current.partition :] if group == GroupState(is_ready=True, is_updated=NEW)
+    ]
+    if released and len(staying) < limits.replicas - limits.unavailable:
+        assert len(released) == 1
+        assert GroupState(is_ready=False, is_updated=NEW) not in groups
+
+
+@pytest.mark.slow
+@given(budgets(), st.integers(0, 8), st.integers(0, 8), st.lists(st.sampled_from("NOno."), max_size=9), st.booleans())
+@settings(max_examples=examples(100))
+def test_a_step_is_within_the_burst_or_what_is_there_and_repeats_itself(
+    limits: Budget, replicas: int, partition: int, letters: list[str], is_new: bool
+) -> None:
+    """R-ROLL-2, R-ROLL-3: whatever was found, and a step once written is a step not proposed again."""
+    table = {"N": (True, NEW), "O": (True, OLD), "n": (False, NEW), "o": (False, OLD), ".": (False, OLD)}
+    groups = States.of({index: GroupState(*table[letter]) for index, letter in enumerate(letters)})
+    current: Current | None = Current(replicas, partition, str(limits.replicas))
+    for attempt in range(20):
+        step = rollingupdate.next_step(limits, current, groups, is_new_revision=is_new and attempt == 0)
+        assert limits.replicas <= step.replicas <= max(limits.burst, replicas)
+        assert step.partition >= limits.partition
+        written = Current(step.replicas, step.partition, str(limits.replicas))
+        if attempt and written == current:
+            return
+        current = written
+    raise AssertionError(f"no fixed point: {current}")

@@ -1,0 +1,375 @@
+"""A whole cluster in one thread and in virtual time, put together in one place.
+
+The code of production stands on both sides of every seam: the API server on a store in memory, the controllers and the
+scheduler of `localkube`, its kubelet on modelled processes, the product's webhooks and managers. Every actor has a
+transport with faults of its own, and randomness of its own, so that a seed decides all that happens.
+
+`simulate(scenario, settings)` runs a scenario; where it fails, the error carries the seed and the trace of all writes.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from inspect import signature
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, Final, TypeAlias
+
+import structlog
+from testkit.virtualtime import SingleThreadLoop, SkewedClock, VirtualClock, run
+from tests.simulation import product
+from tests.simulation.checks.torn import Torn
+from tests.simulation.faults import FaultyTransport, Schedule
+from tests.simulation.states import OBSERVED, comparable
+from tests.simulation.trace import Trace
+
+from kuberuntime import randomness, timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.controller.eventrecorder import EventRecorder
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.registry import Registry
+from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer, ServerOptions
+from localkube.apiserver.storage.store import Change, Store
+from localkube.controllers.composition import ControllerSettings
+from localkube.controllers.composition import run_controllers as run_localkube
+from localkube.controllers.nodes.nodes import NodeSettings, node_names
+from localkube.kubelet.kubelet import Kubelet
+from localkube.kubelet.node import podevents
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
+from localkube.kubelet.processes.model import ModelRunner, Script, run_forever
+
+NAMESPACE: Final = "default"
+
+LIMIT: Final = 1800.0
+"""Virtual seconds in which anything must come true."""
+
+QUIET: Final = 45.0
+"""Virtual seconds without a write after which a cluster is at rest: longer than a lease, and than most back-offs."""
+
+RESTART: Final = 1.0
+"""Virtual seconds after which a manager that died is started again, unless it stays away (`World.away_until`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is simulated. There are as many managers as `managers` has schedules; of several, one is elected."""
+
+    seed: int = 1
+    managers: Sequence[Schedule] = (Schedule(),)
+    others: Schedule = field(default_factory=Schedule)
+    """The schedule of localkube's controllers and of the kubelet."""
+    script: Script = run_forever
+    nodes: NodeSettings = field(default_factory=NodeSettings)
+    remembered: int = 10_000
+    """Revisions that the API server remembers."""
+    kinds: Registry = MANAGED
+    """What the managers serve."""
+    installed: Registry | None = None
+    """What of it is defined from the beginning, with its webhooks; None: all of it."""
+    definitions: Sequence[JSONObject] = ()
+    """Kinds of others that the API server serves from the beginning."""
+
+
+class World:
+    """A running cluster as a scenario sees it."""
+
+    def __init__(self, settings: Settings, trace: Trace, directory: Path, group: asyncio.TaskGroup) -> None:
+        self.settings = settings
+        self.trace = trace
+        self.clock = VirtualClock()
+        self.webhooks = product.webhooks(settings.kinds)
+        store = Store(remembered=settings.remembered)
+        options = ServerOptions(random=self.random("server"), webhooks=self.webhooks)
+        self.server = ApiServer(store, builtin.kinds(), self.clock, options)
+        self.client = Client(self._transport("scenario", Schedule()))
+        self.runner = ModelRunner(settings.script)
+        self.managers: dict[str, FaultyTransport] = {}
+        self.spent: list[FaultyTransport] = []
+        """The transports of managers that died."""
+        self.away_until = 0.0
+        """When managers that died are started again at the earliest, in virtual seconds."""
+        self.clocks: dict[str, SkewedClock] = {}
+        """The clock of each manager's machine."""
+        self.torn = Torn(store, self.clock)
+        self._directory = directory
+        self._group = group
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._changed = asyncio.Event()
+        store.subscribe(lambda _: self._changed.set())
+
+    def random(self, actor: str) -> Random:
+        """Return the source of what is random to an actor: another one for each actor and each seed."""
+        return Random(f"{self.settings.seed} {actor}")
+
+    async def start(self) -> None:
+        """Start everything, and return when the cluster has its nodes; managers may still fill their caches."""
+        await self.server.start()
+        for definition in self.settings.definitions:
+            await self.define(definition)
+        await product.restore(self.server, self.settings.installed or self.settings.kinds)
+        ready, caught_up = asyncio.Event(), asyncio.Event()
+        self._spawn("controllers", self._run_controllers(ready))
+        self._spawn("kubelet", self._run_kubelet(caught_up))
+        for number, schedule in enumerate(self.settings.managers):
+            self.start_manager(f"manager-{number}", schedule)
+        await ready.wait()
+        await caught_up.wait()
+
+    async def stop(self) -> None:
+        """End everything."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.wait(self._tasks.values())
+        await self.runner.stop()
+        await self.server.close()
+
+    def start_manager(self, name: str, schedule: Schedule) -> None:
+        """Start a replica of the manager. When it dies after a write, it is started again, without faults."""
+        self._spawn(name, self._supervise(name, schedule))
+
+    async def return_of_managers(self) -> None:
+        """Wait until no manager stays away any more."""
+        while (left := self.away_until - self.clock.monotonic()) > 0:  # noqa: ASYNC110 - it may grow
+            await asyncio.sleep(left)
+
+    async def stop_manager(self, name: str) -> None:
+        """End a replica in an orderly way: it may free its lease."""
+        task = self._tasks.pop(name)
+        task.cancel()
+        await asyncio.wait([task])
+
+    async def kill_manager(self, name: str) -> None:
+        """End a replica as SIGKILL does: nothing that it still wants to write is sent."""
+        self.managers[name].crashed.set()
+        await self.stop_manager(name)
+
+    async def define(self, definition: JSONObject) -> None:
+        """Have the API server serve another kind."""
+        await self.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
+
+    async def create(self, lws: JSONObject) -> JSONObject:
+        """Create an object without what a server fills in."""
+        filled = {"uid", "resourceVersion", "generation"}
+        metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
+        return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
+
+    async def bring_up(self, lws: JSONObject) -> JSONObject:
+        """Create a LeaderWorkerSet, and wait until it is at rest and available; return it."""
+        await self.create(lws)
+        return await self.ready(meta.name(lws))
+
+    async def edit(self, name: str = "web", **spec: Any) -> None:
+        """Merge fields into the spec of a LeaderWorkerSet."""
+        await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, name), {"spec": spec}, kind="merge")
+
+    async def delete(self, resource: Resource, name: str) -> None:
+        """Delete one object of the namespace."""
+        await self.client.delete(resource, ObjectKey(NAMESPACE, name))
+
+    async def get(self, resource: Resource, name: str) -> JSONObject:
+        """Read one object of the namespace."""
+        return await self.client.get(resource, ObjectKey(NAMESPACE, name))
+
+    async def objects(self, resource: Resource) -> list[JSONObject]:
+        """Read all objects of the namespace."""
+        return (await self.client.list(resource, namespace=NAMESPACE)).items
+
+    async def uids(self, resource: Resource = PODS) -> dict[str, str]:
+        """Return the UIDs of all objects of a kind by name."""
+        return {meta.name(obj): meta.uid(obj) for obj in await self.objects(resource)}
+
+    async def until(self, resource: Resource, holds: Callable[[list[JSONObject]], bool]) -> list[JSONObject]:
+        """Wait until the objects of a kind are as wanted; return them."""
+        found: list[JSONObject] = []
+        try:
+            async with timeouts.within(LIMIT):
+                while True:
+                    self._changed.clear()
+                    found = await self.objects(resource)
+                    if holds(found):
+                        return found
+                    await self._changed.wait()
+        except TimeoutError:
+            last = [(meta.name(one), meta.status(one)) for one in found]
+            raise AssertionError(f"{resource.kind}s did not become as wanted in {LIMIT:.0f} s; last: {last}") from None
+
+    def observe(self, resource: Resource, seen: Callable[[Change], None]) -> None:
+        """Call back with every change of a kind, at the moment when the API server commits it."""
+
+        def committed(changes: Sequence[Change]) -> None:
+            for change in changes:
+                if change.key.resource == resource.group_resource:
+                    seen(change)
+
+        self.server.backend.store.subscribe(committed)
+
+    async def at_rest(self) -> None:
+        """Wait until nobody has written anything for `QUIET` seconds."""
+        begin = self.clock.monotonic()
+        while (left := max(begin, self.trace.settled_at()) + QUIET - self.clock.monotonic()) > 0:
+            assert self.clock.monotonic() < begin + LIMIT, f"somebody still writes after {LIMIT:.0f} s"
+            await asyncio.sleep(left)
+
+    async def ready(self, name: str = "web") -> JSONObject:
+        """Wait until a LeaderWorkerSet is at rest and available; return it."""
+        await self.at_rest()
+        found = await self.get(LEADERWORKERSETS, name)
+        assert meta.is_condition_true(found, "Available"), f"not available: {meta.status(found)}"
+        return found
+
+    async def state(self) -> dict[str, JSONObject]:
+        """Return all objects that the product is about, without what differs from run to run."""
+        found = [obj for resource in OBSERVED for obj in await self.objects(resource)]
+        return {f"{obj['kind']} {meta.name(obj)}": comparable(obj) for obj in found}
+
+    def _transport(self, actor: str, schedule: Schedule) -> FaultyTransport:
+        inner = InProcessTransport(self.server, actor)
+        return FaultyTransport(inner, actor, schedule, self.random(f"{actor}'s faults"), self.trace)
+
+    def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        with randomness.seeded(self.random(name)):
+            self._tasks[name] = self._group.create_task(work, name=name)
+
+    async def _run_controllers(self, ready: asyncio.Event) -> None:
+        client = Client(self._transport("controllers", self.settings.others))
+        settings = ControllerSettings(volumes=self._directory / "claims", nodes=self.settings.nodes)
+        await run_localkube(client, settings, clock=self.clock, ready=ready)
+
+    async def _run_kubelet(self, caught_up: asyncio.Event) -> None:
+        client = Client(self._transport("kubelet", self.settings.others))
+        settings = KubeletSettings(
+            node_names=frozenset(node_names(self.settings.nodes)),
+            capabilities=await self.runner.start(),
+            state_directory=self._directory,
+            host_environment={"PATH": "/usr/bin:/bin"},
+        )
+        events = EventRecorder(client, podevents.REPORTER, "simulated", self.clock)
+        kubelet = Kubelet(client, self.runner, settings, self.clock, events)
+        self.server.attach_node(kubelet)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(events.run())
+            group.create_task(kubelet.run(caught_up))
+
+    async def _supervise(self, name: str, schedule: Schedule) -> None:
+        elected = len(self.settings.managers) > 1
+        clock = self.clocks.setdefault(name, SkewedClock(self.clock))
+        while True:
+            transport = self.managers[name] = self._transport(name, schedule)
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(
+                    product.run_manager(
+                        transport, clock, name, self.torn.manager_begins, elected=elected, kinds=self.settings.kinds
+                    )
+                )
+                crash = group.create_task(transport.crashed.wait())
+                await asyncio.wait((running, crash), return_when=asyncio.FIRST_COMPLETED)
+                transport.interrupted()
+                running.cancel()
+                crash.cancel()
+            await transport.close()
+            self.spent.append(transport)
+            schedule = Schedule(latency=schedule.latency) if transport.writes else transport.schedule
+            await asyncio.sleep(RESTART)
+            await self.return_of_managers()
+
+
+@asynccontextmanager
+async def running(settings: Settings, trace: Trace, directory: Path) -> AsyncIterator[World]:
+    """Run a cluster around the body."""
+    async with asyncio.TaskGroup() as group:
+        world = World(settings, trace, directory, group)
+        await world.start()
+        try:
+            yield world
+        finally:
+            await world.stop()
+
+
+Running: TypeAlias = Callable[[Settings, Trace, Path], AbstractAsyncContextManager[Any]]
+"""Runs a cluster, which scenarios see as the kind of world that it is."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a simulation leaves."""
+
+    trace: Trace
+    state: dict[str, JSONObject]
+
+
+def simulate(
+    scenario: Callable[[Any], Awaitable[None]], settings: Settings | None = None, run_world: Running = running
+) -> Outcome:
+    """Run a scenario in virtual time, in a cluster that `run_world` runs; return the trace and the state at its end."""
+    trace, chosen = Trace(), settings or Settings()
+    trace.seed = chosen.seed
+
+    async def body() -> Outcome:
+        with TemporaryDirectory() as directory:
+            async with run_world(chosen, trace, Path(directory)) as world:
+                await scenario(world)
+                assert list(world.torn.groups()) == []
+                return Outcome(trace, await world.state())
+
+    with without_logs():
+        try:
+            return run(body(), SingleThreadLoop)
+        except BaseExceptionGroup as errors:
+            (error,) = errors.exceptions if len(errors.exceptions) == 1 else (errors,)
+            error.add_note(str(trace))
+            raise error from None
+        except Exception as error:
+            error.add_note(str(trace))
+            raise
+
+
+def simulated(
+    chosen: Settings | Callable[..., Settings] | None = None,
+) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., None]]:
+    """Let a coroutine be a test in a cluster with these settings, which may follow from parameters of the test."""
+
+    def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+        @wraps(test)
+        def run(**given: Any) -> None:
+            wanted = signature(chosen).parameters if callable(chosen) else ()
+            asked = {name: value for name, value in given.items() if name in wanted}
+            simulate(partial(test, **given), chosen(**asked) if callable(chosen) else chosen)
+
+        own = signature(test)
+        vars(run)["__signature__"] = own.replace(parameters=list(own.parameters.values())[1:])
+        return run
+
+    return decorate
+
+
+@contextmanager
+def without_logs() -> Iterator[None]:
+    """Log nothing in the body: a trace tells more, and thousands of lines take time."""
+    before = structlog.get_config()["wrapper_class"]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        yield
+    finally:
+        structlog.configure(wrapper_class=before)
+
+
+def count_ready(world: World, names: Collection[str], counts: list[int]) -> None:
+    """From now on, while all of these pods are ready, add how many still are to `counts` whenever one of them changes."""
+    ready = dict.fromkeys(names, True)
+
+    def changed(change: Change) -> None:
+        if change.key.name in ready:
+            ready[change.key.name] = change.type != "DELETED" and meta.is_condition_true(change.object, "Ready")
+            counts.append(sum(ready.values()))
+
+    world.observe(PODS, changed)

@@ -1,0 +1,190 @@
+"""Many schedules in one process: families one after the other, verdicts held against fresh creations, and a sum of all."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import msgspec
+from testkit.virtualtime import SingleThreadLoop, run
+from tests.simulation.cluster import Settings, without_logs
+from tests.simulation.faults import Schedule
+from tests.simulation.schedules import lean, planted
+from tests.simulation.schedules.clocks import play_clocks
+from tests.simulation.schedules.crashes import play_crashes
+from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules.gangs import play_gangs
+from tests.simulation.schedules.inplace import play_in_place
+from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.misuse import play_misuse
+from tests.simulation.schedules.moving import play_moves
+from tests.simulation.schedules.playing import Verdict, caught, play_family, play_reference
+from tests.simulation.schedules.randomkeys import play_random_keys
+from tests.simulation.states import differences
+from tests.simulation.trace import Trace
+
+MISUSE: Final = "misuse"
+"""What the names of families of bent specs begin with."""
+
+CLOCKS: Final = "clocks"
+"""What the names of families of two managers begin with whose clocks are set."""
+
+RANDOM_KEYS: Final = "keys"
+"""What the names of families begin with whose groups have random keys."""
+
+GANGS: Final = "gangs"
+"""What the names of families begin with that have `spec.scheduling`."""
+
+IN_PLACE: Final = "in place"
+"""What the names of families begin with that are updated in place."""
+
+MOVES: Final = "moves"
+"""What the names of families begin with whose groups move off closed nodes."""
+
+KINDS: Final = {
+    MISUSE: play_misuse,
+    CLOCKS: play_clocks,
+    RANDOM_KEYS: play_random_keys,
+    GANGS: play_gangs,
+    IN_PLACE: play_in_place,
+    MOVES: play_moves,
+}
+"""How families are played, by what their names begin with."""
+
+BRANCHES: Final = 20
+"""Schedules of one family."""
+
+
+@dataclass
+class Summary:
+    """What schedules came to, together."""
+
+    schedules: int = 0
+    writes: int = 0
+    steps: int = 0
+    recreations: int = 0
+    seconds: float = 0.0
+    faults: Counter[str] = field(default_factory=Counter)
+    happened: Counter[str] = field(default_factory=Counter)
+    states: set[bytes] = field(default_factory=set)
+    violations: list[Verdict] = field(default_factory=list)
+
+    def add(self, verdict: Verdict) -> None:
+        """Take in one verdict."""
+        self.schedules += 1
+        self.writes += verdict.writes
+        self.steps += verdict.steps
+        self.recreations += verdict.recreations
+        self.seconds += verdict.seconds
+        self.faults.update(verdict.faults)
+        self.happened.update(verdict.happened)
+        self.states.add(verdict.declared)
+        if verdict.violations:
+            self.violations.append(verdict)
+
+    def lines(self) -> Iterator[str]:
+        """Describe it for people."""
+        yield (
+            f"{self.schedules} schedules of {self.seconds / 3600:.1f} virtual hours: {self.writes} writes,"
+            f" {self.steps} changes checked, {self.recreations} recreations, {len(self.states)} different ends"
+        )
+        yield "happened: " + _counts(self.happened)
+        yield "faults: " + _counts(self.faults)
+        yield f"violations: {len(self.violations)}"
+
+
+class References:
+    """Final states of fresh creations, by what was declared; each is found once."""
+
+    def __init__(self, world: LeanWorld) -> None:
+        self._world = world
+        self._known: dict[bytes, bytes] = {}
+
+    async def compare(self, verdict: Verdict) -> Verdict:
+        """Add to a verdict how its end differs from a fresh creation."""
+        if verdict.violations or not verdict.declared or is_held_back(verdict.declared):
+            return verdict
+        known = self._known.get(verdict.declared)
+        if known is None:
+            known = self._known[verdict.declared] = await self._create(verdict.declared)
+        if known == verdict.final:
+            return verdict
+        found = differences(msgspec.json.decode(known), msgspec.json.decode(verdict.final))
+        return msgspec.structs.replace(verdict, violations=["a fresh creation and this end differ:", *found])
+
+    async def _create(self, declared: bytes) -> bytes:
+        found: list[bytes] = []
+
+        async def work(send: Send) -> None:
+            await play_reference(self._world, declared, send)
+
+        await branch(work, found.append)
+        return found[0]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is played: branches of families, with a bug planted where one is named."""
+
+    families: Sequence[int | str]
+    """Numbers of random families, names of scenarios with a death at every write, and `misuse`, `clocks`, `keys`, `gangs`, `in place` or `moves` with a number."""
+    branches: Sequence[int]
+    """Of each family. Of a named scenario: one means undisturbed only, more mean all deaths."""
+    bug: str | None = None
+
+
+async def play_all(world: LeanWorld, part: Part, references: References) -> AsyncIterator[Verdict]:
+    """Play the branches of every family; yield the verdicts. A bug is in the branches, not in the references."""
+    for family in part.families:
+        verdicts: list[Verdict] = []
+
+        async def work(send: Send, family: int | str = family) -> None:
+            violations: list[str] = []
+            with planted.bug(part.bug), caught(world, violations):
+                await _play(world, family, part.branches, send)
+            if violations:  # of what the branches share
+                send(msgspec.json.encode(Verdict(seed=f"{family}.0", violations=violations, trace=str(world.trace))))
+
+        await branch(work, lambda message: verdicts.append(msgspec.json.decode(message, type=Verdict)))  # noqa: B023 - used before the next
+        for verdict in verdicts:
+            yield await references.compare(verdict)
+
+
+async def _play(world: LeanWorld, family: int | str, branches: Sequence[int], send: Send) -> None:
+    """Play branches of a family by its name; a name that begins with that of no kind is a scenario of deaths."""
+    if isinstance(family, int):
+        await play_family(world, family, branches, send)
+        return
+    for kind, play_kind in KINDS.items():
+        if family.startswith(kind):
+            await play_kind(world, family, branches, send)
+            return
+    await play_crashes(world, family, send, deaths=len(branches) > 1)
+
+
+def campaign(parts: Iterable[Part], each: Callable[[Part, Verdict], bool]) -> None:
+    """Play parts in a cluster of this process; a part ends where `each` returns False."""
+
+    async def body(directory: Path) -> None:
+        async with lean.running(Settings(managers=(), others=Schedule()), Trace(), directory) as world:
+            references = References(world)
+            for part in parts:
+                async for verdict in play_all(world, part, references):
+                    if not each(part, verdict):
+                        break
+
+    with TemporaryDirectory() as directory, without_logs():
+        run(body(Path(directory)), SingleThreadLoop)
+
+
+def is_held_back(declared: bytes) -> bool:
+    """Return whether a partition keeps groups of the revision before, which a fresh creation has none of."""
+    spec = msgspec.json.decode(declared)["spec"]
+    rolling = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
+    return bool(rolling.get("partition"))
+
+
+def _counts(counter: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counter.most_common()) or "none"

@@ -1,0 +1,47 @@
+"""Bugs of disruption budgets, to be found: groups that are opened too early, or never, and budgets that stay."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.core.disruption import groupbudget, reconcile, window
+from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
+from leaderworkerset.core.disruption.window import Allowance
+
+
+@contextmanager
+def opens_before_the_closed_one_is_proved() -> Iterator[None]:
+    """Open the next group as soon as the one before is closed, which may be new, whatever was granted until then."""
+    unproved = patch.multiple(
+        ProtectedGroup,
+        is_whole=property(lambda self: self.budget is not None and self.is_present),
+        is_quiet=property(lambda self: self.budget is not None and not self.is_open),
+    )
+    with unproved, patch.object(window, "LINGERING", 0.0):
+        yield
+
+
+def forgets_who_is_missing() -> Any:
+    """Count the groups that exist, so that one whose leader is not there yet takes no place."""
+    return patch.object(window, "Allowance", lambda limit, missing: Allowance(limit=limit, missing=missing * 0))
+
+
+def never_opens() -> Any:
+    """Keep all groups closed: every drain waits for ever."""
+    return patch.object(window, "_openable", lambda groups, candidates, budget: [])
+
+
+def never_takes_turns() -> Any:
+    """Keep the first group open that somebody may want, whoever else waits."""
+    return patch.object(window, "_choose", lambda whole, places, settings, now: (whole[:places], None))
+
+
+def leaves_budgets() -> Any:
+    """Keep the budgets of a LeaderWorkerSet that has none any more, closed."""
+    return patch.object(reconcile, "guarded_delete", lambda resource, budget: groupbudget.close(_any(budget), budget))
+
+
+def _any(budget: JSONObject) -> ProtectedGroup:
+    return ProtectedGroup(label="", size=1, least=1, is_present=True, is_wanted=False, budget=budget)

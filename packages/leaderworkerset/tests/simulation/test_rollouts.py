@@ -1,0 +1,157 @@
+"""Rollouts and changes of sizes that controllers of groups were seen to lose, a scenario each."""
+
+import asyncio
+
+import pytest
+from tests.simulation.cluster import NAMESPACE, World
+from tests.simulation.leaders import SEEDS, has_updated, images, played, roll, watch
+from tests.simulation.workloads import groups, template
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from localkube.kubelet.processes.model import Program
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@played()
+async def test_an_update_creates_every_leader_once(world: World, seed: int) -> None:
+    """Its old workers end after it, and must not take the new one along (R-POD-10)."""
+    await world.bring_up(groups(replicas=2, size=2))
+    leaders = watch(world)
+    await roll(world, "app:2")
+    await world.ready()
+    assert leaders.births == {"web-0": 1, "web-1": 1}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@played()
+async def test_surge_groups_stay_until_the_groups_they_stand_in_for_are_ready(world: World, seed: int) -> None:
+    """R-ROLL-3: with maxUnavailable 0 there are never fewer ready groups than wanted."""
+    lws = groups(replicas=2, size=2)
+    rolling = lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]
+    lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"] = rolling | {"maxSurge": 1, "maxUnavailable": 0}
+    await world.bring_up(lws)
+    leaders = watch(world, ready=2)
+    await roll(world, "app:2")
+    await world.ready()
+    assert leaders.fewest == 2
+    assert set(await world.uids()) == {"web-0", "web-0-1", "web-1", "web-1-1"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@played()
+async def test_an_update_in_the_middle_of_another_ends_with_the_newest(world: World, seed: int) -> None:
+    """Never more than one group is down for it."""
+    await world.bring_up(groups(replicas=3, size=2))
+    leaders = watch(world, ready=3)
+    await roll(world, "app:2")
+    await world.until(PODS, has_updated("app:2"))
+    await roll(world, "app:3")
+    await world.ready()
+    assert await images(world) == {"app:3"}
+    assert leaders.fewest == 2
+    assert max(leaders.births.values()) <= 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@played()
+async def test_rapid_changes_of_replicas_roll_nothing(world: World, seed: int) -> None:
+    """Groups that are wanted all the time stay what they are."""
+    await world.bring_up(groups(replicas=2, size=2))
+    before = await world.uids()
+    for replicas in (4, 2, 3, 5, 2, 4, 3):
+        await world.edit(replicas=replicas)
+    await world.ready()
+    after = await world.uids()
+    assert before.items() <= after.items()
+    assert {name for name in after if name.count("-") == 1} == {"web-0", "web-1", "web-2"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@played()
+async def test_an_update_goes_on_at_a_size_where_its_percentage_is_no_group(world: World, seed: int) -> None:
+    """An autoscaler writes the scale, whose bounds nobody checks: 30 % of 2 is 0 (R-ROLL-1)."""
+    lws = groups(replicas=4, size=2)
+    lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]["maxUnavailable"] = "30%"
+    await world.bring_up(lws)
+    await roll(world, "app:2")
+    await world.until(PODS, has_updated("app:2"))
+    scale = {"spec": {"replicas": 2}}
+    key = ObjectKey(NAMESPACE, "web")
+    await world.client.patch(LEADERWORKERSETS, key, scale, kind="merge", subresource="scale")
+    await world.ready()
+    assert await images(world) == {"app:2"}
+    assert set(await world.uids()) == {"web-0", "web-0-1", "web-1", "web-1-1"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@played()
+async def test_groups_of_one_that_grow_and_lose_a_leader_are_all_replaced(world: World, seed: int) -> None:
+    """Q-12: the leader that comes back is of the size of before, and there is no group that may go but by a surge."""
+    limits = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
+    await world.bring_up(groups(replicas=2, size=1, rolloutStrategy=limits))
+    await world.edit(leaderWorkerTemplate={"size": 3})
+    await world.delete(PODS, "web-1")
+    await world.ready()
+    assert set(await world.uids()) == {f"web-{group}{rank}" for group in (0, 1) for rank in ("", "-1", "-2")}
+
+
+def is_live(revision: JSONObject) -> bool:
+    """Return whether groups may be made from a revision of the LeaderWorkerSet: its history has no such label."""
+    owner = meta.controller_of(revision)
+    is_own = owner is not None and owner["kind"] == "LeaderWorkerSet"
+    return is_own and labels.TEMPLATE_REVISION_HASH in meta.labels(revision)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@played()
+async def test_an_update_that_is_taken_back_leaves_nothing_of_itself(world: World, seed: int) -> None:
+    """Groups that it had not reached are never touched."""
+    await world.bring_up(groups(replicas=3, size=2))
+    before = await world.uids()
+    await roll(world, "app:2")
+    await world.until(PODS, has_updated("app:2"))
+    await roll(world, "app:1")
+    await world.ready()
+    after = await world.uids()
+    assert await images(world) == {"app:1"}
+    assert (before["web-0"], before["web-0-1"]) == (after["web-0"], after["web-0-1"])
+    assert len([one for one in await world.objects(CONTROLLER_REVISIONS) if is_live(one)]) == 1
+
+
+@pytest.mark.parametrize("pause", [0.05, 0.5, 2.0])
+@played(script=lambda _: Program(term=5.0))
+async def test_groups_of_the_template_before_are_built_after_a_moment_without_any(world: World, pause: float) -> None:
+    """R-REV-14: there are none for a moment, too short for the StatefulSet controller to see its pods gone. The partition then
+    has it create two of the template before: their revision must still be there, or the update after it waits for ever.
+    """
+    await world.bring_up(groups(replicas=3, size=2))
+    await world.edit(replicas=0, leaderWorkerTemplate={"size": 1, "workerTemplate": template("app:2")})
+    await asyncio.sleep(pause)
+    await world.edit(replicas=3, rolloutStrategy={"rollingUpdateConfiguration": {"partition": 2}})
+    await world.at_rest()
+    released = {"rollingUpdateConfiguration": {"partition": 0}}
+    await world.edit(rolloutStrategy=released, leaderWorkerTemplate={"size": 1, "workerTemplate": template("app:3")})
+    await world.ready()
+    assert await images(world) == {"app:3"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@played(script=lambda spec: Program(refused="no such file" if spec.argv == ("broken",) else ""))
+async def test_broken_groups_are_corrected_once_after_a_scale_up(world: World, seed: int) -> None:
+    """docs/adr/0030: they do not come back from the older revision first."""
+    await world.bring_up(groups(replicas=3, size=1))
+    broken = template("app:2")
+    broken["spec"]["containers"][0]["command"] = ["broken"]
+    await world.edit(leaderWorkerTemplate={"workerTemplate": broken})
+    await world.until(PODS, lambda pods: any(meta.spec(pod)["containers"][0]["image"] == "app:2" for pod in pods))
+    await world.edit(replicas=5)
+    await world.until(PODS, lambda pods: len(pods) == 5)
+    leaders = watch(world)
+    await roll(world, "app:3")
+    await world.ready()
+    assert await images(world) == {"app:3"}
+    assert leaders.births == {f"web-{index}": 1 for index in range(5)}

@@ -1,0 +1,235 @@
+"""The CustomResourceDefinition (R-API-1 to R-API-8, contract 1.2)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api.fieldtypes import TYPES
+from leaderworkerset.api.leaderworkerset import RestartPolicy, StartupPolicy, SubdomainPolicy, SubGroupPolicyType
+from leaderworkerset.api.schema import LIST_KEYS, OPTIONAL, REQUIRED, RULES, schema_of
+
+CRD = leaderworkerset_crd()
+VERSION = CRD["spec"]["versions"][0]
+SCHEMA = VERSION["schema"]["openAPIV3Schema"]
+
+
+def at(path: str, schema: dict[str, Any] = SCHEMA) -> dict[str, Any]:
+    """Follow property names; `*` stands for the items of a list or the values of a map."""
+    for name in path.split("."):
+        schema = (schema.get("items") or schema["additionalProperties"]) if name == "*" else schema["properties"][name]
+    return schema
+
+
+def walk(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    yield path, schema
+    for name, child in schema.get("properties", {}).items():
+        yield from walk(child, f"{path}.{name}")
+    for part in ("items", "additionalProperties"):
+        if part in schema:
+            yield from walk(schema[part], f"{path}.*")
+
+
+def test_the_envelope() -> None:
+    """R-API-1: names, scope, version; no categories."""
+    assert CRD["metadata"]["name"] == "leaderworkersets.leaderworkerset.x-k8s.io"
+    assert CRD["metadata"]["annotations"] == {"controller-gen.kubebuilder.io/version": "v0.17.2"}
+    assert {name: value for name, value in CRD["spec"].items() if name != "versions"} == {
+        "group": "leaderworkerset.x-k8s.io",
+        "scope": "Namespaced",
+        "names": {
+            "kind": "LeaderWorkerSet",
+            "listKind": "LeaderWorkerSetList",
+            "plural": "leaderworkersets",
+            "singular": "leaderworkerset",
+            "shortNames": ["lws"],
+        },
+    }
+    assert (VERSION["name"], VERSION["served"], VERSION["storage"]) == ("v1", True, True)
+    assert "conversion" not in CRD["spec"]  # R-API-4
+
+
+def test_subresources() -> None:
+    """R-API-2."""
+    assert VERSION["subresources"] == {
+        "status": {},
+        "scale": {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.hpaPodSelector",
+        },
+    }
+
+
+def test_what_depends_on_several_fields_is_checked_by_the_webhook_alone() -> None:
+    """N-API-6."""
+    assert [path for path, schema in walk(SCHEMA) if "x-kubernetes-validations" in schema] == []
+
+
+def test_printer_columns() -> None:
+    """R-API-3, N-API-4: the order, types and paths."""
+    assert [(c["name"], c["type"], c["jsonPath"]) for c in VERSION["additionalPrinterColumns"]] == [
+        ("Ready", "integer", ".status.readyReplicas"),
+        ("Desired", "integer", ".spec.replicas"),
+        ("Up-to-date", "integer", ".status.updatedReplicas"),
+        ("Age", "date", ".metadata.creationTimestamp"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "rules"),
+    [
+        ("replicas", {"default": 1, "minimum": 0, "maximum": 1000000, "format": "int32", "type": "integer"}),
+        (
+            "startupPolicy",
+            {"default": "LeaderCreated", "enum": sorted(StartupPolicy), "type": "string"},
+        ),
+        ("leaderWorkerTemplate.size", {"default": 1, "format": "int32", "type": "integer"}),
+        (
+            "leaderWorkerTemplate.restartPolicy",
+            {
+                "default": "RecreateGroupOnPodRestart",
+                "enum": sorted(RestartPolicy),
+                "type": "string",
+            },
+        ),
+        (
+            "leaderWorkerTemplate.subGroupPolicy.subGroupPolicyType",
+            {"default": "LeaderWorker", "enum": sorted(SubGroupPolicyType), "type": "string"},
+        ),
+        ("leaderWorkerTemplate.subGroupPolicy.subGroupSize", {"type": "integer", "format": "int32"}),
+        ("leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy.whenDeleted", {"type": "string"}),
+        ("rolloutStrategy.type", {"default": "RollingUpdate", "enum": ["RollingUpdate"], "type": "string"}),
+        ("rolloutStrategy.rollingUpdateConfiguration.partition", {"default": 0, "type": "integer", "format": "int32"}),
+        ("networkConfig.subdomainPolicy", {"enum": sorted(SubdomainPolicy), "type": "string"}),
+    ],
+)
+def test_the_own_fields(path: str, rules: dict[str, Any]) -> None:
+    """Contract 1.2, R-KQ-2: types, defaults, enums, bounds."""
+    assert at(f"spec.{path}") == rules
+
+
+def test_a_strategy_is_there_before_admission() -> None:
+    """R-KQ-2, R-KQ-10: webhooks that decode and encode the object would write one without a type."""
+    assert at("spec.rolloutStrategy")["default"] == {"type": "RollingUpdate"}
+    assert "default" not in schema_of("LeaderWorkerSetSpec")["properties"]["rolloutStrategy"]
+
+
+@pytest.mark.parametrize(("field", "default"), [("maxUnavailable", 1), ("maxSurge", 0)])
+def test_budgets_are_numbers_or_percentages(field: str, default: int) -> None:
+    schema = at(f"spec.rolloutStrategy.rollingUpdateConfiguration.{field}")
+    assert schema["x-kubernetes-int-or-string"] is True
+    assert schema["default"] == default
+
+
+@pytest.mark.parametrize(
+    ("path", "required"),
+    [
+        ("spec", ["leaderWorkerTemplate"]),
+        ("spec.leaderWorkerTemplate", ["workerTemplate"]),
+        ("spec.leaderWorkerTemplate.workerTemplate", None),
+        ("spec.leaderWorkerTemplate.workerTemplate.spec", ["containers"]),
+        ("spec.leaderWorkerTemplate.workerTemplate.spec.containers.*", ["name"]),
+        ("spec.leaderWorkerTemplate.subGroupPolicy", None),
+        ("spec.rolloutStrategy", ["type"]),
+        ("spec.networkConfig", ["subdomainPolicy"]),
+        ("status.conditions.*", ["lastTransitionTime", "message", "reason", "status", "type"]),
+    ],
+)
+def test_required_fields(path: str, required: list[str] | None) -> None:
+    """Contract 1.2."""
+    assert at(path).get("required") == required
+
+
+@pytest.mark.parametrize("path", ["leaderTemplate", "workerTemplate", "volumeClaimTemplates.*"])
+def test_embedded_metadata_keeps_five_fields(path: str) -> None:
+    """R-API-5: `creationTimestamp: null` of templates is pruned."""
+    metadata = at(f"spec.leaderWorkerTemplate.{path}.metadata")
+    assert sorted(metadata["properties"]) == ["annotations", "finalizers", "labels", "name", "namespace"]
+
+
+@pytest.mark.parametrize(
+    ("path", "default"),
+    [
+        ("containers.*.ports.*.protocol", "TCP"),
+        ("initContainers.*.ports.*.protocol", "TCP"),
+        ("ephemeralContainers.*.ports.*.protocol", "TCP"),
+        ("containers.*.env.*.valueFrom.configMapKeyRef.name", ""),
+        ("containers.*.env.*.valueFrom.secretKeyRef.name", ""),
+        ("containers.*.env.*.valueFrom.fileKeyRef.optional", False),
+        ("containers.*.envFrom.*.configMapRef.name", ""),
+        ("containers.*.envFrom.*.secretRef.name", ""),
+        ("containers.*.livenessProbe.grpc.service", ""),
+        ("imagePullSecrets.*.name", ""),
+        ("volumes.*.configMap.name", ""),
+        ("volumes.*.projected.sources.*.configMap.name", ""),
+        ("volumes.*.projected.sources.*.secret.name", ""),
+        ("volumes.*.cephfs.secretRef.name", ""),
+        ("volumes.*.azureDisk.fsType", "ext4"),
+        ("volumes.*.azureDisk.readOnly", False),
+        ("volumes.*.iscsi.iscsiInterface", "default"),
+        ("volumes.*.rbd.keyring", "/etc/ceph/keyring"),
+        ("volumes.*.rbd.pool", "rbd"),
+        ("volumes.*.rbd.user", "admin"),
+        ("volumes.*.scaleIO.fsType", "xfs"),
+        ("volumes.*.scaleIO.storageMode", "ThinProvisioned"),
+    ],
+)
+def test_defaults_of_pod_templates(path: str, default: Any) -> None:
+    """R-API-7."""
+    assert at(f"spec.leaderWorkerTemplate.workerTemplate.spec.{path}")["default"] == default
+
+
+def test_pod_templates_have_no_other_defaults() -> None:
+    """R-API-7: no imagePullPolicy, dnsPolicy and the like."""
+    names = {path.rsplit(".", 1)[1] for path, schema in walk(schema_of("PodTemplateSpec")) if "default" in schema}
+    assert names == {
+        *("protocol", "name", "optional", "service", "fsType", "readOnly", "iscsiInterface"),
+        *("keyring", "pool", "user", "storageMode"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "keys"),
+    [
+        ("containers", ["name"]),
+        ("initContainers", ["name"]),
+        ("containers.*.env", ["name"]),
+        ("containers.*.ports", ["containerPort", "protocol"]),
+        ("containers.*.volumeMounts", ["mountPath"]),
+        ("containers.*.volumeDevices", ["devicePath"]),
+        ("containers.*.resources.claims", ["name"]),
+        ("volumes", ["name"]),
+        ("hostAliases", ["ip"]),
+        ("topologySpreadConstraints", ["topologyKey", "whenUnsatisfiable"]),
+        ("imagePullSecrets", ["name"]),
+        ("resourceClaims", ["name"]),
+        ("schedulingGates", ["name"]),
+    ],
+)
+def test_keys_of_lists(path: str, keys: list[str]) -> None:
+    """R-API-8."""
+    schema = at(f"spec.leaderWorkerTemplate.workerTemplate.spec.{path}")
+    assert schema["x-kubernetes-list-type"] == "map"
+    assert schema["x-kubernetes-list-map-keys"] == keys
+
+
+def test_list_keys_are_required_or_have_defaults() -> None:
+    for path, schema in walk(SCHEMA):
+        for key in schema.get("x-kubernetes-list-map-keys", []):
+            item = schema["items"]
+            assert key in item.get("required", []) or "default" in item["properties"][key], path
+
+
+def test_every_node_of_the_schema_has_a_type() -> None:
+    """R-API-5: the schema is structural."""
+    for path, schema in walk(SCHEMA):
+        assert "type" in schema or schema.get("x-kubernetes-int-or-string"), path
+
+
+def test_the_tables_name_existing_fields_only() -> None:
+    for struct, field in OPTIONAL | REQUIRED | RULES.keys():
+        assert field in TYPES.fields(struct), f"{struct}.{field}"
+    for struct, keys in LIST_KEYS.items():
+        assert set(keys) <= TYPES.fields(struct).keys()

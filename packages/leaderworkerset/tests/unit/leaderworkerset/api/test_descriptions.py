@@ -1,0 +1,95 @@
+"""The full flavour of the definition: the slim one, with words."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from testkit.repository import ROOT
+
+from leaderworkerset.api import conditions
+from leaderworkerset.api.conditions import CONDITIONS, ConditionOutcome
+from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api.descriptions import TEXTS, described
+from leaderworkerset.api.fieldtypes import TYPES
+
+DOCUMENT = json.loads((ROOT / "deploy/openapi/core-v1.json").read_text())
+SLIM = leaderworkerset_crd()
+FULL = described(SLIM, DOCUMENT)
+
+WORDLESS = {"labels", "annotations", "finalizers", "name", "namespace"}
+"""Fields of embedded metadata, whose shape is a table of its own (R-API-5)."""
+
+
+def root(crd: dict[str, Any]) -> dict[str, Any]:
+    schema: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def without_words(value: Any) -> Any:
+    """Drop descriptions of schemas, but not fields that are called so."""
+    if isinstance(value, list):
+        return [without_words(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: without_words(child)
+        for name, child in value.items()
+        if not (name == "description" and isinstance(child, str))
+    }
+
+
+def fields(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, child in schema.get("properties", {}).items():
+        yield f"{path}.{name}", child
+        yield from fields(child, f"{path}.{name}")
+    if "items" in schema:
+        yield from fields(schema["items"], f"{path}[]")
+
+
+def test_every_condition_that_is_declared_is_in_the_list() -> None:
+    declared = {one for one in vars(conditions).values() if isinstance(one, ConditionOutcome)}
+    assert declared == {*CONDITIONS}, "put it into CONDITIONS (api/conditions.py)"
+
+
+def test_the_definition_names_every_condition() -> None:
+    words = next(field["description"] for path, field in fields(root(FULL)) if path == ".status.conditions")
+    assert [word for word in words.split() if word.removesuffix(":") in {one.type for one in CONDITIONS}] == [
+        f"{one.type}:" for one in CONDITIONS
+    ]
+
+
+def test_only_words_are_added() -> None:
+    assert without_words(root(FULL)) == without_words(root(SLIM)) == root(SLIM)
+    assert {name: value for name, value in FULL["spec"].items() if name != "versions"} == {
+        name: value for name, value in SLIM["spec"].items() if name != "versions"
+    }
+
+
+def test_every_field_is_described() -> None:
+    """`kubectl explain` has a line for all of them."""
+    wordless = {path for path, field in fields(root(FULL)) if "description" not in field}
+    undescribed = {path for path in wordless if ".metadata." not in path} - {".metadata"}
+    assert undescribed == set(), "describe them in TEXTS of api/descriptions.py"
+    assert {path.rsplit(".", 1)[1] for path in wordless - {".metadata"}} <= WORDLESS
+
+
+def test_the_metadata_of_the_object_itself_has_no_words() -> None:
+    """An API server refuses a definition that says anything of it."""
+    assert root(FULL)["properties"]["metadata"] == {"type": "object"}
+
+
+def test_words_of_pods_are_those_of_the_cluster() -> None:
+    worker = root(FULL)["properties"]["spec"]["properties"]["leaderWorkerTemplate"]["properties"]["workerTemplate"]
+    theirs = DOCUMENT["components"]["schemas"]["io.k8s.api.core.v1.Container"]["properties"]["image"]["description"]
+    containers = worker["properties"]["spec"]["properties"]["containers"]
+    assert containers["items"]["properties"]["image"]["description"] == theirs
+
+
+def test_words_are_said_of_fields_that_exist() -> None:
+    for struct, field in TEXTS:
+        assert struct == "LeaderWorkerSet" or field in TYPES.fields(struct), f"{struct}.{field}"
+
+
+def test_the_full_flavour_fits_into_the_store() -> None:
+    """etcd takes requests of 1.5 MiB."""
+    assert len(json.dumps(FULL)) < 1_000_000

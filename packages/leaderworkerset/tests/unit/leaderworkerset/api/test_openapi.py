@@ -1,0 +1,93 @@
+"""The shapes of the field tables against the OpenAPI document of a real API server: equal, but for what is named here."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from testkit.repository import ROOT
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import schema
+from leaderworkerset.api.fieldtypes import TYPES
+
+DOCUMENT = json.loads((ROOT / "deploy/openapi/core-v1.json").read_text())["components"]["schemas"]
+DEFINITIONS = {name.rsplit(".", 1)[1]: definition for name, definition in DOCUMENT.items()}
+
+MARKED_WITH_A_CONSTANT = {("AzureDiskVolumeSource", "cachingMode"), ("AzureDiskVolumeSource", "kind")}
+"""Defaults that the document has and upstream's definition lacks (R-API-7): its generator follows no references."""
+
+BY_MARKER = {("Condition", "reason"), ("Condition", "type"), ("Condition", "status")}
+"""Patterns and enumerations that stand in markers which the API server's own document leaves out."""
+
+
+def structs() -> Iterator[str]:
+    """Yield every type that pod templates, claims and conditions are made of."""
+    seen, waiting = {"ObjectMeta", *schema.SCALARS}, ["PodTemplateSpec", "PersistentVolumeClaim", "Condition"]
+    while waiting:
+        name = waiting.pop().removeprefix("[]").removeprefix("map[string]").removeprefix("[]")
+        if name not in seen:
+            seen.add(name)
+            waiting += [field.type for field in TYPES.fields(name).values()]
+            yield name
+
+
+STRUCTS = sorted(structs())
+
+
+def resolved(field: JSONObject) -> JSONObject:
+    """Return a field with what it refers to."""
+    reference = field.get("$ref") or (field["allOf"][0]["$ref"] if "allOf" in field else "")
+    own = {name: value for name, value in field.items() if name != "allOf"}
+    return DOCUMENT[reference.rsplit("/", 1)[1]] | own if reference else own
+
+
+def pairs() -> Iterator[tuple[str, str, JSONObject, JSONObject]]:
+    """Yield every field: its type, its name, our schema, the document's."""
+    for struct in STRUCTS:
+        ours, theirs = schema.schema_of(struct), DEFINITIONS[struct]
+        for name, field in ours["properties"].items():
+            yield struct, name, field, resolved(theirs["properties"][name])
+
+
+def test_the_document_covers_many_types() -> None:
+    assert len(STRUCTS) > 100
+
+
+def test_types_have_the_same_fields() -> None:
+    for struct in STRUCTS:
+        ours, theirs = schema.schema_of(struct), DEFINITIONS[struct]
+        assert ours["properties"].keys() == theirs.get("properties", {}).keys(), struct
+        assert sorted(ours.get("required", [])) == sorted(theirs.get("required", [])), struct
+        assert ours.get("x-kubernetes-map-type") == theirs.get("x-kubernetes-map-type"), struct
+
+
+def kind_of(field: JSONObject) -> tuple[Any, ...]:
+    """Return what a field is; numbers-or-texts are written in two ways."""
+    if field.get("x-kubernetes-int-or-string") or "oneOf" in field:
+        return ("int-or-string",)
+    keys = ("type", "format", "x-kubernetes-list-type", "x-kubernetes-list-map-keys")
+    return tuple(field.get(key) for key in keys)
+
+
+def test_fields_have_the_same_types_and_list_keys() -> None:
+    """R-API-8."""
+    different = [(struct, name) for struct, name, ours, theirs in pairs() if kind_of(ours) != kind_of(theirs)]
+    assert different == []
+
+
+def test_defaults_are_those_of_the_document_without_gos_zero_values() -> None:
+    """R-API-7: `default: ""`, `0` and `{}` of required fields say only that Go has no pointer there."""
+    for struct, name, ours, theirs in pairs():
+        required = name in schema.schema_of(struct).get("required", [])
+        is_zero = "default" in theirs and theirs["default"] in ("", 0, {}) and not theirs["default"]
+        if (struct, name) in MARKED_WITH_A_CONSTANT or ("default" not in ours and is_zero and required):
+            continue
+        if "default" not in ours and theirs.get("default") == {}:
+            continue  # a struct that is always on the wire
+        assert ours.get("default") == theirs.get("default"), (struct, name)
+
+
+def test_closed_sets_of_the_document_are_left_to_the_api_server() -> None:
+    """Contract 1.2: upstream's definition takes any text; the API server refuses it when the pod is created."""
+    ours = {(struct, name) for struct, name, field, _ in pairs() if "enum" in field}
+    assert ours <= BY_MARKER

@@ -1,0 +1,28 @@
+"""What the API server of one machine publishes of the schema of LeaderWorkerSets."""
+
+from tests.unit.localkube.apiserver.routing.test_openapi_schemas import LWS, registry, schemas
+
+from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api.descriptions import described
+from localkube.apiserver.routing import openapi
+from localkube.apiserver.routing.openapi import ELSEWHERE
+
+
+def test_a_custom_kind_is_shown_as_its_definition_describes_it() -> None:
+    crd = leaderworkerset_crd()
+    full = described(crd, openapi.document(registry(), "api/v1"))
+    shown = schemas(openapi.document(registry(full), LWS))["io.x-k8s.leaderworkerset.v1.LeaderWorkerSet"]
+    own = full["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert shown["description"] == own["description"]
+    assert shown["properties"]["spec"] == own["properties"]["spec"]
+    assert shown["properties"]["metadata"]["allOf"] == [{"$ref": "#/components/schemas/io.k8s.ObjectMeta"}]
+    group = {"group": "leaderworkerset.x-k8s.io", "version": "v1", "kind": "LeaderWorkerSet"}
+    assert shown["x-kubernetes-group-version-kind"] == [group]
+
+
+def test_pod_templates_of_leaderworkersets_say_where_pods_are_described() -> None:
+    full = described(leaderworkerset_crd(), openapi.document(registry(), "api/v1"))
+    spec = full["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    template = spec["properties"]["leaderWorkerTemplate"]["properties"]["workerTemplate"]
+    containers = template["properties"]["spec"]["properties"]["containers"]
+    assert containers["items"]["description"] == f"Container of the Kubernetes API. {ELSEWHERE}"

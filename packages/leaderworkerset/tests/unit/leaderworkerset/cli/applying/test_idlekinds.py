@@ -1,0 +1,48 @@
+"""Kinds that change nothing in a rehearsal are skipped if they are not served."""
+
+from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.virtualtime import run
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Response
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.applying.idlekinds import without_unserved
+from leaderworkerset.cli.reading.manifests import Document
+
+ABSENT = failure(404, "NotFound", "not found")
+ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "engine"}}
+
+
+def kept(objects: list[JSONObject], *answers: Response) -> tuple[list[str], list[str]]:
+    client = Client(ScriptedTransport(*answers))
+    documents = [Document("a.yaml", at, 1, obj) for at, obj in enumerate(objects, 1)]
+    rest, lines = run(without_unserved(client, documents))
+    return [one.title for one in rest], lines
+
+
+def test_an_unserved_role_is_skipped_by_name() -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
+    rest, lines = kept([ROLE, service], ABSENT, answer(200, {"groups": []}), answer(200, {"resources": []}))
+    assert rest == ["service/web"]
+    assert lines == ["role/engine is skipped: requests are not authorized by roles"]
+
+
+def test_a_served_role_is_applied() -> None:
+    served = answer(200, {"resources": [{"name": "roles", "kind": "Role", "namespaced": True}]})
+    assert kept([ROLE], served) == (["role/engine"], [])
+
+
+def test_a_kind_that_pods_may_depend_on_is_kept() -> None:
+    secret = {"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret", "metadata": {"name": "token"}}
+    assert kept([secret]) == (["externalsecret/token"], [])
+
+
+def test_a_kind_whose_definition_is_applied_too_is_kept() -> None:
+    scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web"}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "scaledobjects.keda.sh"},
+        "spec": {"names": {"kind": "ScaledObject"}},
+    }
+    assert len(kept([definition, scaled])[0]) == 2

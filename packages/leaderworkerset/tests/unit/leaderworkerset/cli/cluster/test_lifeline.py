@@ -1,0 +1,21 @@
+"""Who follows a cluster of this machine is ended with it; a cluster elsewhere has no such end."""
+
+from pathlib import Path
+
+import pytest
+from testkit.virtualtime import run
+
+from leaderworkerset.cli.cluster.lifeline import Lifeline
+from leaderworkerset.cli.cluster.places import DEFAULT, ClusterDirectory
+from leaderworkerset.cli.errors import CommandError
+
+
+@pytest.mark.parametrize(("name", "hint"), [("gpus", "`lws up gpus`"), (DEFAULT, "`lws up`")])
+def test_the_end_of_a_cluster_is_an_error_that_names_it(tmp_path: Path, name: str, hint: str) -> None:
+    place = ClusterDirectory(name, tmp_path)
+    with pytest.raises(CommandError, match=rf"^cluster {name} has ended; start it again with {hint}$"):
+        run(Lifeline(place).run())
+
+
+def test_a_cluster_elsewhere_has_no_end() -> None:
+    run(Lifeline().run())

@@ -1,0 +1,51 @@
+"""The recorded last lines that are shown where a rank has no log at the moment."""
+
+import pytest
+
+from leaderworkerset.cli.cluster.recordedlogs import WantedRanks, newest
+from leaderworkerset.recording.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
+from leaderworkerset.views.selection import Selection
+
+
+def container(name: str, *lines: str, code: int = 0) -> ContainerEnd:
+    """Return a container with one run."""
+    return ContainerEnd(name=name, ends=(RunEnd(exit_code=code),), logs=(lines,) if lines else ())
+
+
+def episode(number: int, *ranks: RankEnd, group: str = "0") -> Episode:
+    """Return an episode of web."""
+    time = f"2026-11-25T09:00:{number:02}Z"
+    return Episode(
+        namespace="prod", lws="web", group=group, outcome=Outcome.FAILED, time=time, number=number, ranks=ranks
+    )
+
+
+FETCH = container("fetch", "downloading", "403 Forbidden", code=22)
+EPISODES = [
+    episode(1, RankEnd(rank=0, pod="web-0", containers=(container("main", "old", code=1),))),
+    episode(2, RankEnd(rank=0, pod="web-0", containers=(container("main", "waits"), FETCH))),
+    episode(3, RankEnd(rank=0, pod="web-0", containers=(container("main"),))),
+    episode(4, RankEnd(rank=1, pod="web-1-1", containers=(container("main", "other"),)), group="1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown"),
+    [
+        (WantedRanks(Selection("web")), {"0/0": ["downloading", "403 Forbidden"], "1/1": ["other"]}),
+        (WantedRanks(Selection("web", 0, 0), container="main"), {"0/0": ["waits"]}),
+        (WantedRanks(Selection("web"), groups=frozenset({1})), {"1/1": ["other"]}),
+        (WantedRanks(Selection("web"), ranks=frozenset({7})), {}),
+    ],
+    ids=["of the failed container", "of a named container", "of a group", "of a rank without lines"],
+)
+def test_the_newest_recorded_lines_of_each_rank_are_returned(wanted: WantedRanks, shown: dict[str, list[str]]) -> None:
+    assert {one.place: list(one.lines) for one in newest(EPISODES, wanted)} == shown
+
+
+def test_recorded_lines_say_of_which_failure_they_are() -> None:
+    (log,) = newest(EPISODES, WantedRanks(Selection("web", 0, 0)))
+    assert log.note("lws --local") == (
+        "note: the recorded last lines of web-0, of 2026-11-25T09:00:02Z; "
+        "`lws --local -n prod history web/0#2` shows all of that failure"
+    )

@@ -1,0 +1,136 @@
+"""A watch on a pipe has at most one line a second for each group, and the last state is never lost."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+from testkit.fakes import ScriptedTransport, answer
+from testkit.setclock import SetClock
+from testkit.virtualtime import run
+
+from kuberuntime.client.client import Client
+from leaderworkerset.cli.commands.get import LineWatcher, ObjectWatcher, quotations
+from leaderworkerset.cli.sets.shown import QUOTED, GetRequest
+from leaderworkerset.views.groups import Group, Rank, View
+
+WANTED = GetRequest((), None, everywhere=False, selector="", managed_fields=False)
+
+
+def views(ready: int, groups: int = 1) -> list[View]:
+    found = tuple(
+        Group(
+            index=group,
+            ranks=tuple(
+                Rank(group=group, index=at, pod=f"web-{group}-{at}", state="Running", is_ready=at < ready)
+                for at in range(4)
+            ),
+        )
+        for group in range(groups)
+    )
+    return [View(name="web", namespace="prod", ready=0, desired=1, up_to_date=0, created="", groups=found, object={})]
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+def watcher(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> LineWatcher:
+    """Return a watcher that has printed its tables."""
+    watcher = LineWatcher(WANTED, clock)
+    watcher.update(views(0))
+    assert "web-0-3" in capsys.readouterr().out
+    return watcher
+
+
+def test_a_group_has_at_most_one_line_a_second(
+    clock: SetClock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for ready in (1, 2, 3):
+        watcher.update(views(ready))
+    clock.time += timedelta(seconds=1)
+    watcher.update(views(3))
+    watcher.update(views(3))
+    assert capsys.readouterr().out.splitlines() == [
+        "web/0/0: Running, ready",
+        "web group 0: 3 of 4 ranks ready (1 Running)",
+    ]
+
+
+def test_groups_do_not_wait_for_each_other(watcher: LineWatcher, capsys: pytest.CaptureFixture[str]) -> None:
+    watcher.update(views(1))
+    watcher.update(views(1, groups=2))
+    assert capsys.readouterr().out.splitlines() == [
+        "web/0/0: Running, ready",
+        "web group 1: 1 of 4 ranks ready (3 Running)",
+    ]
+
+
+def test_what_waits_is_printed_at_the_end(watcher: LineWatcher, capsys: pytest.CaptureFixture[str]) -> None:
+    watcher.update(views(1))
+    watcher.update([])
+    watcher.update(views(4))
+    watcher.close()
+    assert capsys.readouterr().out.splitlines()[-1] == "web group 0: 4 of 4 ranks ready"
+
+
+def test_what_is_gone_is_printed_once(
+    clock: SetClock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watcher.update(views(1))
+    for _ in range(3):
+        clock.time += timedelta(seconds=1)
+        watcher.update([])
+    assert capsys.readouterr().out.splitlines() == ["web/0/0: Running, ready", "web: gone"]
+
+
+def test_groups_of_many_that_changed_alike_share_a_line_a_second(
+    clock: SetClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watcher = LineWatcher(WANTED, clock)
+    watcher.update(views(0, groups=60))
+    capsys.readouterr()
+    for ready in (1, 2, 3):
+        watcher.update(views(ready, groups=60))
+        clock.time += timedelta(seconds=0.5)
+    watcher.update(views(3, groups=50))
+    clock.time += timedelta(seconds=1)
+    watcher.update(views(3, groups=50))
+    assert capsys.readouterr().out.splitlines() == [
+        "web groups 0-59: 60 of 240 ranks ready (3 Running)",
+        "web groups 0-59: 180 of 240 ranks ready (1 Running)",
+        "web groups 50-59: gone",
+    ]
+
+
+def failed_set(index: int) -> View:
+    pod = {
+        "metadata": {"name": f"web{index}-0", "namespace": "prod"},
+        "spec": {"containers": [{"name": "main"}]},
+        "status": {"containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 3}}}]},
+    }
+    rank = Rank(group=0, index=0, pod=f"web{index}-0", state="Error", object=pod)
+    groups = (Group(index=0, ranks=(rank,)),)
+    return View(
+        name=f"web{index}", namespace="prod", ready=0, desired=1, up_to_date=0, created="", groups=groups, object={}
+    )
+
+
+def test_the_last_lines_of_failed_ranks_are_read_from_few_kubelets() -> None:
+    transport = ScriptedTransport(*[answer(200, f"boom {index}\n".encode()) for index in range(QUOTED)])
+    shown = [failed_set(index) for index in range(QUOTED + 2)]
+    lines = run(quotations(Client(transport), shown))
+    assert lines[:3] == ["", "the last lines of web0-0, container main:", "  boom 0"]
+    assert len(transport.requests) == QUOTED
+
+
+def test_a_watch_prints_each_object_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    watcher = ObjectWatcher("json")
+    for version in ("1", "1", "2"):
+        obj = {"kind": "LeaderWorkerSet", "metadata": {"uid": "a", "resourceVersion": version, "managedFields": []}}
+        watcher.update([replace(views(0)[0], object=obj)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["metadata"]["resourceVersion"] for line in lines] == ["1", "2"]
+    assert "managedFields" not in lines[0]

@@ -1,0 +1,139 @@
+"""`lws manager` before it runs: version, configuration, exit codes (R-MGR-3, R-CFG-3)."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+import structlog
+from testkit.repository import ROOT
+
+from kuberuntime.errors import ConfigError
+from leaderworkerset.cli import app, errors
+from leaderworkerset.cli.process import clusterprocess, managing
+from leaderworkerset.manager import buildinfo
+
+ENTRY: Final = ROOT / "deploy" / "manager"
+
+MODULES: Final = 268
+"""The most modules of ours that a manager imports: each takes about 50 KiB of memory."""
+
+HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_logs() -> object:
+    """Give the logs back as they were."""
+    yield
+    structlog.reset_defaults()
+
+
+def test_the_version_has_three_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["manager", "--version"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["Version", "Build Date", "Git Commit"]
+
+
+def test_the_user_agent_names_version_system_and_commit() -> None:
+    """R-MGR-7."""
+    named = buildinfo.user_agent({"LWS_GIT_COMMIT": "0123456789abcdef"})
+    assert named.startswith("lws/v")
+    assert named.endswith(") 0123456")
+    assert buildinfo.user_agent({}).endswith(") unknown")
+
+
+def test_the_flags_stand_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["manager", "-h"]) == 0
+    assert "--leader-elect-lease-duration (default 15s)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("foo: 1\n", 'strict decoding error: unknown field \\"foo\\"'),
+        ("webhook: {\n", "not valid YAML"),
+        ("webhook: {port: 1}\nwebhook: {port: 2}\n", "key 'webhook' is given twice"),
+        ("gangSchedulingManagement: {}\n", "must be set when gang scheduling is enabled"),
+        ("gangSchedulingManagement: {schedulerProvider: kai}\n", "schedulerProvider: Unsupported value"),
+        ("tls: {minVersion: VersionTLS10}\n", "Please use VersionTLS12 or VersionTLS13"),
+        ("leaderElection: {renewDeadline: 20s}\n", "must be greater than renewDeadline"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_ends_the_manager(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R-CFG-3, R-OP-51."""
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD + text)
+    assert app.run(["manager", f"--config={file}"]) == 1
+    logged = capsys.readouterr().err
+    assert "\tERROR\tsetup\tunable to load the configuration\t" in logged
+    assert message in logged
+
+
+@pytest.mark.parametrize(("version", "warnings"), [("v1", 0), ("v1alpha1", 1)])
+def test_the_version_of_the_configuration_before_is_read_with_a_warning(
+    version: str, warnings: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """N-CFG-3: the manager gets as far as without it, here to a kubeconfig that does not exist."""
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD.replace("v1\n", f"{version}\n"))
+    assert app.run(["manager", f"--config={file}", "--kubeconfig", "/no/such/file"]) == 1
+    logged = capsys.readouterr().err
+    assert logged.count("\tsetup\tthe version of the configuration is deprecated\t") == warnings
+    assert "\tERROR\tsetup\tproblem running manager\t" in logged
+
+
+def test_a_file_that_is_not_there_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["manager", "-config", "/no/such/file", "--zap-encoder=json"]) == 1
+    logged = capsys.readouterr().err
+    assert '"msg":"unable to load the configuration","error":"/no/such/file: No such file or directory"' in logged
+
+
+def test_a_kubeconfig_that_is_not_there_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["manager", "--kubeconfig", "/no/such/file"]) == 1
+    assert "\tERROR\tsetup\tproblem running manager\t" in capsys.readouterr().err
+
+
+def test_a_flag_that_does_not_exist_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["manager", "--no-such-flag"]) == 2
+    assert "flag provided but not defined: -no-such-flag" in capsys.readouterr().err
+
+
+def test_the_namespace_is_that_of_the_account(tmp_path: Path) -> None:
+    """R-MGR-3."""
+    file = tmp_path / "namespace"
+    assert clusterprocess.namespace(file, managing.NAMESPACE) == "lws-system"
+    file.write_text("elsewhere\n")
+    assert clusterprocess.namespace(file, managing.NAMESPACE) == "elsewhere"
+
+
+def test_errors_of_a_group_are_told_one_by_one() -> None:
+    group = ExceptionGroup("a", [ExceptionGroup("b", [ConfigError("x")]), OSError("y")])
+    assert [str(error) for error in errors.leaves(group)] == ["x", "y"]
+
+
+@pytest.mark.slow
+def test_the_process_imports_what_a_manager_needs_and_reads_no_certificates_of_the_system() -> None:
+    """As the entry of its image starts it; `lws manager` also has the command line."""
+    script = (
+        "import atexit, runpy, sys\n"
+        "def tell():\n"
+        "    from aiohttp import connector\n"
+        "    print(connector._SSL_CONTEXT_VERIFIED.cert_store_stats()['x509'], *sys.modules)\n"
+        "atexit.register(tell)\n"
+        "sys.argv = ['manager', '--kubeconfig=/absent']\n"
+        f"runpy.run_path({str(ENTRY)!r}, run_name='__main__')"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, "problem running manager" in ended.stderr) == (1, True), ended.stderr
+    read, *names = ended.stdout.split()
+    modules = set(names)
+    assert "leaderworkerset.manager.managerprocess" in modules
+    assert read == "0"
+    roots = {name.partition(".")[0] for name in modules}
+    assert not roots & {"click", "rich", "pygments", "localkube", "sqlite3", "jsonpatch"}
+    for absent in ("cli.app", "cli.commands", "cli.views", "diagnosis", "observation"):
+        assert not any(name.startswith(f"leaderworkerset.{absent}") for name in modules), absent
+    assert len([name for name in modules if name.startswith(("leaderworkerset", "kuberuntime"))]) <= MODULES

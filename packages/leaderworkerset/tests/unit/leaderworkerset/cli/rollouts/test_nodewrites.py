@@ -1,0 +1,108 @@
+"""The taint of a move: it goes with the move, whatever happens to the answers, and another's stays."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from testkit.virtualtime import VirtualClock
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Query
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.rollouts.nodewrites import TAINT, repelled
+from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+
+THEIRS = {"key": "dedicated", "value": "a", "effect": "NoSchedule"}
+
+
+class LosingTransport(InProcessTransport):
+    """Loses the answer to the first write: the caller sees the end of the connection, or the refusal of a second sending."""
+
+    def __init__(self, server: ApiServer, *, sends_again: bool) -> None:
+        super().__init__(server, "tester")
+        self._sends_again = sends_again
+        self.is_armed = False
+
+    async def request(self, request: Request) -> Response:
+        """Answer a request."""
+        answer = await super().request(request)
+        if request.method == "GET" or not self.is_armed:
+            return answer
+        self.is_armed = False
+        if self._sends_again:
+            return await super().request(request)
+        raise ConnectionResetError
+
+
+def connected(path: str, query: Query, protocol: str) -> Any:
+    raise AssertionError((path, query, protocol))
+
+
+@asynccontextmanager
+async def cluster(*taints: JSONObject, sends_again: bool = False) -> AsyncIterator[tuple[Session, LosingTransport]]:
+    """Run an API server with one node."""
+    server = ApiServer(Store(), builtin.kinds(), VirtualClock())
+    await server.start()
+    transport = LosingTransport(server, sends_again=sends_again)
+    client = Client(transport)
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-0"}, "spec": {"taints": [*taints]}}
+    await client.create(NODES, node)
+    yield Session(client, "default", connected), transport
+    await server.close()
+
+
+async def taints(session: Session) -> list[Any]:
+    found = meta.spec(await session.client.get(NODES, ObjectKey("", "node-0"))).get("taints") or []
+    return [one["key"] for one in found]
+
+
+@pytest.mark.virtual_time
+async def test_the_taint_is_there_as_long_as_the_move_lasts() -> None:
+    async with cluster(THEIRS) as (session, _):
+        async with repelled(session, {"node-0"}):
+            assert await taints(session) == ["dedicated", TAINT["key"]]
+        assert await taints(session) == ["dedicated"]
+
+
+@pytest.mark.virtual_time
+async def test_a_taint_whose_write_was_sent_again_is_known_as_its_own() -> None:
+    async with cluster(sends_again=True) as (session, transport):
+        transport.is_armed = True
+        async with repelled(session, {"node-0"}):
+            assert await taints(session) == [TAINT["key"]]
+        assert await taints(session) == []
+
+
+@pytest.mark.virtual_time
+async def test_a_taint_whose_answer_was_lost_does_not_stay() -> None:
+    async with cluster() as (session, transport):
+        transport.is_armed = True
+        with pytest.raises(ConnectionResetError):
+            async with repelled(session, {"node-0"}):
+                raise AssertionError("not tainted")
+        assert await taints(session) == []
+
+
+@pytest.mark.virtual_time
+async def test_of_two_moves_at_once_one_is_refused_and_leaves_the_taint_of_the_other() -> None:
+    async with cluster() as (session, _):
+
+        async def move() -> list[Any]:
+            async with repelled(session, {"node-0"}):
+                await asyncio.sleep(1.0)
+                return await taints(session)
+
+        ended = await asyncio.gather(move(), move(), return_exceptions=True)
+        assert {type(one) for one in ended} == {list, CommandError}
+        assert [TAINT["key"]] in ended
+        assert await taints(session) == []

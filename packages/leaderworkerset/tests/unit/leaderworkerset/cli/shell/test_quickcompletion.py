@@ -1,0 +1,101 @@
+"""Names are completed without the modules of commands, for options that select a cluster as well."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from tests.unit.leaderworkerset.cli.shell.test_completing import SmallApiServer
+
+from leaderworkerset.cli import app
+from leaderworkerset.cli.commandtable import COMMANDS
+from leaderworkerset.cli.shell import completing, quickcompletion
+from leaderworkerset.cli.shell.quickcompletion import suggestions
+
+
+@pytest.fixture(name="config")
+def _config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "kubeconfig"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["get"], ["nodes"], ["drain"], ["get", "-n"], ["get", "--namespace", "="], ["chaos", "kill"], ["chaos", "drain"],
+        ["rollout", "status"], ["cp"], ["-n", "prod", "wait", "other"],
+    ],
+)  # fmt: skip
+def test_names_come_from_the_cluster(args: list[str], config: Path) -> None:
+    with SmallApiServer() as server:
+        config.write_text(server.kubeconfig)
+        assert suggestions([f"--kubeconfig={config}", *args], "we", app.lws) == ["web"]
+        assert suggestions([f"--kubeconfig={config}", *args], "x", app.lws) == []
+
+
+def test_an_option_with_an_equals_sign_is_completed(config: Path) -> None:
+    with SmallApiServer() as server:
+        config.write_text(server.kubeconfig)
+        assert suggestions([f"--kubeconfig={config}", "get"], "--namespace=w", app.lws) == ["web"]
+
+
+@pytest.mark.parametrize("args", [["down"], ["up"], ["get", "--local", "="], ["get", "--local"]])
+def test_clusters_of_this_machine_are_completed(args: list[str], config: Path) -> None:
+    for name in ("gpus", "other"):
+        directory = config.parent / "state" / name
+        directory.mkdir(parents=True)
+        (directory / "lock").touch()
+    incomplete = "--local=gp" if args == ["get", "--local"] else "gp"
+    assert suggestions(args[:1] if args == ["get", "--local"] else args, incomplete, app.lws) == ["gpus"]
+
+
+def test_the_conditions_of_wait_are_completed() -> None:
+    assert suggestions(["wait", "web", "--for"], "re", app.lws) == ["ready", "replicas="]
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [([], "ge"), (["get"], "--o"), (["get", "-o"], "js"), (["run"], "x"), (["exec", "web", "--"], "l")],
+)
+def test_click_knows_everything_else(args: list[str], word: str) -> None:
+    assert suggestions(args, word, app.lws) is None
+
+
+def test_a_cluster_that_does_not_answer_offers_nothing(config: Path) -> None:
+    assert suggestions([f"--kubeconfig={config}", "get"], "we", app.lws) == []
+
+
+def test_the_commands_with_names_are_those_of_the_table() -> None:
+    """Compare with what click completes in each command."""
+    context = click.Context(app.lws)
+    found = set()
+    for name in COMMANDS:
+        command = app.lws.get_command(context, name)
+        verbs = command.commands if isinstance(command, click.Group) else {}
+        pairs = [(name, command)] if command else []
+        pairs += [
+            (f"{name} {verb}", one)
+            for verb in getattr(command, "table", verbs)
+            if isinstance(command, click.Group) and (one := command.get_command(context, verb))
+        ]
+        found |= {
+            title
+            for title, one in pairs
+            for param in one.params
+            if isinstance(param, click.Argument) and param._custom_shell_complete is completing.names
+        }
+    assert found <= quickcompletion.NAMED
+    assert {one for one in quickcompletion.NAMED - found if not one.startswith("chaos")} == {"cp"}
+
+
+def test_no_module_of_a_command_is_imported(config: Path) -> None:
+    program = (
+        "import sys; from leaderworkerset.cli import app; from leaderworkerset.cli.shell import quickcompletion as q;"
+        f"print(q.suggestions(['--kubeconfig={config}', 'get'], 'we', app.lws));"
+        "print([m for m in sys.modules if m.startswith(('aiohttp', 'leaderworkerset.diagnosis', 'leaderworkerset.cli.commands.'))])"
+    )
+    with SmallApiServer() as server:
+        config.write_text(server.kubeconfig)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["['web']", "[]"]

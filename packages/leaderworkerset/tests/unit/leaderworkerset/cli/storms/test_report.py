@@ -1,0 +1,174 @@
+"""What is seen of ranks during a storm, and what is told of it."""
+
+import re
+
+import pytest
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.commands.local import chaosfaults
+from leaderworkerset.cli.faultnames import FAULTS, Of
+from leaderworkerset.cli.storms import playing, report, storm, stormpage
+from leaderworkerset.cli.storms.report import Deed, ProbeCounts, StormReport
+from leaderworkerset.cli.storms.stormpage import Row, Span
+from leaderworkerset.cli.storms.witness import Witness
+
+KILLED = {"terminated": {"exitCode": 137, "reason": "Error"}}
+
+
+def pod(uid: str = "a", rank: int = 1, *, ready: bool = True, restarts: int = 0, **more: JSONObject) -> JSONObject:
+    """Return a pod of a rank of group 0."""
+    prefix = "leaderworkerset.sigs.k8s.io"
+    labels = {f"{prefix}/name": "web", f"{prefix}/group-index": "0", f"{prefix}/worker-index": str(rank)}
+    container = {"name": "main", "restartCount": restarts, "state": {"running": {}}} | more.pop("container", {})
+    return {
+        "metadata": {"name": f"web-0-{rank}", "namespace": "default", "uid": uid, "labels": labels} | more,
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+            "containerStatuses": [container],
+        },
+    }
+
+
+def seen(*changes: tuple[JSONObject | None, JSONObject | None]) -> list[tuple[str, str]]:
+    """Return what a witness says of changes."""
+    witness = Witness()
+    for index, change in enumerate(changes):
+        witness.see(float(index), *change)
+    return [(one.what, one.why) for one in witness.sightings]
+
+
+def test_a_killed_container_is_one_failure_whose_exit_code_comes_a_moment_later() -> None:
+    unready = pod(ready=False)
+    died = pod(ready=False, restarts=1, container={"lastState": KILLED})
+    assert seen((pod(), unready), (unready, died), (died, pod(restarts=1))) == [
+        ("failed", "Error (exit code 137)"),
+        ("ready", ""),
+    ]
+
+
+def test_a_restart_between_two_looks_is_a_failure_too() -> None:
+    assert seen((pod(), pod(restarts=1))) == [("failed", "")]
+
+
+def test_a_recreated_pod_ends_goes_is_made_and_becomes_ready() -> None:
+    ending = pod(deletionTimestamp="2026-01-01T00:00:00Z")  # type: ignore[arg-type]
+    fresh = pod("b", ready=False)
+    assert [what for what, _ in seen((pod(), ending), (ending, None), (None, fresh), (fresh, pod("b")))] == [
+        "ending",
+        "gone",
+        "made",
+        "ready",
+    ]
+
+
+def test_pods_that_are_no_ranks_are_not_seen() -> None:
+    assert seen((None, {"metadata": {"name": "x", "namespace": "default", "uid": "1"}})) == []
+
+
+def storm_report() -> StormReport:
+    """Return the report of a killed leader whose group was made anew twice."""
+    found = StormReport(recovered=4.21)
+    found.deeds.append(Deed(0.0, storm.step(0.0, "kill", ["web/0/0"], 0.0)))
+    leader, unready = pod("a", 0), pod("a", 0, ready=False, container={"lastState": KILLED})
+    found.witness.see(0.3, leader, unready)
+    for at, uid in ((2.0, "b"), (3.0, "c")):
+        found.witness.see(at, None, pod(uid, 0))
+    return found
+
+
+def test_a_report_tells_the_first_failure_what_was_recreated_and_when_all_was_well() -> None:
+    found = storm_report()
+    found.probe = ProbeCounts("http://a", 50, 3, 1.25, "connection refused")
+    assert list(report.lines(found)) == [
+        "First failed: web/0/0 after 0.3 s (Error (exit code 137)).",
+        "Recreated: web/0 2 times.",
+        "Failures of ranks: web/0/0.",
+        "All ranks were ready 4.2 s after the last fault.",
+        "Probe http://a: 50 requests, 3 failed; longest without an answer 1.2 s; first: connection refused.",
+    ]
+    assert found.is_well
+    assert report.document(found) == {
+        "apiVersion": "lws/v1",
+        "kind": "StormReport",
+        "faults": [{"at": 0.0, "fault": "kill web/0/0", "refused": None}],
+        "firstFailed": {"rank": "web/0/0", "at": 0.3, "why": "Error (exit code 137)"},
+        "recreated": {"web/0": 2},
+        "failures": {"web/0/0": 1},
+        "notReady": [],
+        "notReadyBefore": [],
+        "recoveredAfter": 4.21,
+        "probe": {
+            "url": "http://a",
+            "requests": 50,
+            "failed": 3,
+            "longestOutage": 1.25,
+            "firstError": "connection refused",
+        },
+    }
+
+
+def test_a_storm_in_which_nothing_failed_and_one_that_is_not_well() -> None:
+    calm = StormReport(recovered=0.0, probe=ProbeCounts("http://a", 5))
+    assert list(report.lines(calm)) == [
+        "Nothing failed.",
+        "All ranks were ready 0.0 s after the last fault.",
+        "Probe http://a: 5 requests, 0 failed.",
+    ]
+    broken = StormReport(unready=["web/0 (waits to be recreated)"])
+    broken.witness.see(0.5, pod(), pod(deletionTimestamp="2026-01-01T00:00:00Z"))  # type: ignore[arg-type]
+    assert list(report.lines(broken)) == [
+        "First failed: web/0/1 after 0.5 s (it was deleted).",
+        "Not ready in the end: web/0 (waits to be recreated).",
+    ]
+    assert not broken.is_well
+    refused = storm_report()
+    refused.deeds.append(Deed(1.0, storm.step(1.0, "delay", ["web/0/0"], 1.0), "no netem"))
+    assert not refused.is_well
+
+
+def test_a_page_shows_faults_ranks_and_outages_in_time() -> None:
+    found = storm_report()
+    found.deeds.append(Deed(1.0, storm.step(1.0, "stop", ["web/0/1"], 4.0)))
+    found.probe = ProbeCounts("http://a", 50, 3, 1.25, "refused", [(0.5, 1.75)])
+    assert list(stormpage.rows(found)) == [
+        Row("fault", "kill web/0/0", (Span(0.0, 0.0, "kill web/0/0"),)),
+        Row("fault", "stop web/0/1 for 4 s", (Span(1.0, 5.0, "stop web/0/1 for 4 s"),)),
+        Row("rank", "web/0/0", (Span(0.3, 2.0, "web/0/0 was not ready"), Span(3.0, 3.0, "web/0/0 was not ready"))),
+        Row("probe", "requests", (Span(0.5, 1.75, "no answer"),)),
+    ]
+    told = stormpage.page(found)
+    assert "<h1>A storm that was weathered</h1>" in told
+    assert '<rect x="20.00%" width="80.00%" height="100%" class="fault">' in told
+
+
+def test_a_page_escapes_what_others_wrote_and_loads_nothing() -> None:
+    hostile = "<script>alert(1)</script>"
+    found = StormReport(unready=[hostile], probe=ProbeCounts(f"http://a/?{hostile}", 5, 5, 9.0, hostile))
+    found.deeds.append(Deed(0.0, storm.step(0.0, "kill", [hostile], 0.0), hostile))
+    told = stormpage.page(found)
+    assert "A storm that was not weathered" in told
+    assert "<script" not in told
+    assert told.count("&lt;script&gt;") == 5
+    assert not re.search(r"""(src|href)=|url\(|@import""", told)
+    assert "default-src &#x27;none&#x27;" in told
+    assert stormpage.page(StormReport()).count("<p>None.</p>") == 2
+
+
+def test_what_was_broken_before_is_named_and_not_part_of_the_result() -> None:
+    found = StormReport(recovered=1.0, before=["old/0/0"])
+    assert found.is_well
+    assert "Not ready before the storm, and not part of its result: old/0/0." in list(report.lines(found))
+    assert report.document(found)["notReadyBefore"] == ["old/0/0"]
+
+
+def test_problems_are_compared_with_the_start() -> None:
+    before = ["old", "old/0/0", "old/1"]
+    now = ["old (0 of 3 groups ready)", "old/0/0", "old/1 (waits to be recreated)", "old/2/0", "web/0/1"]
+    assert playing.new_problems(now, before) == ["old/2/0", "web/0/1"]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_only_faults_of_ranks_explain_ranks(name: str) -> None:
+    help_text = chaosfaults.one_fault(name).help or ""
+    assert ("A rank is LWS/GROUP/RANK" in help_text) == (FAULTS[name].of in {Of.RANK, Of.RANKS})

@@ -1,0 +1,102 @@
+"""What is said where nothing is found."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from testkit.fakes import ScriptedTransport, answer, failure
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Response
+from leaderworkerset.api import labels
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError
+
+POD_LABELS = {labels.NAME: "api", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: "1"}
+
+
+def said(*script: Response, namespace: str = "default") -> str:
+    transport = ScriptedTransport(*script)
+    session = Session(Client(transport), "default", None)  # type: ignore[arg-type]  # no channels are opened
+    return asyncio.run(targets.nothing_found(session, namespace))
+
+
+def there(namespaces: Sequence[str]) -> Response:
+    return answer(
+        200, {"metadata": {}, "items": [{"metadata": {"name": "web", "namespace": one}} for one in namespaces]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("response", "more"),
+    [
+        (there([]), ""),
+        (there(["prod", "prod"]), " There are some in prod: choose with -n, or show all with -A."),
+        (there("fedcba"), " There are some in a, b, c, d and 2 more: choose with -n, or show all with -A."),
+        (failure(403, "Forbidden", "no"), ""),
+    ],
+    ids=["nowhere", "in one", "in many", "forbidden"],
+)
+def test_an_empty_namespace_says_where_there_is_something(response: Response, more: str) -> None:
+    assert said(response) == f"No LeaderWorkerSets found in namespace default.{more}"
+
+
+def test_of_all_namespaces_nothing_more_is_asked() -> None:
+    assert said(namespace="") == "No LeaderWorkerSets found."
+
+
+def not_found(name: str, *script: Response) -> str:
+    missing = failure(404, "NotFound", f'leaderworkersets.leaderworkerset.x-k8s.io "{name}" not found')
+    transport = ScriptedTransport(missing, failure(404, "NotFound", "no such kind"), *script)
+    session = Session(Client(transport), "default", None)  # type: ignore[arg-type]  # no channels are opened
+    with pytest.raises(CommandError) as raised:
+        asyncio.run(targets.find_either(session, name))
+    return str(raised.value)
+
+
+def named(*names: str) -> Response:
+    return answer(200, {"metadata": {}, "items": [{"metadata": {"name": one}} for one in names]})
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "elsewhere", "more"),
+    [
+        ("web", [], [], "(there: none)"),
+        ("wbe", ["api", "web"], [], '(there: api, web), did you mean "web"?'),
+        ("web", ["api"], ["prod"], "(there: api); it is in prod: choose with -n"),
+        (
+            "zz",
+            [f"s{at:03}" for at in range(300)],
+            [],
+            f"(there: {', '.join(f's{at:03}' for at in range(10))} and 290 more)",
+        ),
+    ],
+    ids=["nothing there", "misspelled", "in another namespace", "of many"],
+)
+def test_a_name_that_is_not_there_says_what_is(name: str, names: list[str], elsewhere: list[str], more: str) -> None:
+    assert not_found(name, named(*names), there(elsewhere)) == (
+        f"leaderworkerset {name!r} not found in namespace default {more}"
+    )
+
+
+def test_whoever_may_not_read_other_namespaces_is_told_of_this_one() -> None:
+    said = not_found("web", named("api"), failure(403, "Forbidden", "no"))
+    assert said.endswith("(there: api)")
+
+
+@pytest.mark.parametrize(
+    ("pod", "more"),
+    [
+        (answer(200, {"metadata": {"name": "api-0-1", "labels": POD_LABELS}}), "; pod api-0-1 is called api/0/1 here"),
+        (answer(200, {"metadata": {"name": "api-0-1"}}), ""),
+        (failure(404, "NotFound", "no"), ""),
+    ],
+    ids=["of a set", "of others", "gone"],
+)
+def test_the_name_of_a_pod_is_answered_with_its_place(pod: Response, more: str) -> None:
+    assert not_found("api-0-1", named("api"), there([]), pod).endswith(f"(there: api){more}")
+
+
+def test_other_kinds_are_answered_with_the_command_that_lists_them() -> None:
+    assert not_found("nodes", named("api"), there([])).endswith("(there: api); `lws nodes` lists nodes")

@@ -1,0 +1,203 @@
+"""The Python client: manifests, what it is before it is open, and the ways its iterators end."""
+
+import asyncio
+import copy
+import pickle
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import pytest
+from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.virtualtime import run
+
+from kuberuntime.client.client import Client as KubernetesClient
+from kuberuntime.client.transport import Response
+from kuberuntime.errors import ConflictError
+from leaderworkerset import client
+from leaderworkerset.api import labels
+from leaderworkerset.client import AsyncClient, Client, Container, LogError, LogLine, LogOptions, Manifest, asyncclient
+from leaderworkerset.client.asyncclient import passed
+
+
+def test_a_manifest_has_what_was_given_and_nothing_else() -> None:
+    worker = Container(image="app:1", env={"A": "1"}, ports=[80], resources={"nvidia.com/gpu": 8})
+    leader = Container(image="lead:1", command=["serve"], args=["-v"], name="lead")
+    made = Manifest(
+        name="web", worker=worker, leader=leader, groups=2, size=4, namespace="prod", exclusive_topology="rack"
+    ).build()
+    assert made["metadata"] == {"name": "web", "namespace": "prod", "annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
+    template = made["spec"]["leaderWorkerTemplate"]
+    assert (made["spec"]["replicas"], template["size"]) == (2, 4)
+    assert template["workerTemplate"]["spec"]["containers"] == [
+        {
+            "name": "main",
+            "image": "app:1",
+            "env": [{"name": "A", "value": "1"}],
+            "ports": [{"containerPort": 80}],
+            "resources": {"limits": {"nvidia.com/gpu": "8"}},
+        }
+    ]
+    assert template["leaderTemplate"]["spec"]["containers"] == [
+        {"name": "lead", "image": "lead:1", "command": ["serve"], "args": ["-v"]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (
+            lambda **given: Manifest(name="web", worker=Container(image="a"), **given),
+            "Manifest has no field replicas: write groups=…",
+        ),
+        (lambda **given: Container(image="a", **given), "Container has no field replicas: add it to the dictionary"),
+    ],
+)
+def test_a_field_by_another_name_is_answered_with_the_fields(make: Callable[..., object], says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        make(replicas=2)
+
+
+def test_a_manifest_can_be_copied() -> None:
+    web = Manifest(name="web", worker=Container(image="app:1"))
+    assert copy.deepcopy(web) == web == pickle.loads(pickle.dumps(web))
+    assert replace(web, groups=2).groups == 2
+
+
+def conflict_with(manager: str) -> Response:
+    message = f'conflict with "{manager}" using v1'
+    cause = {"reason": "FieldManagerConflict", "message": message, "field": ".spec.replicas"}
+    return failure(409, "Conflict", message, causes=[cause])
+
+
+def test_an_apply_takes_over_what_scaled_the_set_and_nothing_of_others() -> None:
+    web = Manifest(name="web", worker=Container(image="app:1")).build()
+
+    def applied(*answers: Response) -> list[str]:
+        transport = ScriptedTransport(*answers)
+        run(AsyncClient.over(KubernetesClient(transport), "d").apply(web))
+        return [dict(request.query)["force"] for request in transport.requests]
+
+    assert applied(conflict_with("lws-scale"), answer(200, web)) == ["false", "true"]
+    with pytest.raises(ConflictError, match="hpa"):
+        applied(conflict_with("hpa"))
+
+
+def test_everything_public_is_there() -> None:
+    assert all(hasattr(client, name) for name in client.__all__)
+
+
+def pod(group: int, rank: int) -> dict[str, Any]:
+    own = {labels.NAME: "web", labels.GROUP_INDEX: str(group), labels.WORKER_INDEX: str(rank)}
+    return {
+        "metadata": {"name": f"web-{group}-{rank}", "namespace": "d", "labels": own},
+        "spec": {"containers": [{"name": "main"}]},
+    }
+
+
+@pytest.mark.virtual_time
+async def test_logs_are_read_rank_by_rank() -> None:
+    transport = ScriptedTransport(
+        answer(200, {"metadata": {"name": "web"}}),
+        answer(200, {"items": [pod(1, 1), pod(1, 0)]}),
+        answer(200, b"one\ntwo"),
+        answer(200, b"three\n"),
+    )
+
+    reader = AsyncClient.over(KubernetesClient(transport), "d")
+    assert [line async for line in reader.logs("web", LogOptions(group=1, tail=2))] == [
+        LogLine(1, 0, "web-1-0", "one"),
+        LogLine(1, 0, "web-1-0", "two"),
+        LogLine(1, 1, "web-1-1", "three"),
+    ]
+    assert ("tailLines", "2") in transport.requests[2].query
+
+
+def test_of_views_that_wait_only_the_newest_is_read_and_too_many_lines_are_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def produce(put: Callable[[int], None]) -> None:
+        for number in range(3):
+            put(number)
+
+    async def read(*, newest_only: bool) -> list[int]:
+        return [number async for number in passed(produce, newest_only=newest_only)]
+
+    assert run(read(newest_only=False)) == [0, 1, 2]
+    monkeypatch.setattr(asyncclient, "MOST_LINES", 2)
+    assert run(read(newest_only=True)) == [2]
+    with pytest.raises(LogError, match="2 lines wait to be read: read faster"):
+        run(read(newest_only=False))
+
+
+def test_one_error_of_a_group_of_tasks_is_raised_alone() -> None:
+    async def produce(put: Callable[[int], None]) -> None:
+        put(1)
+        async with asyncio.TaskGroup():
+            raise LogError("no log")
+
+    async def read() -> None:
+        async for _ in passed(produce):
+            pass
+
+    with pytest.raises(LogError, match="no log"):
+        run(read())
+
+
+def test_a_client_is_open_only_within_its_context() -> None:
+    with pytest.raises(RuntimeError, match="use it as a context manager"):
+        Client().names()
+    with pytest.raises(RuntimeError, match="use it as a context manager"):
+        run(AsyncClient().names())
+
+
+class Numbers(Client):
+    """A client without a cluster, to see how iterators are passed on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = False
+        self._inner = self  # type: ignore[assignment]  # it is entered and left like one
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def numbers(self, end: Exception | None = None) -> AsyncGenerator[int, None]:
+        try:
+            for number in range(3):
+                await asyncio.sleep(0)
+                yield number
+            if end:
+                raise end
+        finally:
+            self.ended = True
+
+
+def test_iterators_are_passed_on_from_the_loop_to_their_end() -> None:
+    with Numbers() as client:
+        assert list(client._each(client.numbers())) == [0, 1, 2]
+        with pytest.raises(LogError, match="no log"):
+            list(client._each(client.numbers(LogError("no log"))))
+
+
+def test_a_client_may_be_left_before_its_iterators() -> None:
+    with Numbers() as client:
+        numbers = client._each(client.numbers())
+        assert next(numbers) == 0
+    assert client.ended
+    with client:
+        numbers.close()
+    with client:
+        others = client._each(client.numbers())
+        assert next(others) == 0
+    with pytest.raises(RuntimeError, match="not open"):
+        next(others)
+
+
+def test_an_iterator_that_is_left_early_is_closed() -> None:
+    with Numbers() as client:
+        for _ in client._each(client.numbers()):
+            break
+        assert client.ended

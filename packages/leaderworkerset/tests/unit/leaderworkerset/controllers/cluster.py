@@ -1,0 +1,320 @@
+"""A cluster in one process and virtual time: the embedded API server and controllers, ours, and a kubelet that says yes.
+
+Pods are never bound to a node, so that a deletion takes effect at once, the hardest case for whoever has to notice it.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+from testkit.virtualtime import VirtualClock
+from tests import builders
+from tests.simulation import product
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.controller.executor import Executor
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    EVENTS,
+    NODES,
+    PODS,
+    Resource,
+)
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
+from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.kinds.managed import MANAGED
+from localkube.apiserver import builtin
+from localkube.apiserver.custom.customresource import kind_from_crd
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.model.kind import Kind, Operation
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+from localkube.controllers.composition import Driver, build_controller, build_informers
+from localkube.controllers.deployment.controller import Deployments
+from localkube.controllers.garbage.controller import GarbageCollector
+from localkube.controllers.replicaset.replicasets import ReplicaSets
+from localkube.controllers.statefulset.controller import StatefulSets
+
+NAMESPACE = "default"
+RACK = {"rack": "r7"}
+
+
+class CountingTransport:
+    """Counts the writes that go through it."""
+
+    def __init__(self, server: ApiServer, user: str) -> None:
+        self._inner = InProcessTransport(server, user)
+        self.writes: Counter[str] = Counter()
+
+    async def request(self, request: Request) -> Response:
+        if request.method != "GET" and "/events" not in request.path:
+            self.writes[request.method] += 1
+        return await self._inner.request(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Cluster:
+    """What a test does and asks. Use `running()`."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.server = ApiServer(Store(), served_kinds(), self.clock)
+        self.client = Client(InProcessTransport(self.server, "tester"))
+        self.transport = CountingTransport(self.server, "manager")
+        self.instruments: Instruments = NO_INSTRUMENTS
+        self.kinds = MANAGED
+        self.ready_pods: Callable[[JSONObject], bool] = lambda _: True
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Cluster"]:
+        """Run the cluster without our controllers."""
+        await self.server.start()
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in (self._run_workloads(), self._collect(), self._run_pods())]
+            yield self
+            for task in tasks:
+                task.cancel()
+        await self.server.close()
+
+    @asynccontextmanager
+    async def managed(self) -> AsyncIterator[None]:
+        """Run our controllers."""
+        async with product.controllers(Client(self.transport), self.clock, self.instruments, self.kinds):
+            yield
+
+    async def settle(self, seconds: float = 30.0) -> None:
+        """Let time pass."""
+        await asyncio.sleep(seconds)
+
+    async def create(self, lws: JSONObject) -> JSONObject:
+        """Create an object without what a server fills in."""
+        filled = {"uid", "resourceVersion", "generation"}
+        metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
+        return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
+
+    async def bring_up(self, lws: JSONObject) -> None:
+        """Create a LeaderWorkerSet, and let time pass."""
+        await self.create(lws)
+        await self.settle()
+
+    async def edit(self, **spec: Any) -> None:
+        """Merge fields into the spec of the LeaderWorkerSet `web`."""
+        await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), {"spec": spec}, kind="merge")
+
+    async def get(self, resource: Resource, name: str) -> JSONObject:
+        return await self.client.get(resource, ObjectKey(NAMESPACE, name))
+
+    async def objects(self, resource: Resource) -> list[JSONObject]:
+        return (await self.client.list(resource, namespace=NAMESPACE)).items
+
+    async def uids(self, resource: Resource = PODS) -> dict[str, str]:
+        """Return the UIDs of all objects of a kind by name."""
+        return {meta.name(obj): meta.uid(obj) for obj in await self.objects(resource)}
+
+    async def notes(self) -> list[str]:
+        """Return the texts of all events."""
+        return [str(event.get("note")) for event in await self.objects(EVENTS)]
+
+    async def revision_keys(self) -> list[str]:
+        """Return the keys of all revisions of LeaderWorkerSets."""
+        owned = [one for one in await self.objects(CONTROLLER_REVISIONS) if _owner_kind(one) == LEADERWORKERSETS.kind]
+        keys = [meta.labels(one).get(labels.TEMPLATE_REVISION_HASH) for one in owned]
+        return [key for key in keys if key is not None]
+
+    async def delete_pod(self, name: str) -> None:
+        await self.client.delete(PODS, ObjectKey(NAMESPACE, name))
+
+    async def live_with_random_keys(self) -> None:
+        """Create a LeaderWorkerSet whose groups have random keys; let one fail twice, and all be replaced."""
+        spec = {"groupIdentity": "Hash"}
+        await self.bring_up(builders.leaderworkerset_object("random", spec=spec))
+        for _ in range(2):
+            worker = next(name for name in await self.uids() if name.startswith("random-") and name.endswith("-1"))
+            await self.restart_container(worker)
+            await self.settle(60)
+        template = {"spec": {"leaderWorkerTemplate": {"workerTemplate": builders.pod_template("app:2")}}}
+        await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "random"), template, kind="merge")
+        await self.settle(120)
+        assert len([name for name in await self.uids() if name.startswith("random-")]) == 4
+        await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "random"))
+        await self.settle()
+
+    async def exhaust_and_recover(self) -> None:
+        """Create a LeaderWorkerSet whose only group has no restart; let it fail, recover it, and delete the set."""
+        await self.bring_up(builders.leaderworkerset_object("limited", replicas=1, template={"maxGroupRestarts": 0}))
+        await self.restart_container("limited-0-1")
+        await self.settle()
+        recover = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
+        before = await self.uids()
+        await self.client.patch(PODS, ObjectKey(NAMESPACE, "limited-0"), recover, kind="merge")
+        await self.settle()
+        after = await self.uids()
+        assert all(before[name] != after[name] for name in ("limited-0", "limited-0-1"))
+        await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "limited"))
+        await self.settle()
+
+    async def end_together(self) -> None:
+        """Create a LeaderWorkerSet whose workers end with their leader, and scale it down while that takes its time."""
+        metadata = {"annotations": {labels.POD_TERMINATION_POLICY: "Parallel"}}
+        await self.bring_up(builders.leaderworkerset_object("ending", metadata=metadata))
+        lws = ObjectKey(NAMESPACE, "ending")
+        held, free = ({"metadata": {"finalizers": finalizers}} for finalizers in (["example.com/hold"], None))
+        for leader in ("ending-0", "ending-1"):
+            await self.client.patch(PODS, ObjectKey(NAMESPACE, leader), held, kind="merge")
+        await self.client.patch(LEADERWORKERSETS, lws, {"spec": {"replicas": 1}}, kind="merge")
+        await self.settle()
+        assert {name for name in await self.uids() if name.startswith("ending-")} == {
+            "ending-0",
+            "ending-0-1",
+            "ending-1",
+        }
+        await self.client.delete(LEADERWORKERSETS, lws)
+        await self.settle()
+        assert {name for name in await self.uids() if name.startswith("ending-")} == {"ending-0", "ending-1"}
+        for leader in ("ending-0", "ending-1"):
+            await self.client.patch(PODS, ObjectKey(NAMESPACE, leader), free, kind="merge")
+        await self.settle()
+
+    async def come_back(self) -> None:
+        """Create a LeaderWorkerSet whose groups come back to their nodes, let its only group fail, and delete the set."""
+        metadata = {"annotations": {labels.STAY_ON_NODES: "Preferred"}}
+        own = {"weight": 1, "preference": {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}}
+        pods = builders.pod_template()
+        pods["spec"]["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [own]}}
+        template = {"workerTemplate": pods}
+        await self.bring_up(
+            builders.leaderworkerset_object("staying", replicas=1, metadata=metadata, template=template)
+        )
+        for pod in ("staying-0", "staying-0-1"):
+            await self.bind(pod, f"node-of-{pod}")
+        await self.settle()
+        await self.restart_container("staying-0-1")
+        await self.settle()
+        for pod in ("staying-0-1", "staying-0"):  # as the kubelet does
+            await self.client.delete(PODS, ObjectKey(NAMESPACE, pod), grace_period=0)
+        await self.settle()
+        for pod in ("staying-0", "staying-0-1"):
+            assert f"node-of-{pod}" in str(meta.spec(await self.get(PODS, pod))["affinity"])
+        await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "staying"))
+        await self.settle()
+
+    async def bind(self, pod: str, node: str) -> None:
+        """Put a pod on a node, which is made for it with the label `rack`."""
+        await self.client.create(
+            NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": RACK}}
+        )
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"name": node}}
+        path = PODS.path(NAMESPACE, pod, "binding")
+        headers = {"content-type": "application/json"}
+        await self.client.send(Request("POST", path, (), headers, msgspec.json.encode(binding)))
+
+    async def restart_container(self, name: str) -> None:
+        """Tell that a container of the pod was restarted once."""
+        pod = await self.get(PODS, name)
+        statuses = [{"name": "main", "restartCount": 1, "ready": True, "image": "i", "imageID": "i"}]
+        patch = {"status": meta.status(pod) | {"containerStatuses": statuses}}
+        await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
+
+    async def _run_workloads(self) -> None:
+        """Run the controllers of StatefulSets, Deployments and ReplicaSets."""
+        client, clock, read = self.client, self.clock, build_informers(self.client)
+        drivers: dict[str, Driver] = {
+            "statefulset": StatefulSets(
+                sets=read.statefulsets,
+                pods=read.pods,
+                revisions=read.revisions,
+                claims=read.claims,
+                client=client,
+                clock=clock,
+            ),
+            "replicaset": ReplicaSets(sets=read.replicasets, pods=read.pods, client=client, clock=clock),
+            "deployment": Deployments(
+                deployments=read.deployments, sets=read.replicasets, pods=read.pods, client=client, clock=clock
+            ),
+        }
+        executor = Executor(client, _Silence(), clock)
+        async with asyncio.TaskGroup() as group:
+            for informer in (
+                read.statefulsets,
+                read.replicasets,
+                read.deployments,
+                read.pods,
+                read.revisions,
+                read.claims,
+            ):
+                group.create_task(informer.run())
+            for name, driver in drivers.items():
+                group.create_task(build_controller(name, driver, executor).run())
+
+    async def _collect(self) -> None:
+        definitions = Informer(self.client, CUSTOM_RESOURCE_DEFINITIONS)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(definitions.run())
+            group.create_task(GarbageCollector(self.client, definitions, self.clock).run())
+
+    async def _run_pods(self) -> None:
+        """Let every pod run, and be ready where `ready_pods` says so."""
+        informer = Informer(self.client, PODS)
+        async with asyncio.TaskGroup() as group:
+
+            def changed(change: Change) -> None:
+                if change.new is not None and not meta.status(change.new).get("conditions"):
+                    group.create_task(self._start_pod(change.new))
+
+            informer.subscribe(changed)
+            await informer.run()
+
+    async def _start_pod(self, pod: JSONObject) -> None:
+        await asyncio.sleep(0.5)
+        ready = "True" if self.ready_pods(pod) else "False"
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+        try:
+            await self.client.patch(PODS, meta.key(pod), {"status": status}, kind="merge", subresource="status")
+        except NotFoundError:
+            return  # deleted meanwhile
+
+
+def _owner_kind(obj: JSONObject) -> str:
+    return str((meta.controller_of(obj) or {}).get("kind"))
+
+
+class _Silence:
+    """Takes events and tells nobody."""
+
+    def record(self, _event: object) -> None: ...
+
+
+@lru_cache(maxsize=1)
+def served_kinds() -> list[Kind]:
+    """Return what is served; pods are admitted by the very function that the webhook calls."""
+    served = [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()]
+    return [*served, *map(kind_from_crd, MANAGED.definitions())]
+
+
+def _admitting(pods: Kind) -> Kind:
+    requests = map(str, count())
+
+    def prepare(operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
+        admitted = admit_pod(new, request=next(requests)) if operation == "create" else new
+        return pods.prepare(operation, admitted, old)
+
+    return replace(pods, prepare=prepare)

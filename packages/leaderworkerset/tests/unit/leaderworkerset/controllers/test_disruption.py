@@ -1,0 +1,104 @@
+"""The controller of disruption budgets: what wakes it, what it keeps of foreign objects, and its rights."""
+
+from contextlib import closing
+from typing import Any
+
+import pytest
+from testkit.virtualtime import VirtualClock
+from tests import builders
+from tests.kept import Reads, TrackedObject, assert_declared
+from tests.unit.leaderworkerset.core.disruption.test_reconcile import leader, lws, plan, stored
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.client.client import Client
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, POD_DISRUPTION_BUDGETS
+from kuberuntime.policyrules import merge
+from leaderworkerset.api import labels
+from leaderworkerset.controllers import disruption, kept
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION
+from leaderworkerset.core.disruption import reconcile
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
+from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+
+SET = ObjectKey(builders.NAMESPACE, "web")
+
+
+def member(index: int = 0, *, node: str = "n", **metadata: Any) -> JSONObject:
+    """Return a pod of group 0; the one with index 0 leads it."""
+    own = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: str(index)}
+    fields = {"name": f"web-0-{index}", "namespace": builders.NAMESPACE, "uid": "u", "labels": own} | metadata
+    return {"kind": "Pod", "metadata": fields, "spec": {"nodeName": node}}
+
+
+def watched(settings: DisruptionSettings) -> dict[str, Any]:
+    """Return what a new driver does with changes, by the kind of the object."""
+    clock = VirtualClock()
+    with closing(Store()) as store:
+        client = Client(InProcessTransport(ApiServer(store, builtin.kinds(), clock), "test"))
+        spec = disruption.specify(settings)
+        caches = Caches(client, spec.caches)
+        driver = spec.build(caches, client, clock)
+        return {watch.informer.resource.kind: watch.keys for watch in driver.watches()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wakes"),
+    [
+        (None, member(), True),
+        (member(), None, True),
+        (member(), member(deletionTimestamp="2026-01-01T00:00:00Z"), True),
+        (member(), member(annotations={labels.SIZE: "4"}), True),
+        (member(), member(annotations={labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}), True),
+        (member(), member(finalizers=["x"]), False),
+        (None, member(1), False),
+    ],
+)
+def test_of_pods_only_leaders_matter_that_come_go_or_grow(
+    old: JSONObject | None, new: JSONObject | None, wakes: bool
+) -> None:
+    """Whether a group is whole is in the status of its budget."""
+    keys = watched(DisruptionSettings())["Pod"]
+    assert [*keys(Change(old, new))] == ([SET] if wakes else [])
+
+
+def test_without_a_watch_of_nodes_none_is_read() -> None:
+    blind = DisruptionSettings(watches_nodes=False)
+    assert "Node" not in watched(blind)
+    rights = {(one.resource, verb) for one in disruption.specify(blind).permissions for verb in one.verbs}
+    assert not [verb for resource, verb in rights if resource == NODES]
+
+
+def test_only_budgets_take_the_rights_for_them() -> None:
+    """The components and the chart add just these to the role of a manager."""
+    more = merge((*MANAGED.permissions, *ALL_OF_DISRUPTION))
+    found = merge(managed(opted=OptIns(disruption=DisruptionSettings())).permissions)
+    assert {*map(str, found)} == {*map(str, more)}
+    assert not [one for one in MANAGED.permissions if one.resource == POD_DISRUPTION_BUDGETS]
+
+
+def test_the_caches_keep_what_is_read_and_decisions_are_the_same_with_it() -> None:
+    reads: list[Reads] = []
+
+    def tracked(obj: JSONObject, projection: Any) -> JSONObject:
+        reads.append(Reads(obj, projection))
+        return TrackedObject(obj, (), reads[-1])
+
+    obj = lws()
+    leaders = [leader(str(index)) | {"kind": "Pod"} for index in range(2)]
+    budgets = [stored(obj, "0", least=0), stored(obj, "1")]
+    whole = plan(obj, leaders, budgets, wanted=["1"])
+    pods = [tracked(one, kept.POD) for one in leaders]
+    assert plan(obj, pods, [tracked(one, kept.DISRUPTION_BUDGET) for one in budgets], wanted=["1"]) == whole
+    taints = [{"key": "a", "effect": "NoSchedule"}]
+    node = {"kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": taints}}
+    assert reconcile.wants_to_lose(tracked(node, kept.CLOSABLE_NODE), tracked(member(), kept.EVICTABLE_POD))
+    assert_declared(reads)
+    lean = [kept.DISRUPTION_BUDGET(one) for one in budgets]
+    assert plan(obj, [kept.POD(one) for one in leaders], lean, wanted=["1"]) == whole
+    assert whole.actions

@@ -1,0 +1,148 @@
+"""Which keys a change asks a look at."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api import labels
+from leaderworkerset.controllers import indexes, leaderworkerset, pod
+
+LWS = builders.leaderworkerset_object()
+LEADER = builders.leader_pod(LWS)
+WORKER = builders.worker_pod(LEADER)
+WORKERS = builders.worker_statefulset(LEADER)
+WEB = ObjectKey("default", "web")
+GROUP = ObjectKey("default", "web-0")
+
+
+def owned_by(owner: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:
+    return obj | {"metadata": obj["metadata"] | {"ownerReferences": [meta.controller_reference(owner)]}}
+
+
+NOT_READY = builders.leader_pod(LWS, ready=False)
+BEHIND = builders.worker_statefulset(LEADER, ready=False)
+COUNTED = WORKERS | {"status": WORKERS["status"] | {"readyReplicas": 1}}
+UNLABELED: dict[str, Any] = {"metadata": {"name": "x", "namespace": "default"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "keys"),
+    [
+        (Change(None, LEADER), [WEB]),
+        (Change(LEADER, None), [WEB]),
+        (Change(NOT_READY, LEADER), [WEB]),
+        (Change(LEADER, builders.leader_pod(LWS, node="n1")), []),
+        (Change(None, WORKER), []),
+    ],
+    ids=["added", "deleted", "got ready", "bound", "worker"],
+)
+def test_leader_pods_concern_the_leaderworkerset_when_what_counts_changed(
+    change: Change, keys: list[ObjectKey]
+) -> None:
+    """R-ARC-7, Q-25."""
+    assert list(leaderworkerset.keys_of_pod(change)) == keys
+
+
+@pytest.mark.parametrize(
+    ("change", "keys"),
+    [
+        (Change(None, WORKERS), {WEB}),
+        (Change(WORKERS, None), {WEB, GROUP}),
+        (Change(BEHIND, WORKERS), {WEB}),
+        (Change(WORKERS, COUNTED), set()),
+        (Change(None, owned_by(LWS, UNLABELED)), {WEB}),
+        (Change(UNLABELED, owned_by(LWS, UNLABELED)), {WEB}),
+        (Change(None, UNLABELED), set()),
+        (Change(None, owned_by(LWS, WORKERS)), {WEB}),
+    ],
+    ids=["added", "deleted", "got ready", "as ready", "leader set", "adopted", "foreign", "labeled leader set"],
+)
+def test_statefulsets_concern_whom_they_are_named_for(change: Change, keys: set[ObjectKey]) -> None:
+    """R-ARC-7, Q-22."""
+    assert set(leaderworkerset.keys_of_statefulset(change)) == keys
+
+
+def test_a_revision_concerns_its_leaderworkerset_when_it_appears_or_vanishes() -> None:
+    """One that is seen late may be unwanted by then. The record of a group's recreations does not."""
+    revision = builders.revision(LWS)
+    record = revision | {"metadata": revision["metadata"] | {"labels": {labels.NAME: "web"}}}
+
+    assert list(leaderworkerset.keys_of_revision(Change(revision, None))) == [WEB]
+    assert list(leaderworkerset.keys_of_revision(Change(None, revision))) == [WEB]
+    assert list(leaderworkerset.keys_of_revision(Change(revision, revision))) == []
+    assert list(leaderworkerset.keys_of_revision(Change(record, None))) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "key"),
+    [
+        (LEADER, GROUP),
+        (WORKER, GROUP),
+        (builders.leader_pod(LWS, extra_labels={labels.WORKER_INDEX: ""}), GROUP),
+        (
+            builders.worker_pod(LEADER) | {"metadata": WORKER["metadata"] | {"name": "stray"}},
+            ObjectKey("default", "stray"),
+        ),
+    ],
+    ids=["leader", "worker", "unlabeled", "stray"],
+)
+def test_pods_concern_their_leader(found: dict[str, Any], key: ObjectKey) -> None:
+    """R-ARC-8, R-POD-1."""
+    assert list(pod.keys_of_pod(Change(None, found))) == [key]
+
+
+def test_worker_statefulsets_concern_their_leader() -> None:
+    """R-ARC-8, R-WSTS-5."""
+    assert list(pod.keys_of_controlled(Change(WORKERS, None))) == [GROUP]
+    assert list(pod.keys_of_controlled(Change(None, owned_by(LWS, UNLABELED)))) == []
+    assert list(pod.keys_of_controlled(Change(None, UNLABELED))) == []
+
+
+def test_differs_from_upstream_the_service_of_a_group_concerns_it_when_it_vanishes() -> None:
+    """R-SVC-5: also one of an earlier leader, or of another owner, which used its name."""
+    own = {"metadata": {"name": "web-0", "namespace": "default"}}
+    service = owned_by(builders.leader_pod(LWS, uid="earlier"), own)
+
+    assert list(pod.keys_of_lost_service(Change(service, None))) == [GROUP]
+    assert list(pod.keys_of_lost_service(Change(None, service))) == []
+    assert list(pod.keys_of_lost_service(Change(service, service))) == []
+    assert list(pod.keys_of_lost_service(Change(owned_by(LWS, own), None))) == [GROUP]
+
+
+def test_objects_are_filed_under_leaderworkerset_and_group() -> None:
+    """Revisions of StatefulSets carry the labels of our pods (R-REV-3), records no key."""
+    revision = builders.revision(LWS)
+    bare = {name: value for name, value in revision["metadata"].items() if name != "ownerReferences"}
+
+    assert list(indexes.group_values(WORKER)) == ["default/web/0"]
+    assert list(indexes.group_values(UNLABELED)) == []
+    assert list(indexes.leader_values(LEADER)) == ["default/web"]
+    assert list(indexes.leader_values(WORKER)) == []
+    assert list(indexes.revision_values(revision)) == ["default/web"]
+    assert list(indexes.revision_values(revision | {"metadata": bare})) == ["default/web"]
+    assert list(indexes.revision_values(owned_by(WORKERS, revision))) == []
+    assert list(indexes.revision_values(UNLABELED)) == []
+
+
+def test_the_end_of_any_pod_with_a_random_key_concerns_its_leaderworkerset() -> None:
+    """N-HASH-4, N-GATE-4: a gated leader may wait for it."""
+    lws = builders.hash_object()
+    leader = builders.hash_leader(lws)
+    worker = builders.worker_pod(leader)
+    own = worker | {"metadata": worker["metadata"] | {"annotations": {labels.GROUP_IDENTITY: "Hash"}}}
+
+    assert list(leaderworkerset.keys_of_pod(Change(own, None))) == [WEB]
+    assert list(leaderworkerset.keys_of_pod(Change(None, own))) == []
+    assert list(leaderworkerset.keys_of_pod(Change(None, leader))) == [WEB]
+
+
+def test_a_worker_with_a_random_key_concerns_the_leader_that_it_names() -> None:
+    worker = builders.worker_pod(builders.hash_leader(builders.hash_object()))
+    named = {labels.GROUP_IDENTITY: "Hash", labels.LEADER_NAME: "web-7d9f8b6c4-aaaaa"}
+    found = worker | {"metadata": worker["metadata"] | {"name": "web-aaaaaaaa-1", "annotations": named}}
+
+    assert list(pod.keys_of_pod(Change(None, found))) == [ObjectKey("default", "web-7d9f8b6c4-aaaaa")]

@@ -1,0 +1,122 @@
+"""The declared permissions are those that the controllers use, not one more and not one less."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+import pytest
+from tests import builders
+from tests.disaggregated import disaggregatedset_object, role, with_image
+from tests.permissions import Need, RecordingTransport, missing, unused
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS, SERVICES
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.controllers import permissions
+from leaderworkerset.core.gang.gangs import SCHEDULING
+from leaderworkerset.core.gang.volcano import VOLCANO
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
+from leaderworkerset.manager.controllers import Controllers
+from localkube.apiserver.inprocess import InProcessTransport
+
+pytestmark = pytest.mark.virtual_time
+
+Life: TypeAlias = Callable[[Cluster], Coroutine[Any, Any, None]]
+
+
+async def live_through_everything(cluster: Cluster) -> None:
+    """Let all happen that controllers write for: groups, failures, rollouts with and without history, own services, exclusive placement."""
+    await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))
+    for _ in range(2):  # the second recreation is recorded and waits
+        await cluster.restart_container("web-0-1")
+        await cluster.settle(60)
+    await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+    await cluster.settle(120)
+    no_history = {"metadata": {"annotations": {labels.REVISION_HISTORY_LIMIT: "0"}}}
+    await cluster.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), no_history, kind="merge")
+    await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:3")})
+    await cluster.settle(120)
+    for mistake in ("a", "b"):  # the same complaint twice
+        patch = {"metadata": {"annotations": {labels.LEADER_NAME: mistake}}}
+        await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), patch, kind="merge")
+        await cluster.settle(60)
+    orphaned = {"metadata": {"ownerReferences": None}}
+    await cluster.client.patch(SERVICES, ObjectKey(NAMESPACE, "web"), orphaned, kind="merge")
+    await cluster.edit(replicas=3)
+    await cluster.settle()
+    await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
+    await cluster.settle()
+    own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
+    exclusive = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
+    await cluster.bring_up(builders.leaderworkerset_object(replicas=1, size=2, metadata=exclusive, spec=own))
+    await cluster.bind("web-0", "n1")
+    await cluster.settle()
+    await cluster.live_with_random_keys()
+    await cluster.exhaust_and_recover()
+    await cluster.end_together()
+    await cluster.come_back()
+    await roll_roles(cluster)
+
+
+async def roll_roles(cluster: Cluster) -> None:
+    """Let all happen that the controller of DisaggregatedSets writes for: roles, a scaler, services, a rollout."""
+    external = disaggregatedset_object([role("prefill", external=True), role("decode", size=2)])
+    metadata = {name: external["metadata"][name] for name in ("name", "namespace")}
+    await cluster.client.create(DISAGGREGATED_SETS, external | {"metadata": metadata})
+    await cluster.settle()
+    key = ObjectKey(NAMESPACE, "split")
+    await cluster.client.patch(DISAGGREGATED_SETS, key, {"spec": with_image(external, "app:2")}, kind="merge")
+    await cluster.settle(120)
+    static = {"roles": [role("prefill", image="app:2"), role("decode", size=2, image="app:2")]}
+    await cluster.client.patch(DISAGGREGATED_SETS, key, {"spec": static}, kind="merge")
+    await cluster.settle()
+
+
+async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) -> set[Need]:
+    """Run the controllers while things happen, and return what that took."""
+    transport = RecordingTransport(InProcessTransport(cluster.server, "manager"), is_old=is_old)
+    async with asyncio.TaskGroup() as tasks:
+        running = Controllers(MANAGED, Client(transport), clock=cluster.clock, instance="test")
+        task = tasks.create_task(running.run())
+        await life(cluster)
+        task.cancel()
+    return transport.needs
+
+
+@pytest.mark.slow
+async def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
+    """Contract 12.5, reduced; older API servers are listed, newer ones stream their lists."""
+    async with Cluster().running() as cluster:
+        needs = await needs_of_controllers(cluster, live_through_everything, is_old=False)
+        needs |= await needs_of_controllers(cluster, Cluster.settle, is_old=True)
+    assert missing(MANAGED.permissions, needs) == []
+    assert unused(MANAGED.permissions, needs) == []
+
+
+def test_gang_schedulers_take_their_own_permissions_and_nothing_else() -> None:
+    """R-GANG-7: none of them without a provider, and only those of the provider."""
+    kinds = managed("volcano")
+    own = {one for one in kinds.permissions if one.resource == VOLCANO.group_object}
+
+    assert {verb for one in own for verb in one.verbs} == {"create", "delete", "list", "watch"}
+    assert set(kinds.permissions) - own == set(MANAGED.permissions)
+
+
+def test_kube_schedulers_groups_are_also_corrected_and_their_refusal_reported() -> None:
+    """N-K8S-7, N-K8S-10."""
+    further = set(managed("kubernetes").permissions) - set(MANAGED.permissions)
+
+    assert {one.resource for one in further} == {*SCHEDULING, LEADERWORKERSETS}
+    assert {one.verbs for one in further if one.resource == LEADERWORKERSETS} == {("patch",)}
+    verbs = {verb for one in further if one.resource in SCHEDULING for verb in one.verbs}
+    assert verbs == {"create", "delete", "list", "patch", "watch"}
+
+
+def test_moving_groups_needs_the_nodes_besides_and_only_where_it_is_enabled() -> None:
+    further = set(managed(opted=OptIns(maintenance=MaintenanceSettings())).permissions) - set(MANAGED.permissions)
+
+    assert further == set(permissions.MAINTENANCE)

@@ -1,0 +1,241 @@
+"""Admission of DisaggregatedSets (R-DS-8 to R-DS-13)."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from tests.disaggregated import disaggregatedset_object, role
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.core.admission.disaggregatedset import validate_disaggregatedset, warnings
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.webhooks import handlers, review
+
+DECODE = role("decode", 4)
+
+
+def errors_of(first: JSONObject, *, name: str = "split", **spec: Any) -> list[str]:
+    obj = disaggregatedset_object([first, spec.pop("second", DECODE)], name=name, **spec)
+    return [str(error) for error in validate_disaggregatedset(obj)]
+
+
+def rolling(**budgets: Any) -> JSONObject:
+    return role("prefill", 4, rollout=budgets)
+
+
+CONFIGURATION = "spec.roles[0].spec.rolloutStrategy.rollingUpdateConfiguration"
+
+
+@pytest.mark.parametrize(
+    ("entry", "path", "words"),
+    [
+        (rolling(partition=1, maxSurge=1), "partition", "Forbidden"),
+        (rolling(maxUnavailable=-1), "maxUnavailable", "greater than or equal to 0"),
+        (rolling(maxSurge="5", maxUnavailable=1), "maxSurge", "percent string"),
+        (rolling(maxSurge="101%"), "maxSurge", "greater than 100%"),
+        (rolling(maxSurge=0, maxUnavailable=0), "maxUnavailable", "must not be 0 when `maxSurge` is 0"),
+        (rolling(maxSurge="0%", maxUnavailable="20%"), "maxUnavailable", "must not be 0 when `maxSurge` is 0"),
+    ],
+)
+def test_budgets_are_refused(entry: JSONObject, path: str, words: str) -> None:
+    """R-DS-9 b to d."""
+    (error,) = errors_of(entry)
+    assert error.startswith(f"{CONFIGURATION}.{path}: ")
+    assert words in error
+
+
+def test_differs_from_upstream_a_stored_role_blocks_no_update() -> None:
+    """ADR 29: a set that was stored without the webhook can be edited."""
+    stored = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="20%"), DECODE])
+    edited = stored | {"metadata": stored["metadata"] | {"labels": {"team": "a"}}}
+    worse = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="10%"), DECODE])
+
+    assert validate_disaggregatedset(edited, stored) == []
+    assert len(validate_disaggregatedset(worse, stored)) == 1
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        rolling(partition=0, maxSurge=1),
+        rolling(maxSurge="25%", maxUnavailable="25%"),
+        rolling(maxUnavailable="100%", maxSurge=0),
+        role("prefill", 4),
+    ],
+)
+def test_budgets_are_accepted(entry: JSONObject) -> None:
+    assert errors_of(entry) == []
+
+
+def test_budgets_of_a_role_without_groups_are_not_looked_at() -> None:
+    """R-DS-9: also garbage."""
+    entry = role("prefill", 0, rollout={"maxSurge": "many", "maxUnavailable": 0})
+    assert errors_of(entry, second=role("decode", 0)) == []
+
+
+def test_another_strategy_is_not_supported() -> None:
+    """R-DS-9 a."""
+    entry = role("prefill", 4)
+    entry["spec"]["rolloutStrategy"] = {"type": "Recreate"}
+    (error,) = errors_of(entry)
+    assert error.startswith('spec.roles[0].spec.rolloutStrategy.type: Unsupported value: "Recreate"')
+
+
+@pytest.mark.parametrize(
+    ("length", "slices", "is_accepted"),
+    [(40, 1, True), (41, 1, False), (40, 10, True), (40, 11, False), (39, 100, True)],
+)
+def test_names_leave_room_for_those_of_services(length: int, slices: int, is_accepted: bool) -> None:
+    """R-DS-9 f: 63 characters, of which slice, revision and suffix take 16 or 17."""
+    services = [text for text in errors_of(role("prefill", 4), name="s" * length, slices=slices) if "DNS-1035" in text]
+    assert (services == []) is is_accepted
+    assert all("spec.roles[0].name" in error for error in services[:1])
+
+
+@pytest.mark.parametrize(("size", "length"), [(1, 35), (2, 33)])
+def test_differs_from_upstream_names_leave_space_for_pods(size: int, length: int) -> None:
+    """ADR 29: `<set>-<slice>-<revision>-<role>-<group>-<hash>` is a label of worker pods, of at most 63 characters."""
+    (error,) = errors_of(role("prefill", 4, size=size), name="s" * (length + 1))
+    assert error.startswith("spec.roles[0].name: Invalid value: ")
+    assert "must be no more than" in error
+    assert errors_of(role("prefill", 4, size=size), name="s" * length) == []
+
+
+def test_a_role_name_that_fits_by_luck_is_warned_about() -> None:
+    obj = disaggregatedset_object([role("prefill", 4, size=2), DECODE], name="s" * 32)
+    (warning,) = warnings(obj)
+    assert warning.startswith("spec.roles[0]: of ssss")
+    assert "some revisions only" in warning
+
+
+def test_the_name_of_a_scaler_has_253_characters() -> None:
+    """R-DS-9 e: reported beside f."""
+    found = errors_of(role("prefill", external=True), name="s" * 246, second=role("d", 4))
+    assert any("253 characters" in error for error in found)
+
+
+def test_external_roles_have_one_slice() -> None:
+    """R-DS-10."""
+    (error,) = errors_of(role("prefill", external=True), slices=2)
+    assert error.startswith("spec.slices: Forbidden: spec.slices > 1")
+
+
+def test_either_all_roles_have_groups_or_none() -> None:
+    """R-DS-4, also on API servers that evaluate no expressions."""
+    (error,) = errors_of(role("prefill", 0))
+    assert "replicas must be zero for all non-External roles, or non-zero for all of them" in error
+    assert errors_of(role("prefill", 0), second=role("decode", 0)) == []
+    assert errors_of(role("prefill", 0, external=True)) == []
+    assert errors_of(role("prefill", 0), second=role("decode", None)) != []
+
+
+POLICY = {"type": "ExclusiveSlice", "topology": "rack"}
+
+
+class TestPlacement:
+    def test_it_needs_a_topology(self) -> None:
+        """R-DS-11."""
+        (error,) = errors_of(role("prefill", 4), placementPolicy={"type": "ExclusiveSlice"})
+        assert error.startswith("spec.placementPolicy.topology: Required value")
+
+    @pytest.mark.parametrize("key", [labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY])
+    @pytest.mark.parametrize("place", ["role", "leaderTemplate", "workerTemplate"])
+    def test_it_does_not_go_with_annotations(self, key: str, place: str) -> None:
+        """R-DS-11."""
+        entry = role("prefill", 4)
+        annotated = {"metadata": {"annotations": {key: "rack"}}}
+        template = entry["spec"]["leaderWorkerTemplate"]
+        if place == "role":
+            entry |= annotated
+        else:
+            template[place] = template.get(place, template["workerTemplate"]) | annotated
+        (error,) = errors_of(entry, placementPolicy=POLICY)
+        assert error.startswith(f"spec.roles[0]: Forbidden: the annotation {key}")
+        assert errors_of(entry, placementPolicy={"type": "None"}) == []
+
+
+def test_a_number_that_is_ignored_is_warned_of() -> None:
+    """R-DS-12."""
+    (text,) = warnings(disaggregatedset_object([role("prefill", 3, external=True), DECODE]))
+    assert "role prefill" in text
+    assert "split-prefill" in text
+    assert warnings(disaggregatedset_object([role("prefill", 1, external=True), DECODE])) == []
+
+
+def test_a_name_that_no_leaderworkerset_can_carry_is_warned_of() -> None:
+    """R-DS-13: accepted as upstream does, but not silently."""
+    (text,) = warnings(disaggregatedset_object(name="1st"))
+    assert text.startswith("metadata.name: ")
+
+
+def answer(obj: Any, operation: str = "CREATE") -> JSONObject:
+    request = {"uid": "u", "operation": operation, "object": obj}
+    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+    path = handlers.VALIDATE_DISAGGREGATED_SET
+    response: JSONObject = json.loads(review.answer(body, MANAGED.decisions[path]))["response"]
+    return response
+
+
+def test_the_webhook_answers() -> None:
+    """R-DS-8: refusals with all errors, warnings beside an admission, and types."""
+    assert answer(disaggregatedset_object()) == {"uid": "u", "allowed": True}
+    warned = answer(disaggregatedset_object([role("prefill", 3, external=True), DECODE]))
+    assert warned["allowed"]
+    assert len(warned["warnings"]) == 1
+    refused = answer(disaggregatedset_object([rolling(partition=1, maxSurge="x"), DECODE]))
+    assert not refused["allowed"]
+    assert "partition" in refused["status"]["message"]
+    assert "maxSurge" in refused["status"]["message"]
+    wrong = answer(disaggregatedset_object() | {"spec": {"roles": [{"name": 1}]}})
+    assert (wrong["allowed"], wrong["status"]["code"]) == (False, 400)
+    assert "spec.roles[0].name" in wrong["status"]["message"]
+    deep = role("prefill")
+    deep["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": 1}}
+    assert "spec.roles[0].spec" in answer(disaggregatedset_object([deep, DECODE]))["status"]["message"]
+    assert answer({}, "DELETE") == {"uid": "u", "allowed": True}
+    assert "patch" not in base64.b64encode(json.dumps(warned).encode()).decode()
+
+
+HASH: dict[str, Any] = {"groupIdentity": "Hash"}
+
+
+def role_with(*, size: int = 1, template: dict[str, Any] | None = None, **spec: Any) -> JSONObject:
+    entry = role("prefill", 4, size=size)
+    given = entry["spec"] | spec
+    return entry | {"spec": given | {"leaderWorkerTemplate": given["leaderWorkerTemplate"] | (template or {})}}
+
+
+@pytest.mark.parametrize(
+    ("entry", "field", "words"),
+    [
+        (role_with(groupReplacementPolicy="Immediate"), "groupReplacementPolicy", "Immediate is only supported"),
+        (
+            role_with(template={"volumeClaimTemplates": [{"metadata": {"name": "a"}}]}, **HASH),
+            "groupIdentity",
+            "volume",
+        ),
+        (
+            role_with(template={"maxGroupRestarts": 1, "restartPolicy": "None"}),
+            "leaderWorkerTemplate.maxGroupRestarts",
+            "recreates",
+        ),
+    ],
+)
+def test_what_its_leaderworkersets_would_be_refused_for_is_refused(entry: JSONObject, field: str, words: str) -> None:
+    """N-DS-3, N-VAL-11."""
+    (error,) = errors_of(entry)
+    assert error.startswith(f"spec.roles[0].spec.{field}: Invalid value: ")
+    assert words in error
+    assert errors_of(role_with(groupReplacementPolicy="Immediate", **HASH)) == []
+
+
+@pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43)])
+def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest: int) -> None:
+    """N-DS-3, N-VAL-8: of the generated name, with the characters that a random key needs."""
+    room = longest - len("-0-12345678-prefill")
+    (error,) = errors_of(role_with(size=size, **HASH), name="s" * (room + 1))
+    assert error.startswith("spec.roles[0].name: Invalid value: ")
+    assert error.endswith(f"must be no more than {longest} characters with groupIdentity Hash")
+    assert errors_of(role_with(size=size, **HASH), name="s" * room) == []

@@ -1,0 +1,121 @@
+"""What is refused of claims, of the identity of groups, and of limits of restarts."""
+
+from typing import Any
+
+import pytest
+from tests.unit.leaderworkerset.core.admission.test_leaderworkerset import POD, errors, lws
+
+from leaderworkerset.core.admission.leaderworkerset import (
+    CLAIMS_TEXT,
+)
+
+
+def claim(name: str = "data", storage: str = "1Gi", **metadata: Any) -> dict[str, Any]:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
+    return {"metadata": {"name": name} | metadata, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_allowed"),
+    [
+        ([claim()], [claim()], True),
+        ([claim()], [claim(storage="1024Mi")], True),
+        ([claim()], [claim(labels={"a": "b"})], True),
+        ([], None, True),
+        ([claim()], [claim(storage="2Gi")], False),
+        ([claim()], [claim("other")], False),
+        ([claim()], [], False),
+        (None, [claim()], False),
+    ],
+    ids=["same", "same amount", "dropped field", "none", "amount", "name", "removed", "added"],
+)
+def test_claim_templates_that_statefulsets_cannot_change_are_refused(old: Any, new: Any, is_allowed: bool) -> None:
+    """Q-7: upstream accepts them and fails for ever."""
+    found = errors(lws(template={"volumeClaimTemplates": new}), lws(template={"volumeClaimTemplates": old}))
+    assert found == (
+        [] if is_allowed else [f"spec.leaderWorkerTemplate.volumeClaimTemplates: Forbidden: {CLAIMS_TEXT}"]
+    )
+
+
+IDENTITY = "spec.groupIdentity"
+
+
+HASH: dict[str, Any] = {"groupIdentity": "Hash"}
+
+
+CLAIM = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+
+
+LIMITED = {"maxGroupRestarts": 3}
+
+
+@pytest.mark.parametrize(("new", "old"), [({}, HASH), (HASH, {}), (HASH, {"groupIdentity": "Ordinal"})])
+def test_the_identity_of_groups_cannot_be_changed(new: dict[str, Any], old: dict[str, Any]) -> None:
+    """N-HASH-9, N-VAL-1."""
+    value = new.get("groupIdentity", "Ordinal")
+    assert errors(lws(**new), lws(**old)) == [f'{IDENTITY}: Invalid value: "{value}": groupIdentity is immutable']
+
+
+def test_an_absent_identity_is_ordinal() -> None:
+    """N-VAL-1."""
+    assert errors(lws(), lws(groupIdentity="Ordinal")) == []
+    assert errors(lws(groupIdentity="Ordinal"), lws()) == []
+
+
+def test_groups_with_an_ordinal_are_never_replaced_at_once() -> None:
+    """N-VAL-2."""
+    path = "spec.groupReplacementPolicy"
+    expected = f'{path}: Invalid value: "Immediate": Immediate is only supported with groupIdentity Hash'
+    assert errors(lws(groupReplacementPolicy="Immediate")) == [expected]
+    assert errors(lws(groupReplacementPolicy="Immediate", **HASH)) == []
+    assert errors(lws(**HASH), lws(groupReplacementPolicy="Immediate", **HASH)) == []
+
+
+@pytest.mark.parametrize(
+    ("obj", "text"),
+    [
+        (lws(template={"volumeClaimTemplates": [CLAIM]}, **HASH), "volumeClaimTemplates are"),
+        (lws(rollout={"partition": 1}, **HASH), "rollingUpdateConfiguration.partition is"),
+    ],
+)
+def test_what_groups_with_random_keys_cannot_have(obj: dict[str, Any], text: str) -> None:
+    """N-API-7, N-VAL-3, N-VAL-4."""
+    expected = f'{IDENTITY}: Invalid value: "Hash": {text} not supported with groupIdentity Hash'
+    assert errors(obj) == [expected]
+    assert errors(obj | {"spec": obj["spec"] | {"groupIdentity": "Ordinal"}}) == []
+
+
+@pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
+def test_leaders_with_random_keys_have_no_host_name_in_common(field: str) -> None:
+    """N-ADM-3: their workers are named after it. A StatefulSet gives its pods names of their own."""
+    named = {field: {"spec": POD["spec"] | {"hostname": "head"}}}
+    text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
+    assert errors(lws(template=named, **HASH)) == [f'{IDENTITY}: Invalid value: "Hash": {text}']
+    assert errors(lws(template=named | {"size": 1}, **HASH)) == []
+    assert errors(lws(template=named)) == []
+
+
+@pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43), (4, 43)])
+def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest: int) -> None:
+    """N-VAL-5, N-VAL-8."""
+    allowed, refused = "a" * longest, "a" * (longest + 1)
+    expected = (
+        f'metadata.name: Invalid value: "{refused}": must be no more than {longest} characters with groupIdentity'
+    )
+    assert errors(lws(metadata={"name": allowed}, template={"size": size}, **HASH)) == []
+    assert errors(lws(metadata={"name": refused}, template={"size": size}, **HASH)) == [f"{expected} Hash"]
+
+
+@pytest.mark.parametrize("policy", ["None", "Default"])
+def test_a_limit_of_restarts_needs_a_policy_that_recreates(policy: str) -> None:
+    """N-VAL-6."""
+    path = "spec.leaderWorkerTemplate.maxGroupRestarts"
+    text = "maxGroupRestarts is only supported when restartPolicy recreates the group"
+    assert errors(lws(template=LIMITED | {"restartPolicy": policy})) == [f"{path}: Invalid value: 3: {text}"]
+
+
+@pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+def test_groups_of_either_identity_can_have_a_limit_of_restarts(policy: str, identity: str) -> None:
+    """N-VAL-6."""
+    assert errors(lws(template=LIMITED | {"restartPolicy": policy}, groupIdentity=identity)) == []

@@ -1,0 +1,92 @@
+"""The facts of a group."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+
+LWS = builders.leaderworkerset_object()
+
+
+def test_a_group_is_described_by_its_leader_and_the_workers_set() -> None:
+    """R-STAT-5, R-STAT-6."""
+    leader = builders.leader_pod(LWS, 1, key="k", extra_labels={labels.STATEFULSET_REVISION: "web-5"})
+
+    assert groupfacts.describe(leader, builders.worker_statefulset(leader)) == GroupFacts(
+        leader="web-1",
+        group_index="1",
+        index=1,
+        is_leader_ready=True,
+        revision="k",
+        workers=Workers(is_ready=True, revision="k", group_index="1"),
+        uid=UID("uid-of-web-1"),
+        is_deleting=False,
+        statefulset_revision="web-5",
+    )
+    assert groupfacts.describe(leader, None).workers is None
+
+
+@pytest.mark.parametrize(("text", "expected"), [("3", 3), ("1", 1), ("", 0), ("x", 0), ("\u0663", 0), ("9" * 4301, 0)])
+def test_a_leader_names_the_size_it_was_made_for(text: str, expected: int) -> None:
+    """R-ADM-1: the annotation of the group's size."""
+    leader = builders.leader_pod(builders.leaderworkerset_object(), annotations={labels.SIZE: text})
+
+    assert groupfacts.describe(leader, None).own_size == groupfacts.own_size(leader) == expected
+
+
+def test_differs_from_upstream_workers_of_an_earlier_leader_of_the_name_are_none() -> None:
+    """They are ready until the garbage collector takes them: no other group may go because of them (unlike R-STAT-6)."""
+    earlier, leader = builders.leader_pod(LWS, uid="earlier"), builders.leader_pod(LWS)
+
+    assert groupfacts.describe(leader, builders.worker_statefulset(earlier)).workers is None
+    assert groupfacts.describe(earlier, builders.worker_statefulset(earlier)).workers is not None
+
+
+@pytest.mark.parametrize("label", ["", "x", "-1", "1.5", "²"])
+def test_an_index_that_is_no_number_is_none(label: str) -> None:
+    """R-STAT-5, Q-22."""
+    leader = builders.leader_pod(LWS, extra_labels={"leaderworkerset.sigs.k8s.io/group-index": label})
+
+    assert groupfacts.describe(leader, None).index is None
+
+
+@pytest.mark.parametrize(
+    ("phase", "ready", "expected"), [("Running", True, True), ("Running", False, False), ("Pending", True, False)]
+)
+def test_a_leader_is_ready_when_it_runs_and_says_so(phase: str, *, ready: bool, expected: bool) -> None:
+    """R-STAT-6, R-ROLL-8."""
+    assert groupfacts.is_pod_ready(builders.leader_pod(LWS, phase=phase, ready=ready)) is expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "expected"),
+    [
+        ({"replicas": 2}, {"availableReplicas": 2, "currentRevision": "a", "updateRevision": "a"}, True),
+        ({"replicas": 2}, {"availableReplicas": 1, "currentRevision": "a", "updateRevision": "a"}, False),
+        ({"replicas": 2}, {"availableReplicas": 2, "currentRevision": "a", "updateRevision": "b"}, False),
+        ({"replicas": 0}, {}, True),
+        ({}, {"availableReplicas": 1}, True),
+    ],
+)
+def test_a_statefulset_is_ready_when_all_its_pods_are_and_of_one_revision(
+    spec: dict[str, Any], status: dict[str, Any], *, expected: bool
+) -> None:
+    """R-ROLL-9."""
+    assert groupfacts.is_statefulset_ready({"spec": spec, "status": status}) is expected
+
+
+def test_a_statefulset_of_another_owner_does_not_count() -> None:
+    """docs/adr/0030: `meet-1` exists, and `meet` grows to two groups; the workers of group 1 are not created."""
+    leader = builders.leader_pod(LWS, 1)
+    other = builders.leaderworkerset_object("web-1", metadata={"uid": "other"})
+    owner = builders.as_applied(builders.worker_statefulset(leader))
+    foreign = owner | {"metadata": owner["metadata"] | {"ownerReferences": [meta.controller_reference(other)]}}
+
+    assert groupname.find_workers(leader, [foreign]) is None
+    assert groupfacts.describe(leader, foreign).workers is None

@@ -1,0 +1,435 @@
+"""Whole plans for a LeaderWorkerSet, in the order of contract 2.1."""
+
+from typing import Any
+
+import pytest
+from msgspec import structs
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
+from kuberuntime.plan import (
+    Action,
+    Apply,
+    Create,
+    Emit,
+    Event,
+    Patch,
+    Plan,
+    PutStatus,
+)
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.leaderworkerset import (
+    budget,
+    groupfacts,
+    revisions,
+    services,
+    statefulsets,
+    status,
+)
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
+from leaderworkerset.core.leaderworkerset.fold import fold
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.reconcile import decide, reconcile
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+
+LWS = builders.leaderworkerset_object()
+KEY = builders.key_of(LWS)
+REGARDING = {
+    "apiVersion": "leaderworkerset.x-k8s.io/v1",
+    "kind": "LeaderWorkerSet",
+    "namespace": "default",
+    "name": "web",
+    "uid": "uid-of-web",
+    "resourceVersion": "1",
+}
+
+
+def desired(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, key: str | None = None) -> dict[str, Any]:
+    lws = leaderworkerset.decode(obj)
+    step = RolloutStep(Case.ROLLING, partition, replicas)
+    limits = budget.read(lws.spec)
+    return statefulsets.build(obj, lws, key=key or builders.key_of(obj), limits=limits, step=step)
+
+
+def live(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, **fields: Any) -> dict[str, Any]:
+    built = desired(obj, partition=partition, replicas=replicas)
+    return builders.as_applied(built, status={"replicas": replicas}, **fields)
+
+
+def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> list[GroupFacts]:
+    leaders = [builders.leader_pod(obj, index, key=key) for index in range(count)]
+    return [groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in leaders]
+
+
+def settled(obj: dict[str, Any], observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
+    """Return the LeaderWorkerSet with the status that `observed` leads to."""
+    lws = leaderworkerset.decode(obj)
+    counts = status.count(lws, fold(observed.groups, lws.name), builders.key_of(obj))
+    built = status.build(lws, observed.leader_statefulset or {}, counts, builders.NOW)
+    return obj | {"status": leaderworkerset.encode_status(built)}
+
+
+def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> ObservedLeaderWorkerSet:
+    observed = ObservedLeaderWorkerSet(
+        leaderworkerset=obj,
+        leader_statefulset=live(obj),
+        revisions=[builders.revision(obj)],
+        has_shared_service=True,
+        groups=ready_groups(obj, count),
+    )
+    return replace(observed, leaderworkerset=settled(obj, observed), leader_statefulset=live(obj))
+
+
+def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderWorkerSet:
+    """Return the observation with other fields; another StatefulSet is as the manager applied it."""
+    names = ("leaderworkerset", "leader_statefulset", "revisions", "has_shared_service", "groups", "applied")
+    found = {name: getattr(observed, name) for name in names} | fields
+    if fields.get("leader_statefulset"):
+        found["applied"] = builders.applied(found["leaderworkerset"], found["leader_statefulset"])
+    return ObservedLeaderWorkerSet(**found)
+
+
+def kinds(plan: Plan) -> list[type[Action]]:
+    return [type(action) for action in plan.actions]
+
+
+def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
+    """R-REV-10, R-LSTS-1, R-LSTS-7, R-SVC-1, and R-STAT-2: the status waits until the StatefulSet is seen."""
+    revision = revisions.build(LWS, key=KEY, number=1, data=revisions.build_data(LWS))
+    created_note = f"Creating revision with key {KEY} for a newly created LeaderWorkerSet"
+    related = {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "namespace": "default",
+        "name": f"web-{KEY}-1",
+    }
+
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS), builders.NOW)
+    (held,) = plan.on_failure
+    assert isinstance(held, PutStatus)
+    assert held.object["status"]["conditions"][0]["type"] == "Progressing"
+    assert plan == Plan(
+        (
+            Create(
+                resource=CONTROLLER_REVISIONS,
+                object=revision,
+                body=revisions.encode(revision, revisions.build_data(LWS)),
+                unless_own=True,
+                on_success=(Event("Normal", "CreatingRevision", "Create", created_note, REGARDING, related),),
+                on_failure=(
+                    Event(
+                        "Warning",
+                        "FailedCreate",
+                        "Create",
+                        f"Failed to create revision web-{KEY}-1: {{error}}",
+                        REGARDING,
+                    ),
+                ),
+            ),
+            Apply(
+                resource=STATEFULSETS,
+                object=desired(LWS),
+                manager="lws",
+                on_success=(
+                    Event("Normal", "GroupsProgressing", "Create", "Created leader statefulset web", REGARDING),
+                ),
+                on_failure=(
+                    Event(
+                        "Warning",
+                        "FailedCreate",
+                        "Create",
+                        "Failed to create leader statefulset web: {error}",
+                        REGARDING,
+                    ),
+                ),
+            ),
+            Create(
+                resource=SERVICES,
+                object=services.build_shared(LWS),
+                unless_own=True,
+                accepted=("spec.clusterIP", "None"),
+                on_failure=(
+                    Event(
+                        "Warning",
+                        "FailedCreate",
+                        "Create",
+                        "Failed to create headless service for error: {error}",
+                        REGARDING,
+                    ),
+                ),
+            ),
+        ),
+        on_failure=(held,),
+    )
+
+
+def test_at_rest_nothing_is_written() -> None:
+    """R-STAT-3, and design: what would change nothing is not sent (R-LSTS-1 as improved)."""
+    assert reconcile(at_rest(), builders.NOW) == Plan()
+
+
+@pytest.mark.parametrize(
+    "obj", [None, builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})]
+)
+def test_what_is_gone_or_going_is_left_alone(obj: dict[str, Any] | None) -> None:
+    """Contract 2.1 step 1."""
+    assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW) == Plan()
+
+
+def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
+    """R-LSTS-6."""
+    going = live(LWS) | {"metadata": live(LWS)["metadata"] | {"deletionTimestamp": "2026-03-01T11:00:00Z"}}
+
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=going), builders.NOW)
+
+    assert plan == Plan(requeue_after=5.0)
+
+
+def test_differs_from_upstream_the_statefulset_of_a_deleted_predecessor_is_waited_for() -> None:
+    """Deleted and created again quickly: the revision of the spec that is gone is not taken over (R-LSTS-4)."""
+    old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
+
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=old), builders.NOW)
+
+    assert plan == Plan(requeue_after=5.0)
+
+
+def test_a_statefulset_that_belongs_to_nobody_is_adopted() -> None:
+    """R-REV-10."""
+    orphan = live(LWS)
+    orphan |= {"metadata": {name: field for name, field in orphan["metadata"].items() if name != "ownerReferences"}}
+
+    actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=orphan), builders.NOW).actions
+
+    assert any(isinstance(action, Apply) for action in actions)
+
+
+def test_an_edited_template_is_recorded_and_held_back_first() -> None:
+    """R-REV-11, R-ROLL-10, R-STAT-8: no group goes in the pass that detects the edit."""
+    edited = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
+    observed = replace(at_rest(), leaderworkerset=edited)
+
+    record, apply, put = reconcile(observed, builders.NOW).actions
+
+    assert isinstance(record, Create)
+    assert record.on_success[0].note == f"Creating revision with key {builders.key_of(edited)} for updated LWS"
+    assert isinstance(apply, Apply)
+    assert apply.object == desired(edited, partition=2)
+    assert apply.on_success == ()
+    assert apply.on_failure[0].reason == "FailedUpdate"
+    assert apply.on_failure[0].note == "Failed to update leader statefulset web: {error}"
+    assert isinstance(put, PutStatus)
+    true = [one["type"] for one in put.object["status"]["conditions"] if one["status"] == "True"]
+    assert true == ["UpdateInProgress", "Progressing"]
+    assert put.on_success[0].reason == "GroupsUpdating"
+    assert put.on_success[0].note == "Rolling Upgrade is in progress, with 2 groups ready of total 2 groups"
+
+
+def test_the_shared_service_comes_back() -> None:
+    """R-SVC-5."""
+    plan = reconcile(replace(at_rest(), has_shared_service=False), builders.NOW)
+
+    assert [action.resource for action in plan.actions if isinstance(action, Create)] == [SERVICES]
+
+
+def test_groups_with_services_of_their_own_share_none() -> None:
+    """R-SVC-2, R-SVC-6."""
+    obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
+
+    assert reconcile(replace(at_rest(obj), has_shared_service=False), builders.NOW) == Plan()
+
+
+def test_an_inherited_key_is_recorded_without_a_rollout() -> None:
+    """R-REV-10, R-REV-17: groups of a controller that knew no revisions."""
+    adopted = live(LWS)
+    adopted = builders.as_applied(desired(LWS, key="legacy"), status=adopted["status"])
+    observed = replace(at_rest(), leader_statefulset=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
+
+    (record,) = reconcile(observed, builders.NOW).actions
+
+    assert isinstance(record, Create)
+    assert meta.labels(record.object)[labels.TEMPLATE_REVISION_HASH] == "legacy"
+    note = "Creating missing revision with key legacy for existing LeaderWorkerSet"
+    assert record.on_success[0].note == note
+
+
+def test_the_status_is_put_on_the_object_as_it_was_seen() -> None:
+    """R-STAT-1, R-STAT-3, R-STAT-10."""
+    observed = replace(at_rest(), leaderworkerset=LWS)
+
+    assert reconcile(observed, builders.NOW) == Plan(
+        (
+            PutStatus(
+                resource=LEADERWORKERSETS,
+                object=settled(LWS, observed),
+                resource_version=meta.resource_version(LWS),
+                if_present=True,
+                on_success=(
+                    Event(
+                        "Normal",
+                        "AllGroupsReady",
+                        "Update",
+                        "All replicas are ready, with 2 groups ready of total 2 groups",
+                        REGARDING,
+                    ),
+                ),
+            ),
+        )
+    )
+
+
+def test_numbers_alone_are_no_event() -> None:
+    """R-STAT-10."""
+    three = builders.leaderworkerset_object(replicas=3)
+    before = replace(at_rest(three), leader_statefulset=live(three, replicas=3), groups=ready_groups(three, 1))
+    observed = replace(before, leaderworkerset=settled(three, before), groups=ready_groups(three, 2))
+
+    (put,) = reconcile(observed, builders.NOW).actions
+
+    assert isinstance(put, PutStatus)
+    assert put.object["status"]["readyReplicas"] == 2
+    assert put.on_success == ()
+
+
+@pytest.mark.parametrize(
+    ("obj", "failure"),
+    [
+        (builders.leaderworkerset_object(rollout={"maxSurge": "many"}), "neither a number nor a percentage"),
+        (builders.leaderworkerset_object(template={"size": "two"}), "spec.leaderWorkerTemplate.size"),
+        (
+            builders.leaderworkerset_object(template={"workerTemplate": {"spec": {"containers": "none"}}}),
+            "spec.leaderWorkerTemplate.workerTemplate.spec.containers",
+        ),
+    ],
+)
+def test_a_field_that_cannot_be_used_is_named(obj: dict[str, Any], failure: str) -> None:
+    """R-ROLL-1, Q-23: a plain error instead of a panic."""
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW)
+
+    (told,) = plan.actions
+    assert isinstance(told, Emit)
+    assert failure in told.events[0].note
+    assert plan.error is not None
+    assert plan.error.startswith("LeaderWorkerSet default/web: ")
+    assert failure in plan.error
+
+
+def test_null_fields_count_as_absent() -> None:
+    """Q-23: the Go controller panics."""
+    obj = builders.leaderworkerset_object(spec={"rolloutStrategy": {"type": "RollingUpdate"}, "networkConfig": None})
+
+    assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).error is None
+
+
+def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> None:
+    """R-STAT-5."""
+    stray = groupfacts.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
+    observed = replace(at_rest(), leader_statefulset=live(LWS, replicas=1), groups=[stray])
+
+    plan = reconcile(observed, builders.NOW)
+
+    assert kinds(plan) == [Apply, Emit]
+    assert plan.error is not None
+
+
+def test_after_a_start_the_statefulset_is_applied_once() -> None:
+    """R-LSTS-1: nothing else is remembered of it, and the next decision is made at once, as no watch reports it."""
+    unknown = structs.replace(at_rest(), applied=None)
+
+    decision = decide(unknown, builders.NOW)
+
+    assert kinds(decision.plan) == [Apply]
+    assert decision.plan.requeue_after == 0
+    assert decision.source is not None
+    assert at_rest().applied == LastApply(decision.source, Identity.of(unknown.leader_statefulset or {}))
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        {"generation": 7},
+        {"labels": {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: KEY, "other": "1"}},
+        {"annotations": {labels.REPLICAS: "7"}},
+        {"ownerReferences": []},
+        {"uid": "another"},
+    ],
+    ids=["spec", "labels", "annotations", "owner", "another"],
+)
+def test_an_edit_of_the_statefulset_by_others_is_corrected(foreign: dict[str, Any]) -> None:
+    """R-LSTS-1, Q-26."""
+    observed = at_rest()
+    assert observed.leader_statefulset is not None
+    edited = observed.leader_statefulset["metadata"] | foreign
+    found = structs.replace(observed, leader_statefulset=observed.leader_statefulset | {"metadata": edited})
+
+    assert Apply in kinds(reconcile(found, builders.NOW))
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"generation": 2}, {"labels": {"team": "a"}}, {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}]
+)
+def test_an_edit_of_the_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> None:
+    """R-LSTS-1."""
+    obj = builders.leaderworkerset_object(metadata=metadata)
+    observed = replace(at_rest(), leaderworkerset=settled(obj, at_rest()))
+
+    assert kinds(reconcile(observed, builders.NOW)) == [Apply]
+    assert reconcile(replace(observed, leader_statefulset=live(obj)), builders.NOW) == Plan()
+
+
+def test_everything_is_written_where_the_leaderworkerset_is() -> None:
+    """R-ARC-10: all objects live in its namespace."""
+    obj = builders.leaderworkerset_object(metadata={"namespace": "elsewhere"})
+    actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions
+
+    assert [meta.namespace(one.object) for one in actions if isinstance(one, Create | Apply)] == ["elsewhere"] * 3
+
+
+REFUSALS = {
+    "of a new set": ObservedLeaderWorkerSet(leaderworkerset=LWS),
+    "of its service": replace(at_rest(), has_shared_service=False),
+    "of an edit": replace(
+        at_rest(), leaderworkerset=builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
+    ),
+}
+
+
+@pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
+def test_differs_from_upstream_a_refused_write_leaves_a_status(observed: ObservedLeaderWorkerSet) -> None:
+    """R-STAT-2, docs/adr/0030: the Go controller leaves it empty or old, and `Available` stays True."""
+    (held,) = reconcile(observed, builders.NOW).on_failure
+    assert isinstance(held, PutStatus)
+    new = held.object["status"]
+    assert new["observedGeneration"] == meta.generation(observed.leaderworkerset or {})
+    holding = {one["type"] for one in new["conditions"] if one["status"] == "True"}
+    assert "Progressing" in holding
+    assert "Available" not in holding
+    noted = replace(observed, leaderworkerset=(observed.leaderworkerset or {}) | {"status": new})
+    assert reconcile(noted, builders.NOW).on_failure == ()
+
+
+def test_a_service_of_another_owner_makes_a_set_unavailable() -> None:
+    """docs/adr/0030: the names of its groups resolve nowhere."""
+    plan = reconcile(replace(at_rest(), service_conflict="taken"), builders.NOW)
+    (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]
+    assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Progressing"}
+
+
+def test_orphans_of_an_earlier_set_are_adopted() -> None:
+    """Deleted with `--cascade=orphan`, and created again under its name."""
+    service = services.build_shared(LWS)
+    orphans = [
+        one | {"metadata": one["metadata"] | {"ownerReferences": []}} for one in (service, builders.revision(LWS))
+    ]
+    assert services.is_orphan(orphans[0], LWS)
+    assert not services.is_orphan(orphans[0] | {"spec": {"clusterIP": "None", "selector": {"app": "theirs"}}}, LWS)
+    observed = replace(at_rest(), orphaned_service=orphans[0], revisions=[orphans[1]])
+
+    actions = reconcile(observed, builders.NOW).actions
+
+    adopted = [(one.resource, one.patch["metadata"]["ownerReferences"]) for one in actions if isinstance(one, Patch)]
+    owner = [meta.controller_reference(LWS)]
+    assert adopted == [(CONTROLLER_REVISIONS, owner), (SERVICES, owner)]

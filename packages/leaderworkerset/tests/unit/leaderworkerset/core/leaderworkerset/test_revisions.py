@@ -1,0 +1,286 @@
+"""Revisions: the exact bytes, their names, and which of them a LeaderWorkerSet is at."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.core.leaderworkerset.edition import Edition
+from leaderworkerset.core.leaderworkerset.revisions import Resolution
+
+VECTORS = json.loads(Path("packages/leaderworkerset/tests/vectors/lws-revision-vectors.json").read_text())
+LWS = builders.leaderworkerset_object()
+KEY = builders.key_of(LWS)
+EDITED = builders.leaderworkerset_object(image="app:2")
+EDITED_KEY = builders.key_of(EDITED)
+
+
+def leader_statefulset(key: str | None) -> dict[str, Any]:
+    return {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: key} if key else {}}}
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["input"]["metadata"]["name"])
+def test_bytes_and_hash_are_those_of_the_go_controller(vector: dict[str, Any]) -> None:
+    """R-REV-4 to R-REV-9."""
+    data = revisions.build_data(vector["input"])
+
+    assert data.decode() == vector["dataRaw"]
+    assert revisions.content_hash(data) == vector["hash"]
+
+
+def test_a_revision_is_named_labeled_and_owned() -> None:
+    """R-REV-1, R-REV-2."""
+    data = revisions.build_data(LWS)
+
+    assert revisions.build(LWS, key="k", number=3, data=data) == {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": f"web-{KEY}-3",
+            "namespace": "default",
+            "labels": {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "k"},
+            "ownerReferences": [meta.controller_reference(LWS)],
+        },
+        "data": json.loads(data),
+        "revision": 3,
+    }
+
+
+def test_a_long_name_is_cut() -> None:
+    """R-REV-2."""
+    lws = builders.leaderworkerset_object("n" * 230)
+
+    name = meta.name(revisions.build(lws, key="k", number=1, data=b"{}"))
+
+    assert name == "n" * 220 + f"-{revisions.content_hash(b'{}')}-1"
+
+
+def test_the_data_is_sent_in_canonical_bytes() -> None:
+    """R-REV-7."""
+    data = revisions.build_data(builders.leaderworkerset_object(image="<app>&"))
+    revision = revisions.build(LWS, key="k", number=1, data=data)
+    sent = revisions.encode(revision, data)
+
+    assert sent == canonical_json(revision)
+    assert b'"data":' + data in sent
+    assert b"\\u003capp\\u003e\\u0026" in data
+
+
+def test_revisions_of_others_do_not_count() -> None:
+    """R-REV-3, R-REV-15: neither those of an earlier LeaderWorkerSet of the name, nor records of recreations."""
+    namesake = builders.leaderworkerset_object(metadata={"uid": "another"})
+    orphan = builders.revision(LWS, number=2)
+    orphan = orphan | {"metadata": {k: v for k, v in orphan["metadata"].items() if k != "ownerReferences"}}
+    record = builders.revision(LWS, number=9)
+    record = record | {"metadata": record["metadata"] | {"labels": {labels.NAME: "web"}}}
+    mine = builders.revision(LWS)
+
+    known = revisions.owned([builders.revision(namesake, number=7), orphan, record, mine], LWS)
+
+    assert known == [orphan, mine]
+    assert revisions.next_number(known) == 3
+    assert revisions.next_number([]) == 1
+
+
+def test_a_new_leaderworkerset_gets_its_first_revision() -> None:
+    """R-REV-10."""
+    data = revisions.build_data(LWS)
+
+    resolution = revisions.resolve(LWS, None, [])
+
+    assert resolution == Resolution(KEY, created=revisions.build(LWS, key=KEY, number=1, data=data))
+
+
+def test_the_current_revision_is_the_one_of_the_statefulset() -> None:
+    """R-REV-10."""
+    assert revisions.resolve(LWS, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
+
+
+def test_of_revisions_with_one_key_the_highest_counts() -> None:
+    """R-REV-10, Q-5."""
+    first, second = builders.revision(EDITED, key=KEY, number=1), builders.revision(LWS, number=2)
+
+    assert revisions.find([second, first], KEY) == second
+    assert revisions.find([first], "other") is None
+    assert revisions.find([first], "") is None
+
+
+def test_a_statefulset_of_an_older_controller_keeps_its_key() -> None:
+    """R-REV-10: the adoption path rolls nothing; the name uses the content's hash."""
+    resolution = revisions.resolve(LWS, leader_statefulset("legacy"), [])
+
+    assert (resolution.key, resolution.is_new, resolution.inherited) == ("legacy", False, True)
+    assert resolution.created == revisions.build(LWS, key="legacy", number=1, data=revisions.build_data(LWS))
+
+
+def test_a_statefulset_without_key_gets_the_content_s() -> None:
+    """R-REV-10."""
+    resolution = revisions.resolve(LWS, leader_statefulset(None), [])
+
+    assert (resolution.key, resolution.is_new, resolution.inherited) == (KEY, False, False)
+
+
+def test_an_edited_template_is_a_new_revision() -> None:
+    """R-REV-11."""
+    resolution = revisions.resolve(EDITED, leader_statefulset(KEY), [builders.revision(LWS)])
+
+    data = revisions.build_data(EDITED)
+    created = revisions.build(EDITED, key=EDITED_KEY, number=2, data=data)
+    assert resolution == Resolution(EDITED_KEY, is_new=True, created=created)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"template": {"size": 3}},
+        {"template": {"restartPolicy": "None"}},
+        {"template": {"workerTemplate": builders.pod_template(labels={"a": "b"})}},
+        {"spec": {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}},
+    ],
+)
+def test_what_rolls(changed: dict[str, Any]) -> None:
+    """R-REV-5, R-REV-16."""
+    lws = builders.leaderworkerset_object(**changed)
+
+    assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]).is_new
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"replicas": 9},
+        {"rollout": {"partition": 1, "maxSurge": 2}},
+        {"spec": {"startupPolicy": "LeaderReady"}},
+        {"spec": {"networkConfig": None}},
+        {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}},
+        {"template": {"subGroupPolicy": None}},
+        {"template": {"maxGroupRestarts": 3}},
+        {"spec": {"groupIdentity": "Hash", "groupReplacementPolicy": "Immediate", "scheduling": {}}},
+    ],
+)
+def test_what_does_not_roll(changed: dict[str, Any]) -> None:
+    """R-REV-5, R-REV-13, R-REV-16, N-API-2, N-API-3."""
+    lws = builders.leaderworkerset_object(**changed)
+
+    assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
+
+
+def test_other_bytes_for_the_same_template_do_not_roll() -> None:
+    """R-REV-12, R-REV-13: what an older controller stored."""
+    stored = builders.revision(LWS)
+    template = stored["data"]["spec"]["leaderWorkerTemplate"]
+    worker = template["workerTemplate"] | {"metadata": {"creationTimestamp": None}}
+    older = {"spec": {"leaderWorkerTemplate": template | {"workerTemplate": worker}, "networkConfig": None}}
+
+    assert revisions.resolve(LWS, leader_statefulset(KEY), [stored | {"data": older}]) == Resolution(KEY)
+
+
+def test_an_edition_whose_revision_is_known_is_not_read_again() -> None:
+    """R-REV-11: while the generation and the revision are the same, so is the content."""
+    current, statefulset = builders.revision(LWS), leader_statefulset(KEY)
+    known = revisions.resolve(LWS, statefulset, [current]).edition
+    unreadable = LWS | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
+
+    assert known == Edition.of(LWS, current)
+    assert revisions.resolve(unreadable, statefulset, [current], known) == Resolution(KEY)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "uid"),
+    [({"generation": 2}, "uid-of-revision"), ({"uid": "another"}, "uid-of-revision"), ({}, "another")],
+    ids=["edited", "created again", "another revision"],
+)
+def test_another_edition_is_read(metadata: dict[str, Any], uid: str) -> None:
+    """R-REV-11."""
+    known = Edition.of(LWS, builders.revision(LWS, uid="uid-of-revision"))
+    edited = builders.leaderworkerset_object(image="app:2", metadata=metadata)
+    current = builders.revision(edited | {"spec": LWS["spec"]}, uid=uid)
+
+    found = revisions.resolve(edited, leader_statefulset(KEY), [current], known)
+
+    assert (found.key, found.is_new, found.edition) == (EDITED_KEY, True, None)
+
+
+@pytest.mark.parametrize("data", [None, [], {"spec": 1}, {"spec": {"leaderWorkerTemplate": {"size": "two"}}}])
+def test_data_that_cannot_be_read_is_different(data: object) -> None:
+    """R-REV-11."""
+    broken = builders.revision(LWS) | {"data": data}
+
+    assert not revisions.has_content(broken, EDITED, revisions.build_data(EDITED))
+
+
+def test_data_of_other_types_that_no_text_tells_apart_is_different() -> None:
+    """R-REV-11: what is wrong shows only where it is read into Go's types."""
+    stored = builders.revision(EDITED)
+    template = stored["data"]["spec"]["leaderWorkerTemplate"]
+    broken = {"spec": {"leaderWorkerTemplate": template | {"volumeClaimTemplates": "none"}}}
+
+    assert not revisions.has_content(stored | {"data": broken}, EDITED, revisions.build_data(EDITED))
+
+
+def test_differs_from_upstream_a_template_edited_back_finds_its_old_revision() -> None:
+    """Q-5: no second revision with the same key; it gets the next number, once."""
+    known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
+    numbered = Resolution(KEY, is_new=True, corrected=known[0], correction={"revision": 3})
+
+    assert revisions.resolve(LWS, leader_statefulset(EDITED_KEY), known) == numbered
+    again = [known[0] | {"revision": 3}, known[1]]
+    assert revisions.resolve(LWS, leader_statefulset(EDITED_KEY), again) == Resolution(KEY, is_new=True)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "told", "change"),
+    [
+        ("", "", None),
+        ("old", "", None),
+        ("new", "new", None),
+        ("", "new", {"metadata": {"annotations": {labels.CHANGE_CAUSE: "new"}}}),
+        ("old", "new" * 1000, {"metadata": {"annotations": {labels.CHANGE_CAUSE: ("new" * 1000)[:1024]}}}),
+    ],
+)
+def test_the_cause_of_a_change_is_recorded_where_one_is_told(recorded: str, told: str, change: object) -> None:
+    def with_cause(cause: str) -> dict[str, Any]:
+        return builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: cause}} if cause else {})
+
+    assert revisions.correction(builders.revision(with_cause(recorded)), with_cause(told), 1) == change
+
+
+def test_differs_from_upstream_a_pass_that_failed_left_its_revision_for_the_next() -> None:
+    """Q-6, Q-32: the apply failed, or its result is not seen yet; no further revision comes of it."""
+    known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
+
+    assert revisions.resolve(EDITED, leader_statefulset(KEY), known) == Resolution(EDITED_KEY, is_new=True)
+    assert revisions.resolve(LWS, None, [builders.revision(LWS)]) == Resolution(KEY)
+
+
+def test_restoring_replaces_the_template_and_leaves_the_rest_live() -> None:
+    """R-REV-12."""
+    live = builders.leaderworkerset_object(image="app:2", replicas=7, size=5)
+
+    restored = revisions.restore(live, builders.revision(LWS))
+
+    assert restored["spec"]["leaderWorkerTemplate"]["size"] == 2
+    assert restored["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["image"] == "app:1"
+    assert "$patch" not in restored["spec"]["leaderWorkerTemplate"]
+    assert restored["spec"]["replicas"] == 7
+    assert live["spec"]["leaderWorkerTemplate"]["size"] == 5
+
+
+def test_restoring_leaves_the_limit_of_restarts_live() -> None:
+    """N-API-3: revisions hold none, so an earlier template comes back with the limit of today."""
+    live = builders.leaderworkerset_object(template={"maxGroupRestarts": 3})
+
+    assert revisions.restore(live, builders.revision(LWS))["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] == 3
+
+
+def test_all_revisions_but_the_current_are_outdated() -> None:
+    """R-REV-14."""
+    known = [builders.revision(LWS), builders.revision(EDITED, number=2), builders.revision(LWS, number=3)]
+
+    assert revisions.outdated(known, KEY) == [known[1]]

@@ -1,0 +1,371 @@
+"""Rolling updates: every recorded step of the contract, the worked examples, and the arithmetic in between."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec, RollingUpdateConfiguration, RolloutStrategy
+from leaderworkerset.core.leaderworkerset import budget, rollingupdate
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.fold import GroupState, States, fold
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
+
+TRACES = json.loads(Path("packages/leaderworkerset/tests/vectors/lws-rollout-traces.json").read_text())
+
+STATES = {
+    "N": GroupState(is_ready=True, is_updated=True),
+    "O": GroupState(is_ready=True, is_updated=False),
+    "n": GroupState(is_ready=False, is_updated=True),
+    "o": GroupState(is_ready=False, is_updated=False),
+}
+
+STALLED = {("W-26", 2), ("W-26", 3)}
+"""The steps that the Go controller takes and never leaves; see `test_differs_from_upstream_…` below."""
+
+GIVEN_AWAY = {("W-11", 1), ("W-19", 6)}
+"""The steps in which the Go controller updates surge groups at once; see `test_differs_from_upstream_…` below."""
+
+
+def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partition: int = 0) -> LeaderWorkerSetSpec:
+    config = RollingUpdateConfiguration(partition=partition, max_unavailable=unavailable, max_surge=surge)
+    return LeaderWorkerSetSpec(replicas=replicas, rollout_strategy=RolloutStrategy(rolling_update_configuration=config))
+
+
+def seen(states: str) -> States:
+    """Return the states of the groups 0.., where a dot is a group that is missing."""
+    return States.of({index: STATES[letter] for index, letter in enumerate(states) if letter != "."})
+
+
+def recorded_step(row: dict[str, Any]) -> RolloutStep:
+    limits = budget.read(spec(row["R"], row["maxUnavailable"], row["maxSurge"], row["userPartition"]))
+    before = row["sts"]
+    current = before and Current(before["replicas"], before["partition"], str(before["annotation"]))
+    return rollingupdate.next_step(limits, current, seen(row["states"]), is_new_revision=row["newRevision"])
+
+
+def test_every_recorded_step_is_taken() -> None:
+    """R-ROLL-1 to R-ROLL-11, Appendix A."""
+    others = {
+        (row["example"], row["step"])
+        for row in TRACES
+        if recorded_step(row) != RolloutStep(Case(row["case"]), row["partition"], row["replicas"])
+    }
+    assert others == STALLED | GIVEN_AWAY
+
+
+@pytest.mark.parametrize(
+    ("states", "partition"),
+    [("Ooo", 2), ("OoO", 3), ("NoO", 3), ("OOo", 2), ("OOO", 2)],
+    ids=["it is not ready either", "one on its way", "taken back", "the surge group itself", "at rest"],
+)
+def test_differs_from_upstream_an_update_in_mid_update_keeps_surge_groups(states: str, partition: int) -> None:
+    """R-ROLL-10: where all of them are needed, the surge group stays until the group that it stands in for is there."""
+    limits = Budget(replicas=2, partition=0, unavailable=0, surge=1)
+
+    held = rollingupdate.next_step(limits, Current(3, 1, "2"), seen(states), is_new_revision=True)
+    assert held == RolloutStep(Case.NEW_REVISION, 3, 3)
+    assert rollingupdate.next_step(limits, Current(3, 3, "2"), seen(states)) == RolloutStep(Case.ROLLING, partition, 3)
+
+
+def test_surge_groups_beyond_the_burst_are_not_kept() -> None:
+    """W-11: the replicas become fewer with the template."""
+    limits = Budget(replicas=3, partition=0, unavailable=1, surge=2)
+
+    assert rollingupdate.next_step(limits, Current(6, 0, "6"), seen("OOOOOO"), is_new_revision=True) == RolloutStep(
+        Case.NEW_REVISION, 5, 5
+    )
+
+
+@pytest.mark.parametrize(
+    ("states", "partition", "expected"),
+    [
+        pytest.param(
+            "OOONnnnNN", 3, RolloutStep(Case.ROLLING, 1, 8), id="one of two: index 0 and two more stay available"
+        ),
+        pytest.param(
+            "ONnnnnnNN", 1, RolloutStep(Case.ROLLING, 1, 8), id="the partition stays, and so does one of them"
+        ),
+        pytest.param("OOONNnnNN", 3, RolloutStep(Case.ROLLING, 1, 6), id="enough others are available"),
+        pytest.param("OOONnNNnn", 3, RolloutStep(Case.ROLLING, 3, 7), id="the groups given back are not ready"),
+        pytest.param("NnnnnnnNN", 0, RolloutStep(Case.ROLLING, 0, 9), id="at the bound no ready group is given back"),
+    ],
+)
+def test_differs_from_upstream_ready_surge_groups_stay_while_availability_needs_them(
+    states: str, partition: int, expected: RolloutStep
+) -> None:
+    """R-ROLL-3: 3 of 5 must be available; the Go controller counts surge groups, whichever are ready."""
+    limits = Budget(replicas=5, partition=0, unavailable=2, surge=4)
+
+    assert rollingupdate.next_step(limits, Current(9, partition, "5"), seen(states)) == expected
+
+
+@pytest.mark.parametrize(
+    ("states", "partition", "expected"),
+    [
+        ("OOON", 3, RolloutStep(Case.ROLLING, 1, 3)),
+        ("OnnN", 1, RolloutStep(Case.ROLLING, 1, 3)),
+        ("nnnN", 0, RolloutStep(Case.ROLLING, 0, 4)),
+    ],
+    ids=["two of three go", "one is available", "none is, but the surge group"],
+)
+def test_a_surge_that_an_edit_takes_away_costs_no_group_that_must_stay(
+    states: str, partition: int, expected: RolloutStep
+) -> None:
+    """Found by simulation: maxSurge became 0, and all three went together with the group that stood in for one."""
+    limits = Budget(replicas=3, partition=0, unavailable=2, surge=0)
+
+    assert rollingupdate.next_step(limits, Current(4, partition, "3"), seen(states)) == expected
+
+
+def test_differs_from_upstream_percentages_that_leave_no_budget_roll_one_group_at_a_time() -> None:
+    """Q-28, W-26: 25 % of 2 groups is none, and no surge either; the Go controller stalls for ever."""
+    limits = budget.read(spec(2, "25%"))
+
+    assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
+    assert rollingupdate.next_step(limits, Current(2, 2, "2"), seen("OO")) == RolloutStep(Case.ROLLING, 1, 2)
+    assert rollingupdate.next_step(limits, Current(2, 1, "2"), seen("ON")) == RolloutStep(Case.ROLLING, 0, 2)
+
+
+def test_no_unavailability_with_surge_stays_none() -> None:
+    """R-ROLL-1: maxUnavailable 0 is a promise that the surge keeps possible."""
+    assert budget.read(spec(4, 0, 1)).unavailable == 0
+
+
+@pytest.mark.parametrize(
+    ("replicas", "unavailable", "surge", "expected"),
+    [(10, "25%", "30%", (2, 3)), (4, 10, 10, (10, 4)), (2, 0, "10%", (0, 1)), (0, "25%", "25%", (1, 0))],
+)
+def test_percentages_are_of_the_replicas_and_surge_is_at_most_all_of_them(
+    replicas: int, unavailable: int | str, surge: int | str, expected: tuple[int, int]
+) -> None:
+    """R-ROLL-1."""
+    limits = budget.read(spec(replicas, unavailable, surge))
+
+    assert (limits.unavailable, limits.surge) == expected
+
+
+def test_a_value_that_is_neither_number_nor_percentage_is_refused() -> None:
+    """R-ROLL-1."""
+    with pytest.raises(ValueError, match="neither a number nor a percentage"):
+        budget.read(spec(2, "many"))
+
+
+@pytest.mark.parametrize(
+    ("unavailable", "surge", "replicas", "expected"),
+    [(1, 0, 4, 1), (2, 1, 1, 3), (0, 2, 1, 1), (0, 0, 0, 1), (1, "50%", 2, 2)],
+)
+def test_the_statefulset_may_replace_unavailable_and_surge_groups_at_once(
+    unavailable: int, surge: int | str, replicas: int, expected: int
+) -> None:
+    """R-LSTS-3."""
+    assert budget.read(spec(replicas, unavailable, surge)).max_unavailable == expected
+
+
+@pytest.mark.parametrize(
+    ("replicas", "surge", "unavailable", "unready", "expected"),
+    [(1, 1, 0, 1, 2), (4, 2, 1, 2, 5), (2, 2, 1, 2, 3), (1, 1, 0, 0, 1), (1, 1, 1, 1, 1), (3, 0, 0, 1, 3)],
+)
+def test_surge_groups_are_kept_for_wanted_groups_that_are_not_ready(
+    replicas: int, surge: int, unavailable: int, unready: int, expected: int
+) -> None:
+    """R-ROLL-3, the vectors of 5.3."""
+    limits = Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=surge)
+
+    assert limits.replicas_needed(unready) == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "is_new", "expected"),
+    [((3, 0, 1), False, (0, 3)), ((3, 0, 1), True, (2, 3)), ((2, 1, 2), True, (2, 3))],
+)
+def test_parameter_vectors(config: tuple[int, int, int], *, is_new: bool, expected: tuple[int, int]) -> None:
+    """The parameter vectors of 5.3."""
+    step = rollingupdate.next_step(budget.read(spec(*config)), Current(2, 0, "2"), seen("OO"), is_new_revision=is_new)
+
+    assert (step.partition, step.replicas) == expected
+
+
+def test_a_missing_replicas_annotation_counts_as_edited_replicas() -> None:
+    """R-ROLL-4: the Go controller fails until somebody repairs it; here the next write does."""
+    step = rollingupdate.next_step(budget.read(spec(4)), Current(4, 2, ""), seen("OONN"))
+
+    assert step == RolloutStep(Case.REPLICAS_EDITED, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("states", "replicas", "expected"),
+    [("...", 3, (2, 4)), ("nnn.", 4, (2, 4)), ("NNN.", 4, (2, 3)), ("NNN", 3, (2, 3))],
+)
+def test_a_partition_with_surge_bursts_at_creation(states: str, replicas: int, expected: tuple[int, int]) -> None:
+    """Q-9, W-25: with a partition the set is never at rest, so that groups that are not ready cost a surge group."""
+    limits = budget.Budget(replicas=3, partition=2, unavailable=1, surge=1)
+
+    step = rollingupdate.next_step(limits, Current(replicas, 2, "3"), seen(states))
+
+    assert (step.partition, step.replicas) == expected
+
+
+@pytest.mark.parametrize(("states", "replicas"), [("OOO", 4), ("OOON", 4)])
+def test_a_partition_beyond_the_replicas_freezes_the_groups_and_keeps_the_surge(states: str, replicas: int) -> None:
+    """Q-35, R-ROLL-2, W-21."""
+    limits = budget.Budget(replicas=3, partition=5, unavailable=0, surge=1)
+
+    step = rollingupdate.next_step(limits, Current(4, 5, "3"), seen(states))
+
+    assert (step.partition, step.replicas) == (5, replicas)
+
+
+def group(index: int, *, name: str = "web", workers_index: str | None = None) -> GroupFacts:
+    workers = Workers(is_ready=True, revision="new", group_index=workers_index or str(index))
+    return GroupFacts(
+        leader=f"{name}-{index}",
+        group_index=str(index),
+        index=index,
+        is_leader_ready=True,
+        revision="new",
+        workers=workers,
+    )
+
+
+def test_groups_are_known_by_their_names_and_labels() -> None:
+    """R-ROLL-8: other names and other labels do not count."""
+    found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3)]
+
+    states = fold(found, "web").states(2, "new")
+
+    assert states == seen("N..N.")
+
+
+def test_the_workers_of_a_group_of_one_do_not_matter() -> None:
+    """R-ROLL-8, Q-12: the live size decides where the leader names none."""
+    lacking = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
+
+    assert fold([lacking], "web").states(1, "new") == seen("O")
+    assert fold([lacking], "web").states(2, "new") == seen(".")._replace(broken=1)
+
+
+@pytest.mark.parametrize(
+    ("states", "broken", "partition"),
+    [("N..O", 0, 4), ("N.NO", 0, 3), ("NN.O", 0, 2), ("N..O", 0b0110, 3), ("N.oo", 0b1100, 2)],
+    ids=["two on their way", "one below", "one above", "two that are broken", "nothing to lose"],
+)
+def test_differs_from_upstream_groups_on_their_way_are_counted_wherever_they_stand(
+    states: str, broken: int, partition: int
+) -> None:
+    """R-ROLL-7: an update was taken back. Those that are broken may stay so, and stop no update that mends them."""
+    limits = Budget(replicas=3, partition=0, unavailable=1, surge=1)
+
+    step = rollingupdate.next_step(limits, Current(4, 4, "3"), seen(states)._replace(broken=broken))
+
+    assert step.partition == partition
+
+
+@pytest.mark.parametrize(
+    ("own_size", "size", "has_workers", "expected"),
+    [(1, 3, False, "O"), (3, 1, False, "."), (3, 1, True, "O"), (3, 3, True, "O"), (3, 3, False, ".")],
+)
+def test_differs_from_upstream_a_group_is_ready_as_it_was_made(
+    own_size: int, size: int, *, has_workers: bool, expected: str
+) -> None:
+    """Docs/adr/0010-bounds.md: an edit from or to a size of one takes no group for ready or missing (unlike Q-12)."""
+    workers = Workers(is_ready=True, revision="old", group_index="0") if has_workers else None
+    made = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, own_size=own_size)
+    folded = fold([made], "web")
+    shown = {index: GroupState(bool(folded.available(size) >> index & 1), is_updated=False) for index in range(1)}
+
+    assert folded.states(size, "new").ready == seen(expected).ready
+    assert shown[0].is_ready == (expected == "O")
+
+
+def test_an_index_that_is_no_number_is_skipped() -> None:
+    """R-ROLL-8."""
+    odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
+
+    assert fold([odd], "web").states(1, "new") == seen(".")
+
+
+EXAMPLES = {
+    "W-1 one group at a time, out of order, never back": (
+        spec(4),
+        [
+            ("OOOO", True, (4, 4)),
+            ("OOOO", False, (3, 4)),
+            ("OOON", False, (2, 4)),
+            ("ONON", False, (2, 4)),
+            ("ONOn", False, (2, 4)),
+            ("ONNN", False, (0, 4)),
+            ("NNNN", False, (0, 4)),
+        ],
+    ),
+    "W-7 no availability is lost, the surge goes last": (
+        spec(4, 0, 1),
+        [
+            ("OOOO", True, (4, 5)),
+            ("OOOO.", False, (4, 5)),
+            ("OOOON", False, (3, 5)),
+            ("OOONN", False, (2, 5)),
+            ("OONNN", False, (1, 5)),
+            ("ONNNN", False, (0, 5)),
+        ],
+    ),
+    "W-14 an unhealthy group below the partition costs budget": (
+        spec(4, 2),
+        [("OoOO", True, (4, 4)), ("OoOO", False, (3, 4)), ("OoON", False, (1, 4)), ("OoNN", False, (0, 4))],
+    ),
+    "W-15 nothing ready, no deadlock": (spec(2), [("oo", True, (2, 2)), ("oo", False, (1, 2)), ("oN", False, (0, 2))]),
+    "W-17 a canary below the partition keeps the surge": (
+        spec(3, 1, 1, 2),
+        [("OOO", True, (3, 4)), ("OOO.", False, (2, 4)), ("OONN", False, (2, 4))],
+    ),
+    "W-24 old groups that never get ready are replaced": (
+        spec(2, 0, 1),
+        [("oo", True, (2, 3)), ("oo.", False, (2, 3)), ("ooN", False, (1, 3)), ("oNN", False, (0, 3))],
+    ),
+}
+
+
+BROKEN = {
+    "the only one of the budget": (
+        spec(3),
+        [("oOO", True, (3, 3)), ("oOO", False, (2, 3)), ("oOn", False, (2, 3)), ("oON", False, (1, 3)), ("oNN", False, (0, 3))],
+    ),
+    "more of them than the budget": (
+        spec(5, 2),
+        [("ooOoO", True, (5, 5)), ("ooOoO", False, (4, 5)), ("ooOon", False, (3, 5)), ("ooOnN", False, (3, 5)), ("ooONN", False, (2, 5))],
+    ),
+    "no group may be unavailable": (
+        spec(3, 0, 1),
+        [("oOO", True, (3, 4)), ("oOO.", False, (3, 4)), ("oOON", False, (2, 4)), ("oOnN", False, (2, 4)), ("oONN", False, (1, 4))],
+    ),
+    "lost in the middle": (spec(4), [("OOOO", True, (4, 4)), ("OOON", False, (2, 4)), ("oOnN", False, (2, 4)), ("oONN", False, (1, 4))]),
+    "one that comes back is waited for": (spec(4), [("oOOO", True, (4, 4)), ("o.OO", False, (4, 4)), ("ooOO", False, (3, 4))]),
+    "as upstream within the budget": EXAMPLES["W-14 an unhealthy group below the partition costs budget"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("wanted", "steps"), BROKEN.values(), ids=BROKEN)
+def test_differs_from_upstream_broken_old_groups_never_use_up_the_budget(
+    wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]
+) -> None:
+    """R-ROLL-7, docs/adr/0030: the Go controller waits for ever for a group that only the update would repair."""
+    limits = budget.read(wanted)
+    current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
+    for letters, is_new, expected in steps:
+        states = seen(letters)._replace(broken=sum(1 << index for index, letter in enumerate(letters) if letter == "o"))
+        step = rollingupdate.next_step(limits, current, states, is_new_revision=is_new)
+        assert (step.partition, step.replicas) == expected, letters
+        current = Current(step.replicas, step.partition, str(wanted.replicas))
+
+
+@pytest.mark.parametrize(("wanted", "steps"), EXAMPLES.values(), ids=EXAMPLES)
+def test_worked_example(wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]) -> None:
+    """Section 5.4: each step starts from what the one before wrote."""
+    limits = budget.read(wanted)
+    current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
+    for states, is_new, expected in steps:
+        step = rollingupdate.next_step(limits, current, seen(states), is_new_revision=is_new)
+        assert (step.partition, step.replicas) == expected, states
+        current = Current(step.replicas, step.partition, str(wanted.replicas))

@@ -1,0 +1,242 @@
+"""Which outdated leaders are deleted so that maxUnavailable holds on every cluster."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests import builders
+
+from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.api import leaderworkerset
+from leaderworkerset.core.leaderworkerset import budget, rollingupdate
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.fold import fold
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+
+SEEN = {"observedGeneration": 3, "updateRevision": "web-new", "currentRevision": "web-old"}
+
+
+def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None = None, **rolling: Any) -> JSONObject:
+    """Return a leader StatefulSet that its controller has observed, and that lost `maxUnavailable`."""
+    strategy = {"rollingUpdate": {"partition": partition} | rolling}
+    return {
+        "metadata": {"generation": 3},
+        "spec": {"replicas": replicas, "updateStrategy": strategy},
+        "status": SEEN if status is None else status,
+    }
+
+
+def group(index: int, letter: str) -> GroupFacts:
+    """Return a group by a letter as in the contract: N new, O old, lower case not ready, x old and being deleted.
+
+    A is of a revision that was given up, E and e are exhausted, new and old.
+    """
+    is_new, is_ready = letter in "NnE", letter in "NOAx"
+    return GroupFacts(
+        leader=f"web-{index}",
+        group_index=str(index),
+        index=index,
+        is_leader_ready=is_ready,
+        revision="new" if is_new else "old",
+        workers=Workers(is_ready=is_ready, revision="new" if is_new else "old", group_index=str(index)),
+        uid=UID(f"uid-{index}"),
+        is_deleting=letter in "xEe",
+        is_exhausted=letter in "Ee",
+        statefulset_revision="web-new" if is_new else "web-abandoned" if letter in "Aa" else "web-old",
+    )
+
+
+def limits(replicas: int, unavailable: int, surge: int = 0) -> Budget:
+    return Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=surge)
+
+
+def chosen(
+    letters: str, budget: Budget, *, partition: int = 0, replicas: int | None = None, **changes: Any
+) -> list[int]:
+    """Return the indexes of the groups to replace, in their order."""
+    return rollingupdate.choose(
+        statefulset(len(letters) if replicas is None else replicas, partition, **changes),
+        fold([group(index, letter) for index, letter in enumerate(letters)], "web"),
+        limits=budget,
+        size=2,
+        key="new",
+    )
+
+
+@pytest.mark.parametrize(
+    ("letters", "budget", "partition", "expected"),
+    [
+        ("OOOO", limits(4, 2), 2, [3, 2]),
+        ("OOOO", limits(4, 2), 3, [3]),
+        ("OOOO", limits(4, 1), 0, [3]),
+        ("OOOO", limits(4, 4), 0, [3, 2, 1, 0]),
+        ("OOOn", limits(4, 1), 0, []),
+        ("OOnn", limits(4, 3), 0, [1]),
+        ("OOxO", limits(4, 1), 0, []),
+        ("OOxO", limits(4, 2), 0, [3]),
+        ("oOOO", limits(4, 1), 0, [0]),
+        ("oOoO", limits(4, 3), 0, [2, 0, 3]),
+        ("oOoO", limits(4, 2), 1, [2]),
+        ("NNNN", limits(4, 4), 0, []),
+        ("", limits(4, 4), 0, []),
+        ("OOOOnn", limits(4, 2, 2), 2, [3, 2]),
+        ("OOOONN", limits(4, 2, 2), 0, [3, 2, 1, 0]),
+        ("OOOONN", limits(4, 0, 2), 2, [3, 2]),
+        ("OOOONn", limits(4, 0, 2), 2, [3]),
+        ("OO", limits(4, 1), 0, []),
+    ],
+)
+def test_as_many_leaders_go_as_the_budget_allows(
+    letters: str, budget: Budget, partition: int, expected: list[int]
+) -> None:
+    """R-ROLL-1, R-LSTS-2: broken groups first and at no cost, then the highest; surge groups make up for others."""
+    assert chosen(letters, budget, partition=partition) == expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "partition", "expected"),
+    [("OaA", 3, [1]), ("aaA", 3, [1, 0]), ("OaA", 2, [1]), ("oAA", 3, []), ("nAA", 3, [])],
+    ids=["taken back", "several", "a surge group rolls", "others wait", "a new one is waited for"],
+)
+def test_differs_from_upstream_nobody_waits_for_a_group_of_a_revision_that_was_given_up(
+    letters: str, partition: int, expected: list[int]
+) -> None:
+    """R-ROLL-7 counts it as unavailable, so that no other group may go: where it is broken, for ever."""
+    assert chosen(letters, limits(2, 0, 1), partition=partition, maxUnavailable=1) == expected
+
+
+def test_what_the_user_s_partition_holds_is_left_alone_whatever_it_is_of() -> None:
+    held = replace(limits(4, 0, 1), partition=2)
+
+    assert chosen("aaaO", held, partition=4, maxUnavailable=1) == [2]
+
+
+def test_a_gated_group_of_a_revision_that_was_given_up_is_left_to_its_queue() -> None:
+    one = replace(group(0, "a"), is_gated=True)
+
+    found = rollingupdate.choose(
+        statefulset(1, 1, maxUnavailable=1), fold([one], "web"), limits=limits(1, 1), size=2, key="new"
+    )
+
+    assert found == []
+
+
+def test_surplus_groups_are_left_to_the_statefulset() -> None:
+    """R-ROLL-3: a group beyond the replicas goes anyway, and does not count."""
+    assert chosen("OOOO", limits(2, 1), replicas=2) == [1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": {"observedGeneration": 2, "updateRevision": "web-new"}},
+        {"status": {"observedGeneration": 3}},
+        {"status": {"observedGeneration": 3, "updateRevision": ""}},
+        {"status": {}},
+        {"maxUnavailable": 2},
+    ],
+    ids=["not observed", "no revision", "empty revision", "never seen", "honoured"],
+)
+def test_nothing_is_deleted_where_nobody_or_somebody_else_would_replace_it(changes: dict[str, Any]) -> None:
+    """R-ARC-4: without a live StatefulSet controller nothing comes back; one that knows the field does it itself."""
+    assert chosen("OOOO", limits(4, 4), **changes) == []
+
+
+def test_a_set_without_a_strategy_is_helped() -> None:
+    assert rollingupdate.needs_help(statefulset(1) | {"spec": {}})
+
+
+@pytest.mark.parametrize(
+    ("revision", "of_set"), [("new", "web-old"), ("old", "web-new")], ids=["key is current", "made from the update"]
+)
+def test_a_leader_that_is_new_by_either_mark_stays(revision: str, of_set: str) -> None:
+    """Q-8, R-ROLL-8: a leader that would come back the same is not deleted, nor one of the right revision."""
+    one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
+
+    found = rollingupdate.choose(statefulset(1), fold([one], "web"), limits=limits(1, 1), size=1, key="new")
+
+    assert found == []
+
+
+def test_a_leader_without_an_index_is_left_alone() -> None:
+    """Q-22."""
+    odd = GroupFacts("web-x", "x", None, True, "old", None)
+
+    assert rollingupdate.choose(statefulset(1), fold([odd], "web"), limits=limits(1, 1), size=1, key="new") == []
+
+
+def test_a_new_leader_with_the_workers_of_the_one_before_is_not_available() -> None:
+    """R-STAT-6 counts it as ready; the bound does not."""
+    between = replace(group(0, "N"), workers=group(0, "O").workers)
+    found = rollingupdate.choose(
+        statefulset(2), fold([between, group(1, "O")], "web"), limits=limits(2, 1), size=2, key="new"
+    )
+
+    assert found == []
+
+
+def test_percentages_that_leave_nothing_replace_one_group() -> None:
+    """Q-28: 25 % of 2 groups is one group, not none."""
+    rolling = {"maxUnavailable": "25%"}
+    spec = leaderworkerset.decode(builders.leaderworkerset_object(replicas=2, rollout=rolling)).spec
+
+    assert chosen("OO", budget.read(spec)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("letters", "budget", "partition", "expected"),
+    [
+        ("OeO", limits(3, 1), 2, [2]),
+        ("OeON", limits(4, 1), 2, [2]),
+        ("Oen", limits(3, 1), 1, []),
+        ("OeN", limits(3, 1), 0, [0]),
+        ("OEON", limits(4, 1), 2, []),
+        ("OOOe", limits(3, 1), 2, [2]),
+    ],
+)
+@pytest.mark.parametrize("rolling", [{}, {"maxUnavailable": 1}], ids=["older Kubernetes", "newer Kubernetes"])
+def test_exhausted_groups_of_an_older_revision_are_not_waited_for(
+    letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
+) -> None:
+    """N-RB-8, N-AT-21: a StatefulSet controller that counts them as unavailable would replace none."""
+    assert chosen(letters, budget, partition=partition, **rolling) == (
+        [] if "e" not in letters and rolling else expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("letters", "budget", "partition", "expected"),
+    [
+        ("oOO", limits(3, 1), 2, [2]),
+        ("oOn", limits(3, 1), 2, []),
+        ("oON", limits(3, 1), 1, [1]),
+        ("oNN", limits(3, 1), 0, [0]),
+        ("ooOO", limits(4, 1), 3, [3]),
+        ("OOO", limits(3, 1), 3, []),
+    ],
+)
+@pytest.mark.parametrize("rolling", [{}, {"maxUnavailable": 1}], ids=["older Kubernetes", "newer Kubernetes"])
+def test_broken_groups_below_the_partition_block_no_leader(
+    letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
+) -> None:
+    """Docs/adr/0030: a StatefulSet controller that knows maxUnavailable counts broken leaders, and would replace none."""
+    assert chosen(letters, budget, partition=partition, **rolling) == expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "partition", "current", "expected"),
+    [
+        ("OOOaaa", 6, "web-old", []),
+        ("OOOaan", 5, "web-old", []),
+        ("OOOaaN", 5, "web-old", []),
+        ("OOOaaa", 6, "web-new", [5, 4, 3]),
+        ("OaOaaa", 6, "web-old", [1]),
+    ],
+    ids=["a newer update", "the first one", "the first one is ready", "taken back", "one below a ready group"],
+)
+def test_the_highest_broken_groups_are_replaced_once(
+    letters: str, partition: int, current: str, expected: list[int]
+) -> None:
+    """A broken update was scaled up, then corrected: the rollout reaches these groups first, whatever this would do."""
+    status = SEEN | {"currentRevision": current}
+    assert chosen(letters, limits(6, 1), partition=partition, status=status, maxUnavailable=1) == expected

@@ -1,0 +1,95 @@
+"""Headless services."""
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Apply, Emit
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import reconcile, services
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.pod import reconcile as of_pod
+from leaderworkerset.core.policies.policy import LiveGroup
+
+LWS = builders.leaderworkerset_object()
+
+
+def test_all_groups_share_a_service_owned_by_the_leaderworkerset() -> None:
+    """R-SVC-1, R-SVC-3."""
+    assert services.build_shared(LWS) == {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "web",
+            "namespace": "default",
+            "labels": {labels.NAME: "web"},
+            "ownerReferences": [meta.controller_reference(LWS)],
+        },
+        "spec": {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {labels.NAME: "web"}},
+    }
+
+
+def test_a_group_has_a_service_owned_by_its_leader() -> None:
+    """R-SVC-2, R-SVC-3."""
+    leader = builders.leader_pod(LWS, 3)
+
+    service = services.build_for_group(leader, "web")
+
+    assert meta.name(service) == "web-3"
+    assert meta.metadata(service)["ownerReferences"] == [meta.controller_reference(leader)]
+    assert meta.labels(service) == {labels.NAME: "web"}
+    assert service["spec"]["selector"] == {labels.NAME: "web", labels.GROUP_INDEX: "3"}
+
+
+def owned_by(kind: str, name: str) -> JSONObject:
+    owner = {"apiVersion": "v1", "kind": kind, "name": name, "uid": "other", "controller": True}
+    return {"metadata": {"name": "web", "namespace": "default", "ownerReferences": [owner]}}
+
+
+@pytest.mark.parametrize(
+    "service",
+    [None, {"metadata": {"name": "web"}}, services.build_shared(LWS), owned_by("LeaderWorkerSet", "web")],
+    ids=["none", "without a controller", "its own", "of its predecessor"],
+)
+def test_a_service_that_nobody_else_controls_is_no_conflict(service: JSONObject | None) -> None:
+    assert services.conflict(service, LWS) == ""
+
+
+def test_a_service_that_another_object_controls_is_named() -> None:
+    """N-HASH-24."""
+    assert services.conflict(owned_by("LeaderWorkerSet", "other"), LWS) == (
+        "headless service web has controller owner LeaderWorkerSet other; expected LeaderWorkerSet web:"
+        " remove the service, or use another name"
+    )
+
+
+def test_a_service_of_a_user_that_is_not_headless_is_named() -> None:
+    """Its address resolves to itself: no group finds its leader."""
+    own = {"metadata": {"name": "web"}, "spec": {"clusterIP": "10.96.0.7"}}
+    assert services.conflict(own, LWS) == (
+        "service web has spec.clusterIP 10.96.0.7, not None: remove the service, or use another name"
+    )
+
+
+@pytest.mark.parametrize("policy", ["Shared", "UniquePerReplica"])
+def test_it_is_the_error_of_whose_name_it_takes(policy: str) -> None:
+    """N-HASH-24, both identities; groups go on, and it is tried again."""
+    lws = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": policy}})
+    leader = builders.leader_pod(lws)
+    of_set = ObservedLeaderWorkerSet(
+        leaderworkerset=lws, revisions=[builders.revision(lws)], has_shared_service=True, service_conflict="taken"
+    )
+    of_group = LiveGroup(
+        now=builders.NOW, leader=leader, obj=lws, revisions=[builders.revision(lws)], service_conflict="taken"
+    )
+
+    plans = reconcile.reconcile(of_set, builders.NOW), of_pod.reconcile(of_group)
+
+    is_shared = policy == "Shared"
+    assert plans[0].error == ("LeaderWorkerSet default/web: taken" if is_shared else None)
+    assert any(isinstance(action, Apply) for action in plans[0].actions)
+    told = [[event.note for one in plan.actions if isinstance(one, Emit) for event in one.events] for plan in plans]
+    note = ["Failed to create headless service for error: taken"]
+    assert told == ([note, []] if is_shared else [[], note])
+    assert plans[1].error == (None if is_shared else "pod default/web-0: taken")

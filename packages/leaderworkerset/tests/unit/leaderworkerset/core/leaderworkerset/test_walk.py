@@ -1,0 +1,71 @@
+"""How far a reader walks who follows one decision from top to bottom, each function at its first call.
+
+A stay is a visit of one file; a return is one to a file that was left before. The words of Kubernetes (`kuberuntime`) and
+of the API (`api`) are known, and are not walked to.
+"""
+
+import sys
+from types import FrameType
+from typing import Final
+
+import pytest
+from tests import builders
+from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
+from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile_rollouts import rolling
+
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.reconcile import decide
+
+ROOT: Final = "/src/leaderworkerset/"
+KNOWN: Final = f"{ROOT}api/"
+
+EDITED: Final = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
+OLD: Final = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
+
+
+def walk(observed: ObservedLeaderWorkerSet) -> list[str]:
+    """Return the files of the product that are visited, in order."""
+    frames: list[tuple[str, bool]] = []
+    seen: set[object] = set()
+    stays: list[str] = []
+
+    def follow(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call":
+            path = frame.f_code.co_filename
+            is_followed = not frames or frames[-1][1]
+            is_ours = ROOT in path and KNOWN not in path
+            frames.append((path if is_ours else "", is_followed and not (is_ours and frame.f_code in seen)))
+            seen.add(frame.f_code)
+        elif event == "return" and frames:
+            frames.pop()
+        path, is_followed = frames[-1] if frames else ("", False)
+        if path and is_followed and stays[-1:] != [path]:
+            stays.append(path)
+
+    sys.setprofile(follow)
+    try:
+        decide(observed, builders.NOW)
+    finally:
+        sys.setprofile(None)
+    return stays
+
+
+@pytest.mark.parametrize(
+    ("observed", "most", "returns"),
+    [
+        (cases.at_rest(), 34, 24),
+        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), 42, 31),
+        (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), 34, 24),
+        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), 52, 37),
+    ],
+    ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit"],
+)
+def test_a_decision_is_read_in_a_few_stays(observed: ObservedLeaderWorkerSet, most: int, returns: int) -> None:
+    """docs/adr/0013-a-straight-line.md: before, an edit took 81 with 63 returns, and a decision at rest 91 with 71."""
+    decide(observed, builders.NOW)  # what is made at the first use is not part of the walk
+
+    stays = walk(observed)
+
+    assert stays[0] == stays[-1]
+    assert len(stays) <= most
+    assert len(stays) - len(set(stays)) <= returns

@@ -1,0 +1,294 @@
+"""Whole plans for a group."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
+from kuberuntime.plan import Apply, Create, Delete, Emit, Event, OneOfMany, Plan
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.recreationrecord import Recreation, RecreationState
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset import services
+from leaderworkerset.core.pod import statefulset
+from leaderworkerset.core.pod.reconcile import reconcile, wants_node
+from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.restarts.failure import describe
+
+LWS = builders.leaderworkerset_object()
+LEADER = builders.leader_pod(LWS)
+SET = builders.worker_statefulset(LEADER)
+REVISION = builders.revision(LWS)
+OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
+RACK = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
+
+
+def group(
+    *workers: dict[str, Any],
+    lws: dict[str, Any] = LWS,
+    leader: dict[str, Any] = LEADER,
+    sets: tuple[dict[str, Any], ...] = (SET,),
+    **fields: Any,
+) -> LiveGroup:
+    return LiveGroup(
+        now=builders.NOW,
+        leader=leader,
+        obj=lws,
+        pods=(leader, *workers),
+        statefulsets=sets,
+        revisions=(builders.revision(lws),),
+        **fields,
+    )
+
+
+def new_group(lws: dict[str, Any] = LWS, **fields: Any) -> LiveGroup:
+    fields = {"leader": builders.leader_pod(lws), "sets": ()} | fields
+    return group(lws=lws, **fields)
+
+
+def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[str, str] | None = None) -> Create:
+    live = leaderworkerset.decode(lws)
+    regarding, related = decisionevents.reference(lws), decisionevents.reference(leader)
+    created = "Created worker statefulset for leader pod web-0"
+    many = OneOfMany("Created worker statefulsets for groups {numbers}", 0)
+    failed = "Failed to create worker statefulset for leader pod web-0: {error}"
+    return Create(
+        resource=STATEFULSETS,
+        object=statefulset.build(live, live, leader, selector or {}),
+        unless_own=True,
+        on_success=(Event("Normal", "GroupsProgressing", "Create", created, regarding, related, of_many=many),),
+        on_failure=(Event("Warning", "FailedCreate", "Create", failed, regarding, related),),
+    )
+
+
+def test_a_new_leader_gets_its_workers() -> None:
+    """R-WSTS-1, R-WSTS-2."""
+    assert reconcile(new_group()) == Plan((create_workers(LWS, LEADER),))
+
+
+def test_a_group_that_is_built_in_an_update_is_of_its_leaders_revision() -> None:
+    """R-WSTS-4, R-REV-12: size and template are those of then, labels those of now."""
+    now = builders.leaderworkerset_object(size=2, image="app:2", metadata={"labels": {"team": "new"}})
+    before = builders.leaderworkerset_object(size=4, image="app:1")
+    leader = builders.leader_pod(before)
+    observed = LiveGroup(
+        now=builders.NOW,
+        leader=leader,
+        obj=now,
+        pods=(leader,),
+        revisions=(builders.revision(before), builders.revision(now, number=2)),
+    )
+
+    (action,) = reconcile(observed).actions
+
+    assert isinstance(action, Create)
+    spec = action.object["spec"]
+    assert spec["replicas"] == 3
+    assert spec["template"]["spec"]["containers"][0]["image"] == "app:1"
+    assert spec["template"]["metadata"]["annotations"][labels.SIZE] == "4"
+    assert meta.labels(action.object)["team"] == "new"
+
+
+def test_a_group_that_is_complete_is_left_alone() -> None:
+    """R-ARC-3, R-WSTS-1k, Q-26."""
+    assert reconcile(group(builders.worker_pod(LEADER))) == Plan()
+
+
+def test_a_group_of_one_has_no_worker_statefulset() -> None:
+    """R-WSTS-8."""
+    assert reconcile(new_group(builders.leaderworkerset_object(size=1))) == Plan()
+
+
+def test_differs_from_upstream_a_group_is_built_as_large_as_its_leader_was_made_for() -> None:
+    """Docs/adr/0010-bounds.md: while the size is edited from or to one, groups of both sizes come back."""
+    small, large = builders.leaderworkerset_object(size=1), builders.leaderworkerset_object(size=3)
+    revisions_ = [builders.revision(small, number=1), builders.revision(large, number=2)]
+    of_small = builders.leader_pod(small, annotations={labels.SIZE: "1"})
+    of_large = builders.leader_pod(large, annotations={labels.SIZE: "3"})
+
+    while_growing = LiveGroup(now=builders.NOW, leader=of_small, obj=large, pods=[of_small], revisions=revisions_)
+    while_shrinking = LiveGroup(now=builders.NOW, leader=of_large, obj=small, pods=[of_large], revisions=revisions_)
+
+    assert reconcile(while_growing) == Plan()
+    (created,) = reconcile(while_shrinking).actions
+    assert isinstance(created, Create)
+    assert created.object["spec"]["replicas"] == 2
+
+
+def test_a_group_gets_a_service_of_its_own() -> None:
+    """R-SVC-2, R-POD-7: the service comes before the workers."""
+    lws = builders.leaderworkerset_object(spec=OWN_SERVICES)
+    leader = builders.leader_pod(lws)
+    failed = decisionevents.failed_create(lws, services.NOT_CREATED, leader)
+    service = services.create(services.build_for_group(leader, "web"), failed)
+
+    assert reconcile(new_group(lws)) == Plan((service, create_workers(lws, leader)))
+    assert reconcile(new_group(lws, has_service=True)) == Plan((create_workers(lws, leader),))
+
+
+LEADER_READY = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"})
+
+
+def test_workers_wait_for_a_ready_leader_where_they_shall() -> None:
+    """R-WSTS-1h: the phase does not matter."""
+    waiting = builders.leader_pod(LEADER_READY, ready=False)
+    ready = builders.leader_pod(LEADER_READY, ready=True, phase="Pending")
+
+    assert reconcile(new_group(LEADER_READY, leader=waiting)) == Plan()
+    assert reconcile(new_group(LEADER_READY, leader=ready)) == Plan((create_workers(LEADER_READY, ready),))
+
+
+def test_a_missing_revision_is_waited_for() -> None:
+    """R-WSTS-1 (i), Q-24."""
+    leader = builders.leader_pod(LWS, key="unknown")
+
+    assert reconcile(new_group(leader=leader)) == Plan(requeue_after=1.0)
+
+
+def test_workers_wait_until_their_leader_is_placed() -> None:
+    """R-WSTS-6."""
+    lws = builders.leaderworkerset_object(metadata=RACK)
+    placed = builders.leader_pod(lws, node="n1")
+    node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
+
+    assert reconcile(new_group(lws)) == Plan()
+    assert wants_node(new_group(lws)) == ""
+    assert wants_node(new_group(lws, leader=placed)) == "n1"
+    assert wants_node(new_group(leader=placed)) == ""
+    assert wants_node(group(lws=lws, leader=placed)) == ""
+    assert reconcile(new_group(lws, leader=placed, node=node)) == Plan((create_workers(lws, placed, {"rack": "r7"}),))
+
+
+def test_a_node_that_is_gone_is_an_error() -> None:
+    """R-WSTS-6."""
+    lws = builders.leaderworkerset_object(metadata=RACK)
+
+    plan = reconcile(new_group(lws, leader=builders.leader_pod(lws, node="n1")))
+
+    assert plan == Plan(error='pod default/web-0: getting node "n1": nodes "n1" not found')
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [
+        LiveGroup(now=builders.NOW, leader=LEADER),
+        group(sets=(), lws=builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})),
+        group(sets=(), leader=builders.leader_pod(LWS, deleting=True)),
+        group(
+            sets=(),
+            leader=builders.leader_pod(LWS, deleting=True),
+            lws=builders.leaderworkerset_object(spec=OWN_SERVICES),
+        ),
+    ],
+    ids=["no LeaderWorkerSet", "going LeaderWorkerSet", "going leader", "going leader, own services"],
+)
+def test_what_is_gone_or_going_is_left_alone(observed: LiveGroup) -> None:
+    """R-POD-1, R-POD-5.4, R-POD-7, R-SVC-8."""
+    assert reconcile(observed) == Plan()
+
+
+def ignored(pod: dict[str, Any], why: str) -> Plan:
+    return Plan((Emit(events=(decisionevents.ignored(pod, LWS, why),)),))
+
+
+@pytest.mark.parametrize("label", [labels.NAME, labels.WORKER_INDEX])
+def test_differs_from_upstream_a_pod_without_its_labels_is_reported_once(label: str) -> None:
+    """R-POD-1: nothing is retried, as a change of the pod enqueues it."""
+    pod = builders.leader_pod(LWS, extra_labels={label: ""})
+
+    assert reconcile(group(leader=pod)) == ignored(pod, f"lacks the label {label}")
+
+
+def test_a_worker_leads_nothing() -> None:
+    """R-POD-2: nothing is built for it, whatever is missing."""
+    worker = builders.worker_pod(builders.leader_pod(LWS))
+
+    assert reconcile(LiveGroup(now=builders.NOW, leader=worker, obj=LWS)) == Plan()
+
+
+def test_differs_from_upstream_a_failed_worker_whose_name_tells_no_leader_is_reported_once() -> None:
+    """R-POD-5.3."""
+    stray = builders.pod(
+        "stray", labels_={labels.NAME: "web", labels.WORKER_INDEX: "1"}, annotations={}, owner=SET, ready=True, uid="u"
+    )
+    failed = stray | {"status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]}}
+
+    assert reconcile(group(leader=stray)) == Plan()
+    assert reconcile(group(leader=failed)) == ignored(failed, "failed, its name contains no leader's,")
+
+
+def test_a_leader_that_looks_like_a_worker_is_complained_of() -> None:
+    """R-POD-6."""
+    leader = builders.leader_pod(LWS, annotations={labels.LEADER_NAME: "web-9"})
+    note = (
+        "leader pod default/web-0 contains mistake annotation 'leaderworkerset.sigs.k8s.io/leader-name': "
+        "requires Kubernetes ≥v1.27 or v1.26 with StatefulSetStartOrdinal feature"
+    )
+    event = Event(
+        "Warning", "FailedCreate", "Create", note, decisionevents.reference(LWS), decisionevents.reference(leader)
+    )
+
+    assert reconcile(new_group(leader=leader)) == Plan((Emit(events=(event,)),))
+
+
+def delete_leader(failed: str) -> Delete:
+    note = f"Worker pod {failed} failed, deleted leader pod web-0 to recreate group 0"
+    return Delete(
+        resource=PODS,
+        key=meta.key(LEADER),
+        propagation="Foreground",
+        uid=meta.uid(LEADER),
+        on_success=(
+            Event(
+                "Normal",
+                "RecreateGroup",
+                "Delete",
+                note,
+                decisionevents.reference(LWS),
+                decisionevents.reference(LEADER),
+            ),
+        ),
+    )
+
+
+FAILED = builders.worker_pod(LEADER, restarts=1)
+
+
+def record(
+    count: int,
+    wait: float,
+    state: RecreationState = RecreationState.RECREATED,
+    *,
+    leader: dict[str, Any] = LEADER,
+    failed: dict[str, Any] = FAILED,
+) -> dict[str, Any]:
+    due = builders.NOW + timedelta(seconds=wait)
+    revision = meta.labels(leader)[labels.TEMPLATE_REVISION_HASH]
+    made = Recreation(
+        leader=meta.uid(leader), revision=revision, count=count, due=due, failure=describe(failed), state=state
+    )
+    return recreation.build(LWS, leader, made)
+
+
+def apply(obj: dict[str, Any], *on_success: Event) -> Apply:
+    return Apply(resource=CONTROLLER_REVISIONS, object=obj, manager="lws", on_success=on_success)
+
+
+EARLIER = builders.leader_pod(LWS, uid="earlier")
+
+
+def test_a_failed_worker_costs_its_leader_and_is_recorded_after() -> None:
+    """R-POD-5: at once, by UID, in the foreground."""
+    assert reconcile(group(FAILED)) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
+
+
+def test_several_failures_of_a_group_are_one_recreation() -> None:
+    """R-POD-5: one key, one plan; and a record condemns its leader once."""
+    observed = group(FAILED, builders.worker_pod(LEADER, 2, deleting=True))
+
+    assert len([a for a in reconcile(observed).actions if isinstance(a, Delete)]) == 1
+    assert reconcile(group(FAILED, record=record(1, 0))) == Plan((delete_leader("web-0-1"),))

@@ -1,0 +1,195 @@
+"""The seam of gang schedulers: when one is asked, what it may do, and that nothing happens without one."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS, Resource
+from kuberuntime.plan import Action, Create, Delete
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
+from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
+from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.core.leaderworkerset import reconcile as of_lws
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.groupfacts import describe
+from leaderworkerset.core.pod import reconcile as of_group
+from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, GangSet, Preparation, Support, members_to_start
+from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
+
+OBJECT = builders.leaderworkerset_object()
+REVISION = builders.revision(OBJECT)
+LEADER = builders.leader_pod(OBJECT)
+GROUP_KIND = CONTROLLER_REVISIONS
+"""Stands for the kind of the scheduler's objects; the seam does not care which it is."""
+
+
+@dataclass
+class EveryPod:
+    """A gang scheduler with one object per group, named like the leader."""
+
+    refused: list[FieldError] = field(default_factory=list)
+    holds: str = ""
+    resources: Sequence[Resource] = (GROUP_KIND,)
+
+    support: Support = field(default_factory=Support)
+
+    @property
+    def opens_gates(self) -> bool:
+        return False
+
+    def prepare(self, _whole: GangSet) -> Preparation:
+        return Preparation()
+
+    def errors(self, _lws: LeaderWorkerSet, _old: LeaderWorkerSet | None) -> Sequence[FieldError]:
+        return self.refused
+
+    def mark(self, pod: JSONObject, request: str) -> JSONObject:
+        name = "-".join([*(meta.labels(pod)[key] for key in (labels.NAME, labels.GROUP_INDEX)), request])
+        metadata = meta.metadata(pod)
+        return pod | {"metadata": metadata | {"annotations": meta.annotations(pod) | {"gang": name}}}
+
+    def decide(self, group: GangGroup) -> PolicyDecision:
+        if group.live.gang_objects:
+            return PolicyDecision()
+        made = {"metadata": {"name": meta.name(group.live.leader)}, "spec": {"minMember": group.revised.size}}
+        return PolicyDecision(holds=self.holds, actions=(Create(resource=GROUP_KIND, object=made),))
+
+    def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
+        return [
+            Delete(resource=GROUP_KIND, key=meta.key(one), propagation="Background", uid=meta.uid(one))
+            for one in observed
+            if meta.labels(one)[labels.TEMPLATE_REVISION_HASH] not in revisions
+        ]
+
+
+def kinds(actions: Sequence[Action]) -> list[str]:
+    return [f"{action.resource.kind} {meta.name(action.object)}" for action in actions if isinstance(action, Create)]
+
+
+def group(obj: JSONObject = OBJECT, gang_objects: Sequence[JSONObject] = ()) -> LiveGroup:
+    return LiveGroup(
+        now=builders.NOW, leader=LEADER, obj=obj, pods=(LEADER,), revisions=(REVISION,), gang_objects=gang_objects
+    )
+
+
+def test_the_object_of_a_group_is_created_before_its_workers() -> None:
+    """R-GANG-3: a creation that fails ends the plan, and no workers appear (R-GANG-7)."""
+    plan = of_group.reconcile(group(), EveryPod())
+
+    assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0", f"{STATEFULSETS.kind} web-0"]
+    assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
+
+
+def test_a_group_has_the_size_of_its_own_revision() -> None:
+    """A group that is made anew during an update of the size is as large as before."""
+    resized = builders.leaderworkerset_object(size=5)
+
+    plan = of_group.reconcile(group(resized), EveryPod())
+
+    assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
+
+
+def test_a_group_of_one_pod_has_its_object_too() -> None:
+    """R-GANG-3: before the size is considered."""
+    obj = builders.leaderworkerset_object(size=1)
+
+    assert kinds(of_group.reconcile(group(obj), EveryPod()).actions) == [f"{GROUP_KIND.kind} web-0"]
+
+
+def test_an_object_that_exists_is_not_created_again() -> None:
+    """R-GANG-3: never updated."""
+    known = [{"kind": "Other", "metadata": {"name": "web-0"}}]
+
+    plan = of_group.reconcile(group(gang_objects=known), EveryPod())
+
+    assert kinds(plan.actions) == [f"{STATEFULSETS.kind} web-0"]
+
+
+def test_workers_wait_while_the_scheduler_holds_them() -> None:
+    plan = of_group.reconcile(group(), EveryPod(holds="waits"))
+
+    assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "annotations", "expected"),
+    [
+        ("LeaderCreated", {}, 2),
+        ("LeaderReady", {}, 1),
+        ("LeaderCreated", {labels.EXCLUSIVE_TOPOLOGY: "rack"}, 1),
+    ],
+    ids=["all at once", "the leader first", "where the leader is"],
+)
+def test_workers_that_await_their_leader_are_not_counted(
+    policy: str, annotations: dict[str, str], expected: int
+) -> None:
+    """R-GANG-4, R-KQ-149."""
+    obj = builders.leaderworkerset_object(spec={"startupPolicy": policy}, metadata={"annotations": annotations})
+
+    assert members_to_start(leaderworkerset.decode(obj)) == expected
+
+
+def test_objects_that_no_group_uses_are_deleted_when_the_update_is_done() -> None:
+    """R-KQ-148."""
+    key = builders.key_of(OBJECT)
+    objects = [
+        {"kind": "Other", "metadata": {"name": name, "labels": {labels.TEMPLATE_REVISION_HASH: revision}}}
+        for name, revision in (("current", key), ("older", "older"))
+    ]
+    leaders = [builders.leader_pod(OBJECT, index) for index in range(2)]
+    observed = ObservedLeaderWorkerSet(
+        leaderworkerset=OBJECT,
+        leader_statefulset=builders.as_applied(builders.worker_statefulset(LEADER)) | {"metadata": {"name": "web"}},
+        revisions=(REVISION,),
+        groups=[describe(leader, builders.worker_statefulset(leader)) for leader in leaders],
+        gang_objects=objects,
+    )
+
+    plan = of_lws.reconcile(observed, builders.NOW, EveryPod())
+
+    assert [action.key.name for action in plan.actions if isinstance(action, Delete)] == ["older"]
+
+
+def test_pods_are_marked_when_all_their_labels_are_set() -> None:
+    """R-GANG-2."""
+    pod = builders.leader_pod(OBJECT)
+    pod["metadata"]["annotations"] = {labels.SIZE: "2"}
+
+    assert meta.annotations(admit_pod(pod, EveryPod(), "r1"))["gang"] == "web-0-r1"
+
+
+def test_combinations_that_would_never_start_are_refused() -> None:
+    """R-KQ-149."""
+    error = invalid("spec.startupPolicy", "LeaderReady", "workers would wait for ever")
+
+    assert validate_leaderworkerset(decode(OBJECT), gang=EveryPod(refused=[error])) == [error]
+
+
+def test_without_a_gang_scheduler_nothing_is_added() -> None:
+    """R-GANG-1: the default."""
+    assert kinds(of_group.reconcile(group(), NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
+
+
+def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
+    """A choice without effect is an error, but one that is stored already stops no other change."""
+    chosen = decode(builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "volcano"}}))
+
+    (error,) = validate_leaderworkerset(chosen)
+
+    assert "metadata.annotations[leaderworkerset.sigs.k8s.io/gang-scheduler]" in str(error)
+    assert "gangSchedulingManagement.schedulerProvider" in str(error)
+    assert validate_leaderworkerset(chosen, chosen) == []
+
+
+def test_without_a_scheduler_nothing_is_decided_and_nothing_is_outdated() -> None:
+    live = LiveGroup(obj=OBJECT, leader=LEADER, now=builders.NOW)
+    group = GangGroup(live, leaderworkerset.decode(OBJECT))
+    assert NO_GANG.decide(group) == PolicyDecision()
+    assert NO_GANG.outdated([LEADER], ["key"]) == ()
+    assert NO_GANG.mark(LEADER, "") == LEADER

@@ -1,0 +1,115 @@
+"""Settings of recreations: what annotations may say, and what holds then."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderworkerset.api import labels
+from leaderworkerset.core.restarts import settings
+from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
+
+TEXTS = {
+    labels.RESTART_BACKOFF: ("on", "off"),
+    labels.RESTART_FIRST_DELAY: ("1s", "1h"),
+    labels.RESTART_LONGEST_DELAY: ("1s", "24h"),
+    labels.RESTART_RESET_AFTER: ("1s", "168h"),
+    labels.MAX_GROUP_RESTARTS: ("1", "1000", "unlimited"),
+    labels.RELEASE_LOST_PODS_AFTER: ("1s", "24h", "off"),
+    labels.RESUME_GROUP_RESTARTS: ("", "2026-03-01", "x" * 63),
+    labels.IN_PLACE_RESTARTS: ("1s", "120s", "24h"),
+}
+
+NONSENSE = {
+    labels.RESTART_BACKOFF: ("", "true", "Off"),
+    labels.RESTART_FIRST_DELAY: ("", "10", "0s", "-1s", "0.5s", "1h1s", "soon"),
+    labels.RESTART_LONGEST_DELAY: ("", "0s", "25h"),
+    labels.RESTART_RESET_AFTER: ("", "0s", "169h"),
+    labels.MAX_GROUP_RESTARTS: ("", "0", "-1", "1001", "٣", "9" * 5000, "1.5"),
+    labels.RELEASE_LOST_PODS_AFTER: ("", "0s", "25h", "0"),
+    labels.RESUME_GROUP_RESTARTS: ("x" * 64,),
+    labels.IN_PLACE_RESTARTS: ("", "true", "off", "0s", "25h", "120"),
+}
+
+
+def pairs(texts: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+    return [(key, text) for key, found in texts.items() for text in found]
+
+
+def short(value: Any) -> str:
+    return str(value).removeprefix(labels.PREFIX)[:40]
+
+
+@pytest.mark.parametrize(("key", "text"), pairs(TEXTS), ids=short)
+def test_what_is_allowed_holds(key: str, text: str) -> None:
+    assert list(settings.errors({key: text})) == []
+
+
+@pytest.mark.parametrize(("key", "text"), pairs(NONSENSE), ids=short)
+def test_nonsense_is_rejected_and_counts_as_absent(key: str, text: str) -> None:
+    (error,) = settings.errors({key: text})
+
+    assert error.path == f"metadata.annotations.{key}"
+    assert DEFAULTS.of({key: text}) == DEFAULTS
+
+
+def test_every_annotation_is_tested_here() -> None:
+    assert set(settings.ANNOTATIONS) == TEXTS.keys() == NONSENSE.keys()
+
+
+def test_annotations_replace_what_the_manager_says() -> None:
+    manager = RestartSettings(max_restarts=7, release_after=timedelta(minutes=5))
+    found = {
+        labels.RESTART_BACKOFF: "off",
+        labels.RESTART_FIRST_DELAY: "2s",
+        labels.RESTART_LONGEST_DELAY: "1m30s",
+        labels.RESTART_RESET_AFTER: "1h",
+        labels.MAX_GROUP_RESTARTS: "unlimited",
+        labels.RELEASE_LOST_PODS_AFTER: "off",
+        labels.RESUME_GROUP_RESTARTS: "a",
+        "example.com/other": "b",
+    }
+
+    assert manager.of(found) == RestartSettings(
+        backs_off=False,
+        first_delay=timedelta(seconds=2),
+        longest_delay=timedelta(seconds=90),
+        reset_after=timedelta(hours=1),
+        resumed="a",
+    )
+    assert manager.of({labels.MAX_GROUP_RESTARTS: "3"}).max_restarts == 3
+    assert manager.of({labels.RELEASE_LOST_PODS_AFTER: "30s"}).release_after == timedelta(seconds=30)
+    assert manager.of({"example.com/other": "b"}) is manager
+
+
+@pytest.mark.parametrize(("first", "longest", "errors"), [("10s", "10s", 0), ("10s", "5s", 1), ("1s", "2s", 0)])
+def test_delays_cannot_begin_above_their_end(first: str, longest: str, errors: int) -> None:
+    both = {labels.RESTART_FIRST_DELAY: first, labels.RESTART_LONGEST_DELAY: longest}
+
+    assert len(list(settings.errors(both))) == errors
+
+
+@given(first=st.integers(1, 3600), longest=st.integers(1, 86_400), count=st.integers(0, 10**6))
+def test_delays_grow_and_stay_below_the_longest(first: int, longest: int, count: int) -> None:
+    """A longest delay below the first, of the manager's and an annotation's together, counts as the first."""
+    one = RestartSettings(first_delay=timedelta(seconds=first), longest_delay=timedelta(seconds=longest))
+    delay, following = one.delay(count).total_seconds(), one.delay(count + 1).total_seconds()
+
+    assert delay == (0 if count <= 1 else min(first * 2 ** min(count - 2, 64), max(first, longest)))
+    assert delay <= following
+
+
+def test_what_is_remembered() -> None:
+    """Without delays and without a budget nobody needs a record."""
+    assert DEFAULTS.remembers
+    assert not RestartSettings(backs_off=False).remembers
+    assert RestartSettings(backs_off=False, max_restarts=1).remembers
+    assert RestartSettings(backs_off=False).delay(9) == timedelta()
+
+
+def test_the_limit_as_an_annotation_is_warned_of() -> None:
+    assert [*settings.warnings({})] == []
+    (warning,) = settings.warnings({labels.MAX_GROUP_RESTARTS: "3"})
+    assert "use spec.leaderWorkerTemplate.maxGroupRestarts" in warning

@@ -1,0 +1,279 @@
+"""Pages as functions: a picture in, pieces out; the same answers as `lws get`, `explain` and `rollout status`."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from testkit import work
+from tests import builders
+from tests.disaggregated import disaggregatedset_object
+from tests.unit.leaderworkerset.cli.views.test_episodetable import BARE, FULL
+from tests.unit.leaderworkerset.cli.views.test_nodetable import GPUS, of, pod
+from tests.unit.leaderworkerset.views.test_disaggregation import part, seen
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS, Resource
+from leaderworkerset.api import labels
+from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
+from leaderworkerset.dashboard.hub import PAGES
+from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages.page import PageFacts
+from leaderworkerset.dashboard.picture import CellState, Picture, of_group
+from leaderworkerset.dashboard.pieces import Rendering
+from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.views.groups import View, view
+
+KEY = ObjectKey("default", "web")
+REGIONS = ("head", "rows", "episode-logs", "episode-events")
+STUCK = Diagnosis(
+    target="web", namespace="default", verdict=Verdict.STUCK, sentence="no node has <enough> cpu", code="LWS-E036"
+)
+
+
+def web(*, ready: bool = True, groups: int = 2, size: int = 2, **fields: Any) -> View:
+    """Return a set with its pods."""
+    lws = builders.leaderworkerset_object(replicas=groups, size=size, **fields)
+    available = {"type": "Available", "status": str(ready), "observedGeneration": 1}
+    count = groups if ready else 0
+    lws["status"] = {
+        "observedGeneration": 1,
+        "readyReplicas": count,
+        "updatedReplicas": groups,
+        "conditions": [available],
+    }
+    leaders = [builders.leader_pod(lws, index, ready=ready) for index in range(groups)]
+    workers = [builders.worker_pod(leader, rank, ready=ready) for leader in leaders for rank in range(1, size)]
+    return view(lws, [*leaders, *workers])
+
+
+def picture(*views: View, **fields: Any) -> Picture:
+    return Picture(namespace="default", now=builders.NOW, views=views, **fields)
+
+
+def rendered(
+    found: Picture, kind: PageKind, *, facts: dict[Resource, list[JSONObject]] | None = None, **to: Any
+) -> Rendering:
+    address = Address(kind=kind, key=to.pop("key", KEY), **to)
+    return PAGES[kind].render(found, address, PageFacts(facts or {}))
+
+
+def html(shown: Rendering, region: str) -> str:
+    return "".join(piece.html for piece in shown[region])
+
+
+def test_the_most_urgent_set_comes_first_with_its_cause_as_text() -> None:
+    healthy, stuck = web(metadata={"name": "fine"}), web(ready=False)
+    shown = rendered(picture(healthy, stuck, diagnoses={KEY: STUCK}), PageKind.NOW)
+    assert [piece.key for piece in shown["sets"]] == ["s/default/web", "s/default/fine"]
+    assert "LWS-E036</code> no node has &lt;enough&gt; cpu" in shown["sets"][0].html
+    assert shown["sets"][0].says == "web is stuck: LWS-E036: no node has <enough> cpu"
+    assert "2 sets: 1 healthy, 1 stuck" in html(shown, "summary")
+
+
+def test_a_set_that_is_healthy_meanwhile_is_shown_so_whatever_was_found_before() -> None:
+    told = picture(web(), diagnoses={KEY: STUCK}).told(web())
+    assert told.told.verdict is Verdict.HEALTHY
+
+
+def test_until_a_diagnosis_is_read_a_set_is_in_progress_and_nothing_is_said() -> None:
+    told = picture(web(ready=False)).told(web(ready=False)).told
+    assert (told.verdict, told.sentence) == (Verdict.PROGRESSING, "web-0 is Init:0/0 (and 3 more ranks)")
+    assert cells.spoken(told) == ""
+
+
+def test_a_group_is_as_its_ranks_are() -> None:
+    alike, mixed = web().groups[0], view(web().object, [builders.leader_pod(web().object)]).groups[0]
+    assert (of_group(alike), of_group(mixed)) == (CellState.READY, CellState.STARTING)
+
+
+def test_a_strip_is_bounded_and_counts_the_rest() -> None:
+    large = view(builders.leaderworkerset_object(replicas=20_000, size=4), [])
+    strip = cells.strip(large)
+    assert strip.count("<i ") == cells.STRIP
+    assert strip.endswith(" and 19000 more</span>")
+
+
+@pytest.mark.parametrize("kind", list(PageKind))
+@pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
+def test_every_page_of_nothing_has_all_of_its_regions_and_a_text(kind: PageKind, form: PageForm) -> None:
+    page, address = PAGES[kind], Address(kind=kind, key=KEY, form=form)
+    shown = page.render(picture(), address, PageFacts())
+    framed = page.frame(address, shown)
+    assert [
+        region for region in shown if region != "trouble" and f'id="{region}"' not in framed and shown[region]
+    ] == []
+    assert page.title(address)
+    text = "\n".join(page.text(picture(), address, PageFacts()))
+    assert text or kind is PageKind.LOGS
+
+
+@pytest.mark.parametrize("kind", list(PageKind))
+def test_every_page_says_that_it_may_be_out_of_date(kind: PageKind) -> None:
+    shown = rendered(picture(web(), trouble="no answer"), kind)
+    assert "no answer" in html(shown, "trouble")
+
+
+@pytest.mark.parametrize("kind", list(PageKind))
+@pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
+def test_keys_are_unique_and_each_piece_is_one_element_of_that_id(kind: PageKind, form: PageForm) -> None:
+    whole = seen(part("prefill", 2), part("decode", 1, ready=0))
+    found = picture(web(), *(one.view for one in whole.parts), sets=[whole])
+    for key in (KEY, ObjectKey("default", "split")):
+        facts = {NODES: [of("a", GPUS)], PODS: [pod("x", "a", cpu="1")]}
+        shown = rendered(found, kind, key=key, form=form, facts=facts)
+        keys = [piece.key for pieces in shown.values() for piece in pieces]
+        assert len(keys) == len(set(keys))
+        for piece in (piece for pieces in shown.values() for piece in pieces):
+            assert f' id="{piece.key}"' in piece.html[: piece.html.index(">")]
+
+
+def test_a_disaggregated_set_is_one_item_with_its_parts() -> None:
+    whole = seen(part("prefill", 2), part("decode", 1, ready=0))
+    found = picture(*(one.view for one in whole.parts), sets=[whole])
+    (item,) = rendered(found, PageKind.NOW)["sets"]
+    assert (item.key, item.html.count('class="set"')) == ("w/default/split", 3)
+    shown = rendered(found, PageKind.WHOLE, key=ObjectKey("default", "split"))
+    assert "prefill: 2 of 2 groups ready; decode: 0 of 1 group ready" in html(shown, "head")
+    assert [piece.key for piece in shown["rows"]] == [f"p/{one.view.name}" for one in whole.parts]
+    assert disaggregatedset_object()["metadata"]["name"] == "split"
+
+
+def test_a_rollout_shows_what_is_done_what_comes_and_who_holds_it_up() -> None:
+    lws = builders.leaderworkerset_object(replicas=3, size=1, image="app:2")
+    lws["status"] = {
+        "observedGeneration": 1,
+        "readyReplicas": 2,
+        "conditions": [{"type": "UpdateInProgress", "status": "True"}],
+    }
+    old = builders.leader_pod(lws, 0, key="old"), builders.leader_pod(lws, 1, key="old")
+    new = builders.leader_pod(lws, 2, ready=False)
+    statefulset = {
+        "metadata": {
+            "name": "web",
+            "generation": 1,
+            "labels": {labels.TEMPLATE_REVISION_HASH: builders.key_of(lws)},
+            "annotations": {labels.REPLICAS: "3"},
+        },
+        "spec": {"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 2}}},
+        "status": {"observedGeneration": 1},
+    }
+    found = picture(view(lws, [*old, new]))
+    shown = rendered(found, PageKind.ROLLOUT, facts={STATEFULSETS: [statefulset]})
+    steps = [piece.html.partition("<td>")[2].partition("<")[0] for piece in shown["rows"]]
+    assert steps == ["○ to come", "○ to come", "◐ starting"]
+    assert "0 of 3 groups updated and ready, 1 starting" in html(shown, "head")
+    assert [piece.key for piece in shown["steps"]]
+
+
+def test_topology_tells_sets_from_others_and_where_a_group_would_fit() -> None:
+    racks = [of("a", GPUS), of("b", GPUS | {"cpu": "1"})]
+    for node, rack in zip(racks, ("r1", "r2"), strict=True):
+        node["metadata"]["labels"] = {"topology.kubernetes.io/rack": rack}
+    ours, others = pod("web-0", "a", cpu="2"), pod("x", "a", cpu="4")
+    ours["metadata"]["labels"] = {labels.NAME: "web"}
+    asking = web(size=2)
+    container = {"name": "main", "image": "a", "resources": {"requests": {"cpu": "500m"}}}
+    asking.object["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
+    shown = rendered(picture(asking), PageKind.TOPOLOGY, facts={NODES: racks, PODS: [ours, others]})
+    assert "2 nodes, 2 ready, domains by topology.kubernetes.io/rack" in html(shown, "summary")
+    assert "2 of 8 " in shown["nodes"][0].html
+    assert "cpu: sets 2, others 4" in shown["nodes"][0].html
+    assert [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[1:]] == ["2 pods", "3", "2", "1"]
+
+
+def test_topology_counts_what_a_pod_holds_once_however_many_sets_there_are() -> None:
+    def cost(sets: int, pods: int) -> int:
+        found = picture(*(web(metadata={"name": f"w{index}"}) for index in range(sets)))
+        facts = {NODES: [of("a", GPUS)], PODS: [pod(f"p{index}", "a", cpu="1m") for index in range(pods)]}
+        return work.lines(lambda: rendered(found, PageKind.TOPOLOGY, facts=facts))
+
+    assert cost(20, 40) - cost(20, 20) < 1.5 * (cost(1, 40) - cost(1, 20))
+
+
+def test_topology_without_pods_says_that_nothing_is_known_of_what_is_free() -> None:
+    shown = rendered(picture(web()), PageKind.TOPOLOGY, facts={NODES: [of("a", GPUS)]})
+    assert "what is free is not known" in html(shown, "summary")
+    assert shown["fits"] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["x", "sets", "sets/a", "sets/A/b", "sets/a/b/c", "sets/a/-b", "disaggregated/a", "topology/x", "sets//b", "/"],
+)
+def test_other_addresses_are_no_pages(path: str) -> None:
+    with pytest.raises(NoSuchPageError):
+        parse(path, {})
+
+
+@pytest.mark.parametrize("query", [{"by": "x"}, {"as": "x"}, {"by": ""}])
+def test_other_ways_to_show_a_page_are_no_pages(query: dict[str, str]) -> None:
+    with pytest.raises(NoSuchPageError):
+        parse("sets/a/b", query)
+
+
+def test_lines_of_logs_are_saved_by_the_page_not_by_the_server() -> None:
+    with pytest.raises(NoSuchPageError):
+        parse("sets/a/b/logs", {"as": "file"})
+
+
+def test_ranks_are_shown_by_the_racks_of_their_nodes() -> None:
+    lws = builders.leaderworkerset_object(replicas=2, size=1)
+    pods = [builders.leader_pod(lws, index) for index in range(2)]
+    pods[0]["spec"]["nodeName"] = "a"
+    nodes = [of("a", GPUS) | {"metadata": {"name": "a", "labels": {"topology.kubernetes.io/rack": "r1"}}}]
+    found = picture(view(lws, pods))
+    shown = rendered(found, PageKind.SET, facts={NODES: nodes}, arrangement=Arrangement.RACK)
+    assert [piece.key for piece in shown["rows"]] == ["g/r1", "g/without a label topology.kubernetes.io/rack"]
+    unknown = rendered(found, PageKind.SET, arrangement=Arrangement.RACK)
+    assert [piece.key for piece in unknown["rows"]] == ["g/no node names its rack"]
+
+
+def test_recorded_failures_are_listed_the_newest_first_and_each_is_a_page() -> None:
+    facts = PageFacts(episodes=[FULL, BARE])
+    address = Address(kind=PageKind.HISTORY, key=KEY)
+    shown = PAGES[PageKind.HISTORY].render(picture(), address, facts)
+    assert [piece.key for piece in shown["rows"]] == ["e/1/1", "e/0/3"]
+    assert 'href="sets/default/web/history/0/3"' in shown["rows"][1].html
+    one = replace(address, episode="0/3")
+    whole = "".join(html(PAGES[PageKind.HISTORY].render(picture(), one, facts), region) for region in REGIONS)
+    for words in ("1, failed first", "Error, 143", "run 2 of 2), the last 9 lines", "⚠ Warning", "spec.x: 1 -&gt; 2"):
+        assert words in whole
+    text = list(PAGES[PageKind.HISTORY].text(picture(), one, facts))
+    assert text[-10:] == ["Log of rank 1 (web-0-1, app, run 2 of 2), the last 9 lines:", *(f"  {n}" for n in range(9))]
+
+
+@pytest.mark.parametrize(
+    ("facts", "episode", "said"),
+    [
+        (PageFacts(), "", "not recorded"),
+        (PageFacts(), "0/3", "not recorded"),
+        (PageFacts(episodes=[]), "", "No failures are recorded."),
+        (PageFacts(episodes=[BARE]), "0/3", "web/0#3 is not kept"),
+    ],
+)
+def test_a_history_without_the_failure_says_why(facts: PageFacts, episode: str, said: str) -> None:
+    address = Address(kind=PageKind.HISTORY, key=KEY, episode=episode)
+    assert said in html(PAGES[PageKind.HISTORY].render(picture(), address, facts), "head")
+    assert said in "\n".join(PAGES[PageKind.HISTORY].text(picture(), address, facts))
+
+
+@pytest.mark.parametrize("path", ["sets/a/b/history/0/1", "sets/a/b/history"])
+def test_the_address_of_a_recorded_failure_leads_to_it(path: str) -> None:
+    assert parse(path, {}).path() == path
+
+
+@pytest.mark.parametrize(
+    "path", ["sets/a/b/history/0", "sets/a/b/history/0/x", "sets/a/b/history/../1", "a/history/0/1"]
+)
+def test_other_addresses_of_failures_are_none(path: str) -> None:
+    with pytest.raises(NoSuchPageError):
+        parse(path, {})
+
+
+@pytest.mark.parametrize("kind", list(PageKind))
+def test_the_address_of_every_page_leads_to_it(kind: PageKind) -> None:
+    is_about_a_set = kind not in (PageKind.NOW, PageKind.TOPOLOGY)
+    address = Address(kind=kind, key=KEY) if is_about_a_set else Address(kind=kind)
+    assert parse(address.path(), {}) == address
+    assert meta.name(web().object) == KEY.name

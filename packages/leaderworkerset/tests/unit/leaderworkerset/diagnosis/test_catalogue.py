@@ -1,0 +1,89 @@
+"""Every cause of the catalogue: its situation is found, by its code, in the words that are kept."""
+
+import importlib
+import pkgutil
+import re
+from datetime import timedelta
+from pathlib import Path
+
+from msgspec.structs import replace
+from testkit.repository import ROOT
+from tests.explanations.golden import FOLDER, text_of
+from tests.explanations.scenarios import SCENARIOS
+from tests.typed import read
+
+from leaderworkerset.diagnosis import causes
+from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
+from leaderworkerset.diagnosis.diagnose import UNKNOWN, diagnose
+from leaderworkerset.diagnosis.finding import Cause
+from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.views.selection import Selection
+
+CAUSES = ROOT / "docs" / "reference" / "causes.md"
+CODES = [cause.code for cause in CATALOGUE]
+
+
+def test_codes_are_distinct_and_of_one_form() -> None:
+    assert len(set(CODES)) == len(CODES) >= 40
+    assert all(re.fullmatch(r"LWS-E\d{3}", code) for code in CODES)
+    assert UNKNOWN not in CODES
+
+
+def test_every_cause_that_is_declared_is_in_the_catalogue() -> None:
+    modules = [
+        importlib.import_module(f"{causes.__name__}.{one.name}") for one in pkgutil.iter_modules(causes.__path__)
+    ]
+    declared = {cause for module in modules for cause in vars(module).values() if isinstance(cause, Cause)}
+    missing = declared - {*CATALOGUE}
+    assert not missing, f"put it into CATALOGUE (diagnosis/catalogue.py): {[cause.code for cause in missing]}"
+    assert declared == {*CATALOGUE} >= {*OF_SETS}
+
+
+def test_every_cause_has_a_situation_and_a_text() -> None:
+    assert set(SCENARIOS) == {*CODES, UNKNOWN}
+    assert {path.stem for path in Path(FOLDER).glob("*.txt")} == set(SCENARIOS)
+
+
+def test_every_situation_is_found_by_its_code() -> None:
+    assert [code for code in SCENARIOS if diagnose(SCENARIOS[code], Selection("web")).code != code] == []
+
+
+def test_the_words_are_those_that_are_kept() -> None:
+    kept = {code: (FOLDER / f"{code}.txt").read_text() for code in SCENARIOS}
+    assert {code: text_of(code) for code in SCENARIOS} == kept, "python -m tests.explanations writes them anew"
+
+
+def test_the_verdict_of_a_situation_is_that_of_the_reference() -> None:
+    """A group that is made now may be progressing where the same group later is stuck."""
+    said = dict(re.findall(r"^## (.*)\n\n\*\*.*\*\* \((.*)\)$", CAUSES.read_text(), re.MULTILINE))
+    for code in CODES:
+        early, late = ("progressing", "stuck") if said[code] == "progressing, then stuck" else (said[code], said[code])
+        situation = SCENARIOS[code]
+        assert diagnose(situation, Selection("web")).verdict in {early, late}, code
+        later = diagnose(replace(situation, now=situation.now + timedelta(hours=1)), Selection("web"))
+        assert later.code != code or later.verdict == late
+
+
+KUBERNETES_ONLY = {"LWS-E010", "LWS-E022", "LWS-E030"}
+"""Causes in ValidatingAdmissionPolicies, LimitRanges and Kueue, which only Kubernetes can have."""
+
+
+def test_on_a_cluster_of_this_machine_there_is_a_next_step_and_none_needs_kubectl() -> None:
+    for code in {*SCENARIOS} - KUBERNETES_ONLY:
+        told = diagnose(replace(SCENARIOS[code], commands=Commands(kubectl="", lws="lws --local")), Selection("web"))
+        assert told.steps, code
+        assert "kubectl" not in " ".join(told.steps)
+
+
+def test_a_command_of_lws_in_a_next_step_is_one_that_is_taken() -> None:
+    steps = {step for situation in SCENARIOS.values() for step in diagnose(situation, Selection("web")).steps}
+    for line in {line for step in steps for line in re.findall(r"\b(?<!annotate )lws .+", step)}:
+        read(line.replace("=N", "=1"))
+
+
+def test_titles_meanings_and_remedies_are_sentences() -> None:
+    for cause in CATALOGUE:
+        assert cause.title[0].islower() or cause.title.startswith(("Kueue", "Pod"))
+        assert not cause.title.endswith(".")
+        assert cause.meaning.endswith("."), cause.code
+        assert cause.remedy.endswith("."), cause.code

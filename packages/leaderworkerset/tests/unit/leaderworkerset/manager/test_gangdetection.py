@@ -1,0 +1,100 @@
+"""Which gang schedulers a cluster serves: what is asked, what is known before the first answer, and what comes later."""
+
+import asyncio
+import threading
+from collections.abc import Collection
+
+import pytest
+from testkit.virtualtime import VirtualClock
+from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.manager.gangdetection import PERIOD, RETRY, GangDetection
+from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+
+pytestmark = pytest.mark.virtual_time
+
+
+class Unreachable(InProcessTransport):
+    """A connection that can be down."""
+
+    is_down = False
+
+    async def request(self, request: Request) -> Response:
+        if self.is_down:
+            raise ConnectionFailedError("connection refused")
+        return await super().request(request)
+
+
+async def serve() -> tuple[ApiServer, Unreachable]:
+    server = ApiServer(Store(), builtin.kinds(), VirtualClock())
+    await server.start()
+    return server, Unreachable(server, "manager")
+
+
+async def define(server: ApiServer, *definitions: JSONObject) -> None:
+    client = Client(InProcessTransport(server, "tester"))
+    for definition in definitions:
+        await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
+
+
+def in_another_thread(detection: GangDetection) -> Collection[str]:
+    """Ask as the server of webhooks does."""
+    found: list[Collection[str]] = []
+    thread = threading.Thread(target=lambda: found.append(detection.served()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+async def test_what_is_served_is_detected_also_when_it_comes_or_goes_later() -> None:
+    server, transport = await serve()
+    await define(server, VOLCANO_DEFINITION)
+    detection = GangDetection(Client(transport))
+    async with detection.running():
+        await asyncio.sleep(1)
+        assert in_another_thread(detection) == {"volcano"}
+
+        await define(server, COSCHEDULING_DEFINITION)
+        await asyncio.sleep(PERIOD)
+        assert in_another_thread(detection) == {"volcano", "coscheduling"}
+
+        client = Client(InProcessTransport(server, "tester"))
+        name = VOLCANO_DEFINITION["metadata"]["name"]
+        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name))
+        await asyncio.sleep(PERIOD)
+        assert in_another_thread(detection) == {"coscheduling"}
+    await server.close()
+
+
+async def test_nothing_is_known_before_the_first_answer() -> None:
+    server, transport = await serve()
+    transport.is_down = True
+    detection = GangDetection(Client(transport))
+    async with detection.running():
+        await asyncio.sleep(0.5)
+        assert not detection.is_ready
+        transport.is_down = False
+        async with asyncio.timeout(RETRY):
+            await detection.known()
+        assert detection.served() == frozenset()
+    await server.close()
+
+
+async def test_an_api_server_that_is_away_changes_nothing_of_what_is_known() -> None:
+    server, transport = await serve()
+    await define(server, VOLCANO_DEFINITION)
+    detection = GangDetection(Client(transport))
+    async with detection.running():
+        await asyncio.sleep(1)
+        transport.is_down = True
+        await asyncio.sleep(3 * PERIOD)
+        assert detection.served() == {"volcano"}
+    await server.close()

@@ -1,0 +1,45 @@
+"""Whether the API server reaches the webhooks, by what it answers to a creation in a dry run."""
+
+import itertools
+
+import pytest
+from testkit.fakes import ScriptedTransport, answer, failure
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Response
+from kuberuntime.errors import ConnectionFailedError
+from leaderworkerset.observation import admissionprobe
+
+pytestmark = pytest.mark.virtual_time
+
+NOT_CALLED = failure(500, "InternalError", 'failed calling webhook "mleaderworkerset.kb.io": connection refused')
+ADMITTED = answer(201, admissionprobe.PROBE)
+
+
+@pytest.mark.parametrize(
+    ("answered", "expected"),
+    [
+        (ADMITTED, ""),
+        (NOT_CALLED, 'failed calling webhook "mleaderworkerset.kb.io": connection refused'),
+        (failure(404, "NotFound", "no such kind"), "no such kind"),
+        (failure(403, "Forbidden", "may not create"), ""),
+        (ConnectionFailedError("refused"), "refused"),
+    ],
+    ids=["admitted", "not called", "not defined", "not allowed", "no API server"],
+)
+async def test_obstacle_is_named_when_webhooks_are_not_reached(answered: Response | Exception, expected: str) -> None:
+    server = ScriptedTransport(answered)
+    assert await admissionprobe.obstacle(Client(server), "lws-system") == expected
+    assert ("dryRun", "All") in server.requests[0].query
+
+
+async def test_wait_ends_when_webhooks_are_reached() -> None:
+    server = ScriptedTransport(NOT_CALLED, NOT_CALLED, ADMITTED)
+    await admissionprobe.until_reached(Client(server), "lws-system", 60.0)
+    assert len(server.requests) == 3
+
+
+async def test_wait_names_the_last_obstacle_when_time_is_over() -> None:
+    server = ScriptedTransport(*itertools.repeat(NOT_CALLED, 100))
+    with pytest.raises(TimeoutError, match="connection refused"):
+        await admissionprobe.until_reached(Client(server), "lws-system", 5.0)

@@ -1,0 +1,51 @@
+"""What following does: who may not watch learns it at once, what only explains is left out, and checks pause by what they cost."""
+
+import pytest
+from testkit.fakes import SmallServer, failure
+
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects.resources import CORE_EVENTS, PODS
+from leaderworkerset.observation.following import LONGEST_PAUSE, Supplement, following, pause_left
+
+pytestmark = pytest.mark.virtual_time
+
+
+async def test_what_may_not_be_watched_ends_the_following_with_its_error() -> None:
+    server = SmallServer()
+    server.refuse = lambda _: failure(403, "Forbidden", "cannot watch pods")
+    with pytest.raises(ExceptionGroup) as raised:
+        async with following(Informer(Client(server), Selection(PODS))):
+            raise AssertionError
+    (error,) = raised.value.exceptions
+    assert isinstance(error, ForbiddenError)
+
+
+async def test_what_explains_and_may_not_be_watched_is_left_out() -> None:
+    pods, events = SmallServer(), SmallServer()
+    pods.put("web-0")
+    events.refuse = lambda _: failure(403, "Forbidden", "cannot watch events")
+    informer, supplement = Informer(Client(pods), PODS), Supplement(Client(events), Selection(CORE_EVENTS))
+    async with following(informer, supplement) as objects:
+        await objects.until(lambda: supplement.ask() or (True if events.requests else None), every=1)
+        pods.put("web-1")
+        await objects.until(lambda: True if len(informer.store.list()) == 2 else None)
+    assert (supplement.ask(), len(events.requests)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("took", "since", "expected"),
+    [
+        (0.02, 0.0, 0.06),
+        (0.02, 0.05, 0.01),
+        (0.02, 0.06, 0.0),
+        (0.02, 9.0, 0.0),
+        (1.0, 0.0, LONGEST_PAUSE),
+        (0.0, 0.0, 0.0),
+    ],
+    ids=["at once", "within the pause", "at its end", "long after", "a check of a second", "a check of no time"],
+)
+def test_a_change_waits_for_what_is_left_of_the_pause_only(took: float, since: float, expected: float) -> None:
+    assert pause_left(took, since) == pytest.approx(expected)

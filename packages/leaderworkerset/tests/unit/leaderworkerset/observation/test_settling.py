@@ -1,0 +1,112 @@
+"""DisaggregatedSets of several namespaces: lists are read once for all of them, and each set finds only its own in them."""
+
+from collections.abc import Sequence
+
+from testkit.setclock import SetClock
+from testkit.virtualtime import run
+from tests.explanations.builders import NOW, conditions, event, of_set, part
+from tests.unit.leaderworkerset.observation.test_surveying import Server, named
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES, Resource
+from leaderworkerset.api.resources import ROLE_SCALERS
+from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.observation import surveying
+from leaderworkerset.observation.lists import Lists
+from leaderworkerset.views.disaggregation import SetView, set_view
+from leaderworkerset.views.groups import view
+
+PARTS = (part("prefill"), part("decode"))
+DONE = {"conditions": conditions(Available="True")}
+SCALER: JSONObject = {
+    "kind": "DisaggregatedSetRoleScaler",
+    "metadata": {"name": "web-decode", "namespace": "prod", "uid": "s"},
+    "spec": {"replicas": 1},
+}
+REFUSAL = event(
+    "DisaggregatedSet", "web", "FailedCreate", "Failed to create LeaderWorkerSet web-0-a-b: no", uid="whole"
+)
+
+
+def a_set(
+    name: str = "web",
+    namespace: str = "prod",
+    parts: Sequence[JSONObject] = PARTS,
+    status: JSONObject | None = None,
+    generation: int = 1,
+) -> SetView:
+    """Return a DisaggregatedSet as `lws get` sees it; unless its status says more, it is on its way."""
+    whole = of_set(status=status, metadata={"generation": generation}).of_set
+    assert whole is not None
+    return set_view(named(whole.object, name, namespace), [view(named(one, name, namespace), ()) for one in parts])
+
+
+def told(server: Server, sets: Sequence[SetView], namespace: str = "") -> list[Diagnosis]:
+    async def scenario() -> list[Diagnosis]:
+        return await surveying.diagnose_sets(Lists(Client(server)), sets, namespace, Commands(), SetClock(NOW))
+
+    return run(scenario())
+
+
+def server(*, forbidden: Resource | None = None, **objects: Sequence[JSONObject]) -> Server:
+    given = {CORE_EVENTS: objects.get("events", ()), ROLE_SCALERS: objects.get("scalers", ())}
+    managers: dict[Resource, Sequence[JSONObject]] = {DEPLOYMENTS: (), LEASES: ()}
+    return Server(given | managers, frozenset({forbidden} if forbidden else ()))
+
+
+def test_sets_of_one_name_in_two_namespaces_have_their_own_scalers_and_events() -> None:
+    events = [named(REFUSAL, "web", "test")]
+    found = told(server(events=events, scalers=[SCALER]), [a_set(), a_set(namespace="test"), a_set("api")])
+    assert [(one.namespace, one.target, one.code) for one in found] == [
+        ("prod", "web", "LWS-E016"),
+        ("test", "web", "LWS-E017"),
+        ("prod", "api", "LWS-E093"),
+    ]
+
+
+def test_an_event_that_does_not_name_its_namespace_is_of_its_own() -> None:
+    plain = named(REFUSAL, "web", "test")
+    del plain["involvedObject"]["namespace"]
+    found = told(server(events=[plain]), [a_set(), a_set(namespace="test")])
+    assert [one.code for one in found] == ["LWS-E093", "LWS-E017"]
+
+
+def test_events_of_other_kinds_of_that_name_say_nothing_of_the_set() -> None:
+    other = {**REFUSAL, "involvedObject": REFUSAL["involvedObject"] | {"kind": "LeaderWorkerSet"}}
+    assert told(server(events=[other]), [a_set()])[0].code == "LWS-E093"
+
+
+def test_lists_are_read_once_for_hundreds_of_sets() -> None:
+    asked = server()
+    sets = [a_set(f"w{at}", namespace) for at in range(100) for namespace in ("prod", "test")]
+    assert {one.code for one in told(asked, sets)} == {"LWS-E093"}
+    assert sorted(asked.asked) == sorted([CORE_EVENTS.path(""), ROLE_SCALERS.path("")])
+
+
+def test_of_one_namespace_only_its_lists_are_read() -> None:
+    asked = server()
+    told(asked, [a_set(namespace="test")], "test")
+    assert sorted(asked.asked) == sorted([CORE_EVENTS.path("test"), ROLE_SCALERS.path("test")])
+
+
+def test_nothing_is_read_where_all_are_done_and_they_do_not_learn_from_each_other() -> None:
+    asked = server(scalers=[SCALER])
+    done = a_set(status=DONE)
+    assert [one.verdict for one in told(asked, [done])] == [Verdict.HEALTHY]
+    assert asked.asked == []
+    both = told(asked, [done, a_set("api")])
+    assert [one.verdict for one in both] == [Verdict.HEALTHY, Verdict.PROGRESSING]
+
+
+def test_the_manager_is_asked_about_only_where_a_set_is_not_observed() -> None:
+    asked = server()
+    (found,) = told(asked, [a_set(generation=2)])
+    assert found.code == "LWS-E005"
+    assert any("deployments" in path for path in asked.asked)
+
+
+def test_what_may_not_be_read_is_said_of_each_set() -> None:
+    found = told(server(forbidden=ROLE_SCALERS), [a_set(), a_set(namespace="test")])
+    assert [one.unread for one in found] == [(ROLE_SCALERS.group_resource,)] * 2

@@ -1,0 +1,136 @@
+"""Pods of exhausted groups where the operator keeps no manager, on the API server of the embedded cluster."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from testkit.virtualtime import VirtualClock, run
+from tests import builders
+from tests.permissions import missing, needs_of
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.controller.executor import Executor, NoEvents
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS
+from kuberuntime.plan import Plan
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.restarts.retention import FINALIZER
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator.operatorcontroller import LATER, SOON, AbandonedEvidence
+from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+
+
+class Heard(InProcessTransport):
+    """Notes what is asked for."""
+
+    asked: Sequence[Request] = ()
+
+    async def request(self, request: Request) -> Response:
+        self.asked = (*self.asked, request)
+        return await super().request(request)
+
+
+class Site:
+    """An API server with a namespace, and the operator's part that lets pods go."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self.client = Client(InProcessTransport(server, "tests"))
+        self.operator = Heard(server, "operator")
+        own = Client(self.operator)
+        self.evidence, self._executor = AbandonedEvidence(own), Executor(own, NoEvents(), VirtualClock())
+
+    async def release(self) -> Plan:
+        plan = await self.evidence.release()
+        await self._executor.execute(plan)
+        return plan
+
+    async def keep(
+        self, name: str, *, of: str, is_leader: bool = True, finalizer: str = FINALIZER, namespace: str = "default"
+    ) -> None:
+        """Create a pod of a LeaderWorkerSet that ended, and that a finalizer keeps."""
+        marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"} if is_leader else {}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": namespace, "labels": {labels.NAME: of}, "annotations": marks,
+                         "finalizers": [finalizer]},
+            "spec": {"containers": [{"name": "main", "image": "app:1"}]},
+        }  # fmt: skip
+        await self.client.create(PODS, pod)
+        await self.client.delete(PODS, ObjectKey(namespace, name), grace_period=0)
+
+    async def left(self) -> set[str]:
+        return {meta.name(pod) for pod in (await self.client.list(PODS)).items}
+
+
+def at_a_site(scenario: Callable[[Site], Awaitable[None]]) -> None:
+    async def body() -> None:
+        server = ApiServer(Store(), builtin.kinds(), VirtualClock())
+        await server.start()
+        site = Site(server)
+        for definition in MANAGED.definitions():
+            await site.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
+        await scenario(site)
+        await server.close()
+
+    run(body())
+
+
+def lws(name: str, namespace: str = "default") -> JSONObject:
+    obj = builders.leaderworkerset_object(name)
+    return obj | {"metadata": {"name": name, "namespace": namespace}}
+
+
+def test_pods_of_leaderworkersets_that_are_gone_are_let_go_and_no_others() -> None:
+    """N-RB-16: by permissions that the manager has; what is kept is looked at again soon."""
+
+    async def scenario(site: Site) -> None:
+        await site.client.create(LEADERWORKERSETS, lws("there"))
+        await site.keep("there-0", of="there")
+        await site.keep("gone-0", of="gone")
+        await site.keep("gone-0-1", of="gone", is_leader=False)
+        await site.keep("theirs", of="gone", finalizer="example.com/theirs")
+
+        plan = await site.release()
+
+        assert await site.left() == {"there-0", "theirs"}
+        assert plan.requeue_after == SOON
+        needs = (need for request in site.operator.asked for need in needs_of(request))
+        assert missing(MANAGED.permissions, needs) == []
+
+        await site.client.delete(LEADERWORKERSETS, ObjectKey("default", "there"))
+        await site.release()
+        assert await site.left() == {"theirs"}
+        assert await site.release() == Plan(requeue_after=LATER)
+
+    at_a_site(scenario)
+
+
+def test_pods_are_let_go_in_a_namespace_that_ends_and_without_the_definition() -> None:
+    """N-RB-16: LeaderWorkerSets of such a namespace stay as long as the pods; without their definition there are none."""
+
+    async def scenario(site: Site) -> None:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ending"}}
+        await site.client.create(NAMESPACES, namespace)
+        await site.client.create(LEADERWORKERSETS, lws("there", "ending"))
+        await site.keep("there-0", of="there", namespace="ending")
+        await site.release()
+        assert await site.left() == {"there-0"}
+        await site.client.delete(NAMESPACES, ObjectKey("", "ending"))
+        await site.release()
+        assert await site.left() == set()
+
+    at_a_site(scenario)
+
+    async def without(site: Site) -> None:
+        await site.keep("gone-0", of="gone")
+        for resource in MANAGED.defined:
+            await site.client.delete(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))
+        await site.release()
+        assert await site.left() == set()
+
+    at_a_site(without)

@@ -1,0 +1,143 @@
+"""What the operator's controllers watch and declare."""
+
+import asyncio
+
+import pytest
+from testkit.fakes import SmallServer
+
+from kuberuntime.cache.cache import Change
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
+from kuberuntime.plan import Emit, Plan
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.install.installsettings import ISSUERS, SERVICE_MONITORS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.manager.parts import background
+from leaderworkerset.operator import operand, operatorcontroller
+from leaderworkerset.operator.operand import OperatorPlace
+from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, owned
+from leaderworkerset.operator.operatornames import SINGLETON
+from leaderworkerset.operator.operatorprocess import registry
+from leaderworkerset.operator.verbosity import Verbosity
+
+pytestmark = pytest.mark.virtual_time
+
+PLACE = OperatorPlace(namespace="operators", image="lws:1", version="1.2.3")
+
+
+def definition(*, established: bool = True, served: bool = True) -> JSONObject:
+    return {
+        "metadata": {"name": "issuers.cert-manager.io", "uid": "u", "resourceVersion": "1"},
+        "spec": {
+            "group": "cert-manager.io",
+            "names": {"plural": "issuers"},
+            "versions": [{"name": "v1", "served": served}],
+        },
+        "status": {"conditions": [{"type": "Established", "status": str(established)}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        (definition(), ("issuers.cert-manager.io",)),
+        (definition(established=False), ()),
+        (definition(served=False), ()),
+    ],
+)
+def test_a_kind_is_served_once_its_definition_is_established(obj: JSONObject, expected: tuple[str, ...]) -> None:
+    """R-OP-22."""
+    assert establishes(obj) == expected
+
+
+def test_a_kind_that_comes_or_goes_concerns_the_object() -> None:
+    """R-OP-22: an installation follows cert-manager within seconds, and the kind is requested while it is served."""
+    spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
+    opened = Caches(Client(SmallServer()), spec.caches)
+    watches = spec.build(opened, Client(SmallServer()), SystemClock()).watches()
+    (watch,) = [one for one in watches if one.informer is opened[operatorcontroller.DEFINITIONS]]
+    (served,) = [cache.served for cache in spec.caches if cache.what.resource == ISSUERS]
+    before, after = definition(established=False), definition()
+    assert served is not None
+    assert list(watch.keys(Change(before, after))) == [SINGLETON]
+    assert served.is_set()
+    relabeled = after | {"metadata": {"name": "x", "resourceVersion": "2"}}
+    assert list(watch.keys(Change(after, relabeled))) == []
+    assert served.is_set()
+    assert list(watch.keys(Change(after, None))) == [SINGLETON]
+    assert not served.is_set()
+
+
+def test_a_kind_of_which_no_more_is_known_has_an_event() -> None:
+    """Every kind that a cluster may not serve waits for its definition, and no other does."""
+    spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
+    assert {cache.what for cache in spec.caches if cache.optional} == {
+        cache.what for cache in spec.caches if cache.served is not None
+    }
+
+
+def test_kinds_that_may_be_missing_are_optional() -> None:
+    """R-OP-23c: a cache that waits for them would keep back everything."""
+    assert owned(SERVICE_MONITORS, "operators").optional
+    assert owned(ISSUERS, "operators").optional
+    assert not owned(SECRETS, "operators").optional
+
+
+def test_there_are_two_loops_and_everything_that_is_owned_is_watched() -> None:
+    """R-OP-13: a change of anything that the operator applies concerns the object, and its drift is reverted at once."""
+    specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
+    assert [spec.name for spec in specs] == ["TargetConfigController", "LoggingSyncer"]
+    client = Client(SmallServer())
+    opened = Caches(client, (cache for spec in specs for cache in spec.caches))
+    watches = specs[0].build(opened, client, SystemClock()).watches()
+    for kind in operand.ORDER:
+        cache = opened[owned(kind, PLACE.namespace)]
+        (watch,) = [one for one in watches if one.informer is cache]
+        assert list(watch.keys(Change(None, {"metadata": {"name": "x", "namespace": "operators"}}))) == [SINGLETON]
+
+
+def test_definitions_are_never_deleted() -> None:
+    """R-OP-83 (D1): there is no right to."""
+    allowed = [
+        one.verbs
+        for one in registry(MANAGED, PLACE, Verbosity()).permissions
+        if one.resource == CUSTOM_RESOURCE_DEFINITIONS
+    ]
+    assert not [verbs for verbs in allowed if "delete" in verbs]
+
+
+async def test_the_verbosity_follows_the_object_and_a_change_is_reported() -> None:
+    """R-OP-27: not at the first start; a level that the schema refuses means Normal."""
+    server = SmallServer()
+    opened = Caches(Client(server), (operatorcontroller.CLUSTERS,))
+    verbosity = Verbosity()
+    driver = LoggingDriver(verbosity, "operators", opened)
+
+    async def plan_at(level: str) -> Plan:
+        server.put("cluster", metadata={"namespace": ""}, spec={"operatorLogLevel": level})
+        await asyncio.sleep(1)
+        return await driver.plan(SINGLETON)
+
+    async with background(*(informer.run() for informer in opened.all())):
+        assert await plan_at("Debug") == Plan()
+        assert verbosity.level == 4
+        (emitted,) = (await plan_at("TraceAll")).actions
+        assert verbosity.level == 8
+        assert isinstance(emitted, Emit)
+        assert [event.reason for event in emitted.events] == ["OperatorLogLevelChange"]
+        assert await plan_at("TraceAll") == Plan()
+        (emitted,) = (await plan_at("Loud")).actions
+        assert verbosity.level == 2
+
+
+async def test_objects_of_other_names_are_ignored() -> None:
+    """R-OP-2: even if an older definition let them in."""
+    specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
+    client = Client(SmallServer())
+    opened = Caches(client, (cache for spec in specs for cache in spec.caches))
+    for spec in specs:
+        driver = spec.build(opened, client, SystemClock())
+        assert await driver.plan(ObjectKey("", "other")) == Plan()
+    await asyncio.sleep(0)

@@ -1,0 +1,229 @@
+"""Episodes as ConfigMaps: bounded in bytes and age, whole after a death at any request, whatever others store beside them."""
+
+import asyncio
+import gzip
+from contextlib import AbstractAsyncContextManager, suppress
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from testkit.inprocess import api
+from tests.unit.leaderworkerset.recording.test_store import episode
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONFIG_MAPS, NAMESPACES
+from leaderworkerset.api import labels
+from leaderworkerset.recording import configmapstore
+from leaderworkerset.recording.configmapstore import KEY, LARGEST, PREFIX, ConfigMapStore, place_of, stored, unpacked
+from leaderworkerset.recording.episode import Episode, Outcome
+from leaderworkerset.recording.shelf import Shelf
+
+pytestmark = pytest.mark.slow
+
+WEEK = timedelta(days=7)
+RANDOM = Random(1)
+
+
+def noise(lines: int = 100) -> tuple[str, ...]:
+    """Return lines that cannot be compressed well."""
+    return tuple(RANDOM.randbytes(40).hex() for _ in range(lines))
+
+
+async def opened(client: Client, of_a_set: int = 1 << 20, in_all: int = 8 << 20) -> ConfigMapStore:
+    """Return an open store."""
+    store = ConfigMapStore(client, of_a_set=of_a_set, in_all=in_all, keeps=WEEK)
+    await store.open()
+    return store
+
+
+async def objects(client: Client) -> list[JSONObject]:
+    """Return the ConfigMaps of all episodes."""
+    return [obj async for obj in stored(client)]
+
+
+async def read(client: Client) -> list[Episode]:
+    """Return all episodes, by number."""
+    found = [unpacked(obj) for obj in await objects(client)]
+    return sorted(filter(None, found), key=lambda one: (one.lws, one.number))
+
+
+def size(obj: JSONObject) -> int:
+    """Return the bytes of a ConfigMap's data as the store counts them."""
+    return len(obj["binaryData"][KEY]) * 3 // 4
+
+
+async def test_an_episode_is_one_object_that_people_can_list_and_unpack() -> None:
+    async with api() as client:
+        store = await opened(client)
+        kept = await store.keep(episode(), "leader")
+        (obj,) = await objects(client)
+        assert (meta.name(obj), meta.labels(obj)) == (
+            "lws-episode-leader",
+            {labels.EPISODE: "true", labels.NAME: "web"},
+        )
+        assert meta.annotations(obj)[labels.EPISODE_OUTCOME] == "failed"
+        assert "ownerReferences" not in obj["metadata"]
+        assert unpacked(obj) == kept == msgspec.structs.replace(episode(), number=1)
+        done = msgspec.structs.replace(episode(), outcome=Outcome.RECREATED)
+        assert (await store.keep(done, "leader")).number == 1
+        assert [one.outcome for one in await read(client)] == ["recreated"]
+        assert store.has("leader")
+        assert not store.has("another")
+
+
+async def test_failures_in_a_row_stay_within_the_bound_and_numbers_go_on_after_a_restart() -> None:
+    async with api() as client:
+        store = await opened(client, of_a_set=10_000)
+        other = await store.keep(episode("other"), "other")
+        for number in range(200):
+            assert (await store.keep(episode(lines=("x",)), f"leader-{number}")).number == number + 1
+        found = await objects(client)
+        assert sum(map(size, found)) < 10_000 + 2_000
+        assert (await read(client))[0] == other
+        assert 10 < len(found) < 100
+        again = await opened(client, of_a_set=10_000)
+        assert again.has("leader-199")
+        assert (await again.keep(episode(lines=("x",)), "next")).number == 201
+
+
+async def test_a_namespace_with_many_failures_makes_room_before_one_with_few() -> None:
+    async with api() as client:
+        for name in ("few", "many"):
+            await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        store = await opened(client, in_all=60_000)
+        await store.keep(episode(namespace="few"), "few")
+        for number in range(20):
+            await store.keep(episode(f"set-{number}", namespace="many", lines=noise()), f"leader-{number}")
+        found = [(meta.namespace(obj), meta.labels(obj)[labels.NAME]) for obj in await objects(client)]
+        assert ("few", "web") in found
+        assert ("many", "set-19") in found
+        assert ("many", "set-0") not in found
+
+
+async def test_old_episodes_are_removed_also_those_of_sets_that_are_gone_and_of_earlier_processes() -> None:
+    async with api() as client:
+        await (await opened(client)).keep(episode("gone"), "first")
+        store = await opened(client)
+        await store.keep(episode(), "second")
+        await client.delete(CONFIG_MAPS, ObjectKey("default", PREFIX + "second"))  # somebody did
+        now = SystemClock().now()
+        await store.expire(now + WEEK - timedelta(minutes=1))
+        assert len(await objects(client)) == 1
+        await store.expire(now + WEEK + timedelta(minutes=1))
+        assert await objects(client) == []
+        assert not store.has("first")
+
+
+async def test_an_episode_that_is_too_large_loses_its_earliest_lines_and_says_so() -> None:
+    async with api() as client:
+        store = await opened(client)
+        lines = tuple(RANDOM.randbytes(2000).hex() for _ in range(200))
+        kept = await store.keep(episode(lines=lines), "leader")
+        (log,) = kept.ranks[0].containers[0].logs
+        assert log == lines[-len(log) :]
+        assert 50 <= len(log) < 200
+        assert kept.notes == (f"the episode was too large: of each log only the last {len(log)} lines are kept",)
+        (obj,) = await objects(client)
+        assert size(obj) <= LARGEST + 2
+        huge = msgspec.structs.replace(episode(), failure=RANDOM.randbytes(LARGEST).hex())
+        with pytest.raises(ValueError, match="bytes without its logs"):
+            await store.keep(huge, "huge")
+
+
+BAD = (
+    {"metadata": {"annotations": {labels.EPISODE_NUMBER: "9" * 5000}}},
+    {"metadata": {"annotations": {labels.EPISODE_GROUP: "../.."}}},
+    {"metadata": {"annotations": None, "labels": {labels.EPISODE: ""}}},
+    {"binaryData": {KEY: "AAAA"}},
+    {"binaryData": None},
+    {"binaryData": {KEY: None, "other": "AAAA"}},
+)
+
+
+async def test_what_others_store_under_the_label_stops_nothing() -> None:
+    async with api() as client:
+        store = await opened(client)
+        for number, patch in enumerate(BAD):
+            await store.keep(episode(lines=()), f"bad-{number}")
+            await client.patch(CONFIG_MAPS, ObjectKey("default", f"{PREFIX}bad-{number}"), patch, kind="merge")
+        obj = (await objects(client))[0]
+        foreign = {"name": "foreign", "namespace": "default", **{key: obj["metadata"][key] for key in ("labels",)}}
+        await client.create(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": foreign})
+        again = await opened(client)
+        assert (await again.keep(episode("fine"), "fine")).number == 1
+        found = await objects(client)
+        assert len([obj for obj in found if place_of(obj) is not None]) == 4
+        assert [one.lws for obj in found if place_of(obj) and (one := unpacked(obj))] == ["fine"]
+
+
+def test_what_expands_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(configmapstore, "LONGEST", 1000)
+    data = gzip.compress(msgspec.json.encode(episode()))
+    obj = configmapstore.document(Shelf(Path(), 1, 1).place(episode(), "x"), episode(), data)
+    assert unpacked(obj) is None
+
+
+class Dies:
+    """A transport that sends so many requests, and then none."""
+
+    def __init__(self, inner: Transport, sends: int) -> None:
+        self._inner = inner
+        self.sends = sends
+
+    async def request(self, request: Request) -> Response:
+        """Send, or die."""
+        if not self.sends:
+            raise asyncio.CancelledError
+        self.sends -= 1
+        return await self._inner.request(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        """Pass on."""
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize("sends", range(7))
+async def test_a_manager_that_dies_at_any_request_leaves_whole_episodes_and_the_next_one_keeps_the_bound(
+    sends: int,
+) -> None:
+    async with api() as client:
+        before = await opened(client, of_a_set=1 << 20)
+        for number in range(6):
+            await before.keep(episode(lines=noise()), f"before-{number}")
+        dying_transport = Dies(client._transport, sends)
+        dying = Client(dying_transport)
+        with suppress(asyncio.CancelledError):
+            store = await opened(dying, of_a_set=15_000)
+            for number in range(6):
+                await store.keep(episode(lines=noise()), f"dying-{number}")
+        assert not dying_transport.sends
+        assert len(await read(client)) == len(await objects(client))
+        again = await opened(client, of_a_set=15_000)
+        found = await objects(client)
+        assert sum(map(size, found)) <= 15_000
+        numbers = [one.number for one in await read(client)]
+        assert len({*numbers}) == len(numbers)
+        assert (await again.keep(episode(lines=()), "last")).number == max(numbers) + 1
+
+
+async def test_a_refused_write_is_an_error_of_this_episode_only() -> None:
+    class Refusing(Client):
+        async def apply(self, resource: Any, obj: JSONObject, **options: Any) -> JSONObject:
+            raise ForbiddenError({"message": "configmaps is forbidden"})
+
+    async with api() as client:
+        store = await opened(Refusing(client._transport))
+        with pytest.raises(ForbiddenError):
+            await store.keep(episode(), "leader")
+        assert not store.has("leader")

@@ -1,0 +1,215 @@
+"""Logs through the API: read at once and within a deadline, kept when their pod is gone, never those of its successor."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from testkit import virtualtime
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.recording import logsource, requestturns
+from leaderworkerset.recording.logsource import DEADLINE, LOG_BYTES, ApiLogs, share
+
+
+def pod(
+    name: str = "web-0", *, now: str = "b", before: str = "a", namespace: str = "default", node: str = ""
+) -> JSONObject:
+    """Return a pod whose container is in a run, after another one."""
+    status: JSONObject = {"name": "app", "containerID": now, "state": {"running": {}}}
+    if before:
+        status["lastState"] = {"terminated": {"containerID": before, "exitCode": 1}}
+    return {
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"},
+        "spec": {"nodeName": node},
+        "status": {"containerStatuses": [status]},
+    }
+
+
+@dataclass
+class Kubelet:
+    """Answers requests for logs: by previous or not; None says 404, a number hangs for so long."""
+
+    present: bytes | float | None = b"now\n"
+    previous: bytes | float | None = b"before\n"
+    asked: list[dict[str, str]] = field(default_factory=list)
+    most: int = 0
+    """Requests that were answered at the same time."""
+    slow: str = ""
+    """The namespace whose logs are not answered."""
+    _open: int = 0
+
+    async def request(self, request: Request) -> Response:
+        """Refuse: nothing but logs is read here."""
+        raise AssertionError(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        """Answer."""
+        self.asked.append(dict(request.query))
+        answer = self.previous if ("previous", "true") in request.query else self.present
+        if self.slow and f"/namespaces/{self.slow}/" in request.path:
+            answer = 3600.0
+        self._open += 1
+        self.most = max(self.most, self._open)
+        try:
+            if answer is None:
+                yield StreamResponse(
+                    404, {}, _chunks(b'{"kind":"Status","message":"pods not found","reason":"NotFound"}', 0)
+                )
+            elif isinstance(answer, bytes):
+                yield StreamResponse(200, {}, _chunks(answer, 0))
+            else:
+                yield StreamResponse(200, {}, _chunks(b"the beginning", answer))
+        finally:
+            self._open -= 1
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def _chunks(text: bytes, seconds: float) -> AsyncIterator[bytes]:
+    for start in range(0, len(text), 4096):
+        yield text[start : start + 4096]
+    await asyncio.sleep(seconds)
+
+
+def play(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a scenario in virtual time."""
+    virtualtime.run(scenario())
+
+
+def test_the_last_two_runs_are_read_with_bounds_and_stay_when_the_pod_is_gone() -> None:
+    async def scenario() -> None:
+        kubelet = Kubelet()
+        logs = ApiLogs(Client(kubelet))
+        logs.hurry([pod()])
+        assert await logs.read([pod()]) == ({("uid-web-0", "app"): ["before\n", "now\n"]}, [])
+        bounds = {"container": "app", "tailLines": "200", "limitBytes": str(logsource.READ_BYTES)}
+        assert sorted(kubelet.asked, key=len) == [bounds, bounds | {"previous": "true"}]
+        kubelet.present = kubelet.previous = None
+        logs.hurry([pod()])
+        logs.gone(pod())
+        assert await logs.read([pod()]) == ({("uid-web-0", "app"): ["before\n", "now\n"]}, [])
+
+    play(scenario)
+
+
+def test_more_lines_replace_fewer_and_a_newer_run_an_older_one() -> None:
+    async def scenario() -> None:
+        kubelet = Kubelet()
+        logs = ApiLogs(Client(kubelet))
+        for now, before, present in (("a", "", b"1\n"), ("a", "", b"1\n2\n"), ("b", "a", b"3\n"), ("c", "b", b"4\n")):
+            kubelet.present, kubelet.previous = present, b""
+            logs.hurry([pod(now=now, before=before)])
+            await logs.read([pod()])
+        found, _ = await logs.read([pod()])
+        assert found == {("uid-web-0", "app"): ["3\n", "4\n"]}
+
+    play(scenario)
+
+
+def test_a_kubelet_that_does_not_answer_is_given_up_at_the_deadline_and_its_beginning_is_kept() -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        logs = ApiLogs(Client(Kubelet(present=3600.0, previous=None)))
+        begun = loop.time()
+        logs.hurry([pod()])
+        logs.hurry([pod()])  # it is being read
+        found, notes = await logs.read([pod()])
+        assert loop.time() - begun == DEADLINE
+        assert (found, notes) == ({("uid-web-0", "app"): ["the beginning"]}, [])
+        silent = ApiLogs(Client(Kubelet(present=None, previous=None)))
+        silent.hurry([pod()])
+        found, notes = await silent.read([pod()])
+        assert notes == ["logs of web-0 could not be read: pods not found"]
+
+    play(scenario)
+
+
+def test_no_request_is_sent_for_a_pod_that_is_gone() -> None:
+    async def scenario() -> None:
+        kubelet = Kubelet(present=1.0, previous=1.0)
+        logs = ApiLogs(Client(kubelet))
+        pods = [pod(f"web-{number}") for number in range(20)]
+        logs.hurry(pods)
+        await asyncio.sleep(0.5)
+        asked = len(kubelet.asked)
+        assert asked == kubelet.most == requestturns.OF_A_NODE
+        for one in pods:
+            logs.gone(one)
+        found, _ = await logs.read(pods)
+        assert len(kubelet.asked) == asked
+        assert ["the beginning"] in [[*runs] for runs in found.values()] or found
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("nodes", [1, 64])
+def test_slow_logs_of_a_namespace_do_not_delay_those_of_another(nodes: int) -> None:
+    async def scenario() -> None:
+        loop, logs = asyncio.get_running_loop(), ApiLogs(Client(Kubelet(slow="noisy")))
+        noisy = [pod(f"web-{number}", namespace="noisy", node=f"node-{number % nodes}") for number in range(64)]
+        logs.hurry(noisy)
+        await asyncio.sleep(0.1)
+        begun, own = loop.time(), pod("own", node="node-of-its-own")
+        logs.hurry([own])
+        assert await logs.read([own]) == ({("uid-own", "app"): ["before\n", "now\n"]}, [])
+        assert loop.time() - begun <= DEADLINE
+        for one in noisy:
+            logs.gone(one)
+
+    play(scenario)
+
+
+def test_deadline_of_a_log_begins_with_its_request() -> None:
+    async def scenario() -> None:
+        kubelet = Kubelet(present=1.5, previous=b"")
+        logs = ApiLogs(Client(kubelet))
+        pods = [pod(f"web-{number}", node=f"node-{number}") for number in range(48)]
+        logs.hurry(pods)
+        found, notes = await logs.read(pods)
+        assert (len(found), notes) == (48, [])
+
+    play(scenario)
+
+
+def test_log_that_its_node_removed_is_a_note_and_no_line() -> None:
+    async def scenario() -> None:
+        gone = b"unable to retrieve container logs for containerd://0a1b"
+        logs = ApiLogs(Client(Kubelet(present=gone, previous=gone)))
+        logs.hurry([pod()])
+        found, notes = await logs.read([pod()])
+        assert (found["uid-web-0", "app"], notes) == ([], [f"logs of web-0 could not be read: {gone.decode()}"])
+
+    play(scenario)
+
+
+def test_a_program_that_prints_without_end_takes_bounded_memory(monkeypatch: Any) -> None:
+    async def scenario() -> None:
+        kubelet = Kubelet(present=b"x" * 10_000_000 + b"\nthe end\n", previous=b"")
+        logs = ApiLogs(Client(kubelet))
+        logs.hurry([pod()])
+        found, _ = await logs.read([pod()])
+        (run,) = found["uid-web-0", "app"]
+        assert len(run) == LOG_BYTES
+        assert run.endswith("the end\n")
+        monkeypatch.setattr(logsource, "REMEMBERED_BYTES", 3 * LOG_BYTES)
+        pods = [pod(f"web-{number}") for number in range(5)]
+        for one in pods:
+            logs.hurry([one])
+            await logs.read([one])
+        found, _ = await logs.read(pods)
+        assert [uid for uid, _ in found] == ["uid-web-2", "uid-web-3", "uid-web-4"]
+
+    play(scenario)
+
+
+def test_all_logs_of_an_episode_share_its_bytes() -> None:
+    assert share([pod()]) == LOG_BYTES
+    assert share([pod(str(number)) for number in range(64)]) == logsource.EPISODE_BYTES // 64
+    assert share([]) == LOG_BYTES

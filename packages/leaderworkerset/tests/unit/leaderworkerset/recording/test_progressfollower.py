@@ -1,0 +1,254 @@
+"""Leaders are followed where their set asks for it: what is written at their pods, how often, and when a group hangs."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+from testkit import virtualtime
+from tests import builders
+from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.localkube.apiserver.front.test_podstreams import FakeNode
+
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels, progressnotes
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.recording import progressfollower
+from leaderworkerset.recording.progressfollower import ProgressFollower
+from localkube.podaccess import LogOptions, NodeError
+
+PACE: Final = 10.0
+ALWAYS: Final = {"restartPolicy": "Always"}
+WATCHED: Final = {labels.PROGRESS_TIMEOUT: "60s"}
+
+
+class Talking(FakeNode):
+    """A node whose containers have said what `said` holds, each with its time; a pod of `mute` has no log.
+
+    Of a pod they are `main`, and sidecars with the name `POD/CONTAINER`.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
+        self.cluster = cluster
+        self.said: dict[str, list[str]] = {}
+        self.mute: set[str] = set()
+        self.asked = 0
+
+    def say(self, pod: str, text: str) -> None:
+        """Add a line at this moment."""
+        self.said.setdefault(pod, []).append(f"{self.cluster.clock.now().isoformat()} {text}\n")
+
+    async def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+        """Yield all lines, or the last ones."""
+        self.asked += 1
+        if meta.name(pod) in self.mute:
+            raise NodeError("no log")
+        name = meta.name(pod) if options.container == "main" else f"{meta.name(pod)}/{options.container}"
+        lines = self.said.get(name, [])
+        for line in lines[-(options.tail_lines or 10_000) :]:
+            yield line.encode()
+
+
+@asynccontextmanager
+async def following(cluster: Cluster, **options: Any) -> AsyncIterator[None]:
+    client = Client(cluster.client._transport)
+    pods, sets = (
+        Informer(client, Selection(PODS, label_selector=labels.NAME)),
+        Informer(client, Selection(LEADERWORKERSETS)),
+    )
+    follower = ProgressFollower(client, cluster.clock, pace=PACE, **options)
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(one) for one in (pods.run(), sets.run(), follower.run(pods, sets))]
+        yield
+        for task in running:
+            task.cancel()
+
+
+async def start(cluster: Cluster, annotations: dict[str, str], *sidecars: str) -> None:
+    """Have a group of two ranks whose containers run since now."""
+    template = builders.pod_template()
+    before = [{"name": "prepare", "image": "i"}, *({"name": name, "image": "i", **ALWAYS} for name in sidecars)]
+    template["spec"]["initContainers"] = before
+    made = builders.leaderworkerset_object(
+        replicas=1, size=2, metadata={"annotations": annotations}, template={"workerTemplate": template}
+    )
+    await cluster.create(made)
+    await cluster.settle(5)
+    for number, name in enumerate(("web-0", "web-0-1")):
+        await cluster.bind(name, f"node-{number}")
+        await begin(cluster, name, number)
+
+
+async def begin(cluster: Cluster, name: str, number: int) -> None:
+    run = {"name": "main", "restartCount": 0, "ready": True, "image": "i", "imageID": "i"}
+    since = timestamps.render(cluster.clock.now())
+    status = {
+        "phase": "Running",
+        "podIP": f"10.0.0.{number}",
+        "containerStatuses": [run | {"state": {"running": {"startedAt": since}}}],
+    }
+    key = meta.key(await cluster.get(PODS, name))
+    await cluster.client.patch(PODS, key, {"status": status}, kind="merge", subresource="status")
+
+
+async def annotations(cluster: Cluster) -> dict[str, str]:
+    return dict(meta.annotations(await cluster.get(PODS, "web-0")))
+
+
+def run(scenario: Callable[[Cluster, Talking], Awaitable[None]]) -> None:
+    async def opened() -> None:
+        async with Cluster().running() as cluster:
+            node = Talking(cluster)
+            cluster.server.attach_node(node)
+            async with cluster.managed():
+                await scenario(cluster, node)
+
+    virtualtime.run(opened(), virtualtime.SingleThreadLoop)
+
+
+@pytest.mark.slow
+def test_progress_is_written_once_in_a_while_however_much_is_said() -> None:
+    async def scenario(cluster: Cluster, node: Talking) -> None:
+        await start(cluster, {labels.FOLLOW_PROGRESS: "true"})
+        versions = set()
+        async with following(cluster):
+            for number in range(100):
+                node.say("web-0", "\x00 noise " + "x" * 9000)
+                node.say("web-0", f"::lws progress step={number} total=100")
+                await cluster.settle(1)
+                versions.add((await annotations(cluster)).get(labels.PROGRESS))
+        assert 8 <= len(versions) <= 12
+        found = progressnotes.of_annotation((await annotations(cluster))[labels.PROGRESS])
+        assert found is not None
+        assert found.step >= 85
+        assert 0.9 < found.rate < 1.1
+        assert labels.HANG not in await annotations(cluster)
+
+    run(scenario)
+
+
+def test_nothing_is_read_of_sets_that_do_not_ask_for_it_and_reading_ends_with_the_annotation() -> None:
+    async def scenario(cluster: Cluster, node: Talking) -> None:
+        await start(cluster, {})
+        async with following(cluster):
+            await cluster.settle(60)
+            assert node.asked == 0
+            key = ObjectKey(builders.NAMESPACE, "web")
+            for value, is_followed in (("true", True), (None, False)):
+                patch = {"metadata": {"annotations": {labels.FOLLOW_PROGRESS: value}}}
+                await cluster.client.patch(LEADERWORKERSETS, key, patch, kind="merge")
+                await cluster.settle(20)
+                asked = node.asked
+                await cluster.settle(60)
+                assert (node.asked > asked) is is_followed
+            await cluster.delete_pod("web-0")
+            await cluster.settle(20)
+
+    run(scenario)
+
+
+def test_a_group_without_progress_hangs_and_the_rank_is_named_that_is_silent_the_longest() -> None:
+    def waits(uid: str) -> tuple[str, str]:
+        return ("data or room on a socket,", "10.0.0.1:7000") if uid == leader[0] else ("a lock (futex)", "")
+
+    leader: list[str] = []
+
+    async def scenario(cluster: Cluster, node: Talking) -> None:
+        await start(cluster, WATCHED)
+        leader.append((await cluster.uids())["web-0"])
+        async with following(cluster, waits=waits):
+            node.say("web-0-1", "step 1")
+            await cluster.settle(5)
+            node.say("web-0", "::lws progress step=1 total=9")
+            since = cluster.clock.now()
+            await cluster.settle(55)
+            assert labels.HANG not in await annotations(cluster)
+            await cluster.settle(20)
+            hang = progressnotes.hang_of((await annotations(cluster))[labels.HANG])
+            assert hang is not None
+            assert abs(hang.since - since) < timedelta(seconds=1)
+            assert [(one.pod, one.rank, one.waits) for one in hang.ranks] == [
+                ("web-0-1", 1, "a lock (futex)"),
+                ("web-0", 0, "data or room on a socket, web-0-1 (10.0.0.1:7000)"),
+            ]
+            version = meta.resource_version(await cluster.get(PODS, "web-0"))
+            await cluster.settle(300)
+            assert meta.resource_version(await cluster.get(PODS, "web-0")) == version
+            node.say("web-0", "::lws progress step=2 total=9")
+            await cluster.settle(60)
+            assert labels.HANG not in await annotations(cluster)
+
+    run(scenario)
+
+
+def test_a_sidecar_speaks_for_its_rank_of_progress_and_of_nothing_else() -> None:
+    async def scenario(cluster: Cluster, node: Talking) -> None:
+        await start(cluster, WATCHED, "progress")
+        async with following(cluster):
+            await cluster.settle(5)
+            node.say("web-0/prepare", "::lws progress step=8 total=9")
+            node.say("web-0/progress", "::lws progress step=1 total=9")
+            node.say("web-0-1/progress", "::lws progress step=1 total=9")
+            await cluster.settle(30)
+            node.say("web-0/progress", "connected")
+            found = progressnotes.of_annotation((await annotations(cluster))[labels.PROGRESS])
+            assert found is not None
+            assert found.step == 1
+            await cluster.settle(50)
+            hang = progressnotes.hang_of((await annotations(cluster))[labels.HANG])
+            assert hang is not None
+            assert [one.pod for one in hang.ranks] == ["web-0", "web-0-1"]
+
+    run(scenario)
+
+
+def test_a_group_that_never_said_anything_hangs_from_its_start_and_needs_no_log() -> None:
+    async def scenario(cluster: Cluster, node: Talking) -> None:
+        node.mute |= {"web-0", "web-0-1"}
+        await start(cluster, WATCHED)
+        await cluster.settle(30)
+        await begin(cluster, "web-0", 0)
+        async with following(cluster):
+            await cluster.settle(80)
+            hang = progressnotes.hang_of((await annotations(cluster))[labels.HANG])
+            assert hang is not None
+            assert (hang.blamed.pod, hang.blamed.waits) == ("web-0-1", "")
+
+    run(scenario)
+
+
+def test_a_group_that_is_not_whole_does_not_hang() -> None:
+    async def scenario(cluster: Cluster, node: Talking) -> None:
+        await cluster.create(builders.leaderworkerset_object(replicas=1, size=2, metadata={"annotations": WATCHED}))
+        await cluster.settle(5)
+        await cluster.bind("web-0", "node-0")
+        await begin(cluster, "web-0", 0)
+        async with following(cluster):
+            await cluster.settle(600)
+            assert labels.HANG not in await annotations(cluster)
+
+    run(scenario)
+
+
+def test_no_namespace_takes_the_place_of_others() -> None:
+    def leader(namespace: str) -> JSONObject:
+        return {"metadata": {"name": "web-0", "namespace": namespace}}
+
+    leaders = {f"a{number}": leader("a") for number in range(5)} | {"b0": leader("b"), "c0": leader("c")}
+    assert progressfollower._in_turns([*leaders], leaders)[:4] == ["a0", "b0", "c0", "a1"]
+
+
+def test_a_container_without_a_usable_start_has_not_started() -> None:
+    pod = builders.leader_pod(builders.leaderworkerset_object(), annotations={labels.SIZE: "1"})
+    for started in (None, "", "soon", "2026-01-01T00:00:00"):
+        status = {"containerStatuses": [{"name": "main", "state": {"running": {"startedAt": started}}}]}
+        assert progressfollower.last_sign([pod | {"status": status}], None) is None
+    assert progressfollower.last_sign([], None) is None

@@ -1,0 +1,261 @@
+"""The recorder on an API server in memory: which failures are episodes, and what it does when something cannot be read."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from testkit.inprocess import api
+from tests import builders
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS, SECRETS
+from leaderworkerset.api import labels, recreationrecord
+from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.recording import logsource, recorder, store
+from leaderworkerset.recording.episode import Episode, Outcome
+from leaderworkerset.recording.store import Store
+
+pytestmark = pytest.mark.slow
+
+SAID = b"out of luck\n"
+
+
+class House:
+    """An API server with the definition of LeaderWorkerSets, a set, and pods as a kubelet would report them."""
+
+    def __init__(self, client: Client, directory: Path) -> None:
+        self.client = client
+        self.directory = directory
+        self.asked: list[tuple[str, int, int]] = []
+        self.namespace = "default"
+        """Where objects are made."""
+        self.answers = Event()
+        """Set unless the logs of namespace `noisy` have no answer."""
+        self.answers.set()
+
+    def read_logs(self, pod: JSONObject, container: str, lines: int, size: int) -> Sequence[bytes]:
+        """Return one run."""
+        if meta.namespace(pod) == "noisy":
+            self.answers.wait()
+        self.asked.append((f"{meta.name(pod)}/{container}", lines, size))
+        return [SAID]
+
+    def recording(self) -> Any:
+        """Return the context in which failures are recorded."""
+        return recorder.recording(self.client, Store(self.directory), self.read_logs, SystemClock())
+
+    async def make_set(self, policy: str = "RecreateGroupOnPodRestart") -> None:
+        """Make the LeaderWorkerSet web."""
+        obj = builders.leaderworkerset_object(template={"restartPolicy": policy})
+        await self.client.create(LEADERWORKERSETS, obj | {"metadata": {"name": "web", "namespace": self.namespace}})
+
+    async def make_pod(self, rank: int, group: int = 0) -> JSONObject:
+        """Make a pod of a group; return it."""
+        own = {labels.NAME: "web", labels.GROUP_INDEX: str(group), labels.WORKER_INDEX: str(rank)}
+        name = f"web-{group}-{rank}" if rank else f"web-{group}"
+        obj = {"metadata": {"name": name, "namespace": self.namespace, "labels": own}}
+        spec = {"containers": [{"name": "app", "image": "app:1"}]}
+        return await self.client.create(PODS, {"apiVersion": "v1", "kind": "Pod"} | obj | {"spec": spec})
+
+    async def fail(self, pod: JSONObject, code: int = 3, restarts: int = 1) -> None:
+        """Report a run that ended with an error."""
+        end = {
+            "exitCode": code,
+            "reason": "Error",
+            "finishedAt": timestamps.render(SystemClock().now()),
+            "containerID": f"x://{restarts}",
+        }
+        status = {"name": "app", "restartCount": restarts, "lastState": {"terminated": end}, "image": "", "imageID": ""}
+        patch = {"status": {"containerStatuses": [status | {"ready": False}]}}
+        await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
+
+    async def condemn(self, leader: JSONObject, state: RecreationState, count: int = 1) -> None:
+        """Write the record of a recreation."""
+        failure = Failure(pod="web-0-1", what="app: exit code 3")
+        made = Recreation(
+            leader=meta.uid(leader), revision="", count=count, due=builders.NOW, failure=failure, state=state
+        )
+        told = dict(recreationrecord.write(made))
+        own = {"name": "web-0-recreations", "namespace": self.namespace, "annotations": told}
+        record = {
+            "metadata": own | {"labels": {labels.NAME: "web", labels.GROUP_INDEX: "0"}},
+            "revision": 0,
+            "data": {},
+        }
+        await self.client.apply(
+            CONTROLLER_REVISIONS, {"apiVersion": "apps/v1", "kind": "ControllerRevision"} | record, manager="test"
+        )
+
+    async def remove(self, *pods: JSONObject) -> None:
+        """Delete pods at once."""
+        for pod in pods:
+            await self.client.delete(PODS, meta.key(pod), grace_period=0)
+
+    def episodes(self) -> list[Episode]:
+        """Return what is kept."""
+        return [found for place in store.places(self.directory) if (found := store.read(place))]
+
+    async def until(self, check: Callable[[list[Episode]], Any]) -> list[Episode]:
+        """Wait until what is kept is as wanted; the time of the test is bounded."""
+        while not check(self.episodes()):  # noqa: ASYNC110 - a file sends no notification
+            await asyncio.sleep(0.02)
+        return self.episodes()
+
+
+@asynccontextmanager
+async def furnished(directory: Path) -> AsyncIterator[House]:
+    """Run a house."""
+    async with api() as client:
+        for definition in MANAGED.definitions():
+            await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="test")
+        yield House(client, directory)
+
+
+async def test_a_recreation_that_is_recorded_after_the_leader_is_gone_is_an_episode_with_all_ranks(
+    tmp_path: Path,
+) -> None:
+    async with furnished(tmp_path) as house:
+        await house.make_set()
+        async with house.recording():
+            leader, worker = await house.make_pod(0), await house.make_pod(1)
+            await house.fail(worker)
+            (seen,) = await house.until(bool)
+            assert (seen.outcome, seen.first_rank, seen.failed_pod) == (Outcome.FAILED, 1, "web-0-1")
+            await house.remove(worker, leader)
+            await house.condemn(leader, RecreationState.RECREATED)
+            (done,) = await house.until(lambda found: found[0].outcome is Outcome.RECREATED)
+            assert (done.number, done.time, done.recreations) == (1, seen.time, 1)
+            assert [rank.pod for rank in done.ranks] == ["web-0", "web-0-1"]
+            assert done.ranks[1].containers[0].logs == (("out of luck",),)
+            leader = await house.make_pod(0)
+            await house.fail(leader)
+            assert [one.number for one in await house.until(lambda found: len(found) == 2)] == [1, 2]
+
+
+async def test_a_recreation_whose_record_the_next_one_writes_over_at_once_is_an_episode_of_its_own(
+    tmp_path: Path,
+) -> None:
+    async with furnished(tmp_path) as house:
+        await house.make_set()
+        async with house.recording():
+            leader, worker = await house.make_pod(0), await house.make_pod(1)
+            await house.fail(worker)
+            await house.remove(worker, leader)
+            await house.condemn(leader, RecreationState.RECREATED)
+            await house.condemn(await house.make_pod(0), RecreationState.WAITING, count=2)
+            first, second = await house.until(lambda found: len(found) == 2)
+            assert (first.outcome, first.recreations) == (Outcome.RECREATED, 1)
+            assert (second.outcome, second.recreations) == (Outcome.FAILED, 2)
+
+
+async def test_a_group_that_ends_without_a_failure_is_no_episode(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
+        await house.make_set()
+        async with house.recording():
+            leader, worker = await house.make_pod(0), await house.make_pod(1)
+            await house.remove(worker, leader)
+            leader = await house.make_pod(0)
+            await house.condemn(leader, RecreationState.WAITING)
+            (only,) = await house.until(bool)
+            assert (only.outcome, only.number) == (Outcome.FAILED, 1)
+
+
+async def test_each_failure_that_recreates_no_group_is_an_episode(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
+        await house.make_set("None")
+        async with house.recording():
+            leader, worker = await house.make_pod(0), await house.make_pod(1)
+            await house.fail(worker)
+            await house.until(lambda found: len(found) == 1)
+            await house.fail(worker, restarts=2, code=4)
+            assert [one.failed_pod for one in await house.until(lambda found: len(found) == 2)] == ["web-0-1"] * 2
+            await house.remove(worker, leader)  # and this is none
+            await house.fail(leader := await house.make_pod(0))
+            assert len(await house.until(lambda found: len(found) > 2)) == 3
+            assert meta.name(leader) == "web-0"
+
+
+async def test_what_an_earlier_process_recorded_is_not_written_again_without_its_logs(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
+        await house.make_set()
+        async with house.recording():
+            leader = await house.make_pod(0)
+            await house.condemn(leader, RecreationState.EXHAUSTED)
+            before = await house.until(bool)
+        house.asked.clear()
+        async with house.recording():
+            await house.condemn(leader, RecreationState.EXHAUSTED, count=2)
+            other = {"metadata": {"name": "web-1", "namespace": "default", "labels": {}}}
+            other["metadata"]["labels"] = {labels.NAME: "web", labels.GROUP_INDEX: "1", labels.WORKER_INDEX: "0"}
+            spec = {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}
+            await house.fail(await house.client.create(PODS, {"apiVersion": "v1", "kind": "Pod"} | other | spec))
+            assert (await house.until(lambda found: len(found) == 2))[0] == before[0]
+        assert {name for name, _, _ in house.asked} == {"web-1/app"}
+
+
+class WithoutSecrets(Client):
+    """A client of a user who may not list Secrets."""
+
+    async def list(self, resource: Any, **options: Any) -> Any:
+        """List objects."""
+        if resource == SECRETS:
+            raise ForbiddenError({"message": "secrets is forbidden"})
+        return await super().list(resource, **options)
+
+
+async def test_secrets_that_may_not_be_read_are_noted_and_an_unwritable_store_stops_nothing(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
+        await house.make_set()
+        house.client = WithoutSecrets(house.client._transport)
+        async with house.recording():
+            (house.directory / "default").write_text("a file where a folder should be")
+            leader = await house.make_pod(0)
+            await house.fail(leader)
+            while not house.asked:  # noqa: ASYNC110 - it is called in a thread
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(recorder.SETTLING)
+            (house.directory / "default").unlink()
+            await house.fail(leader, restarts=2, code=4)
+            (only,) = await house.until(bool)
+            assert "masked only where they look like some" in only.notes[0]
+
+
+async def test_logs_share_the_bytes_of_an_episode(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
+        await house.make_set()
+        async with house.recording():
+            pods = [await house.make_pod(rank) for rank in range(64)]
+            for pod in pods:
+                await house.fail(pod)
+            await house.until(lambda found: found and len(found[0].ranks[63].containers) == 1)
+        assert house.asked[-1][1:] == (200, logsource.EPISODE_BYTES // 64)
+
+
+async def test_failures_are_recorded_while_logs_of_another_namespace_wait(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
+        await house.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "noisy"}})
+        house.answers.clear()
+        async with house.recording():
+            try:
+                house.namespace = "noisy"
+                await house.make_set()
+                for group in range(recorder.AT_ONCE):
+                    await house.fail(await house.make_pod(0, group))
+                house.namespace = "default"
+                await house.make_set()
+                await house.fail(await house.make_pod(0))
+                (seen,) = await house.until(bool)
+                assert seen.namespace == "default"
+            finally:
+                house.answers.set()
+            await house.until(lambda found: len(found) == 1 + recorder.AT_ONCE)

@@ -1,0 +1,81 @@
+"""The webhook configurations as installed (contract 12.3, R-WHC-1)."""
+
+import base64
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.webhooks.configurations import at_service, at_url, build_configurations
+from leaderworkerset.webhooks.spec import NOT_DELETING, ClientConfig
+from localkube.apiserver.admission import match_conditions
+
+MEMBERS = {"matchExpressions": [{"key": "leaderworkerset.sigs.k8s.io/name", "operator": "Exists"}]}
+
+
+def rule(group: str, plural: str, *operations: str) -> list[dict[str, list[str]]]:
+    return [{"apiGroups": [group], "apiVersions": ["v1"], "operations": list(operations), "resources": [plural]}]
+
+
+def built(client_config: ClientConfig) -> dict[str, JSONObject]:
+    return {obj["kind"]: obj for _, obj in build_configurations(MANAGED.webhooks, client_config)}
+
+
+def test_the_mutating_configuration() -> None:
+    found = built(at_service("lws-system", "lws-webhook-service"))["MutatingWebhookConfiguration"]
+    common = {"admissionReviewVersions": ["v1"], "failurePolicy": "Fail", "sideEffects": "None"}
+    service = {"namespace": "lws-system", "name": "lws-webhook-service"}
+    assert found == {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "lws-mutating-webhook-configuration"},
+        "webhooks": [
+            common
+            | {
+                "name": "mleaderworkerset.kb.io",
+                "clientConfig": {"service": service | {"path": "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"}},
+                "rules": rule("leaderworkerset.x-k8s.io", "leaderworkersets", "CREATE", "UPDATE"),
+                "matchConditions": [NOT_DELETING],
+            },
+            common
+            | {
+                "name": "mpod.kb.io",
+                "clientConfig": {"service": service | {"path": "/mutate--v1-pod"}},
+                "rules": rule("", "pods", "CREATE"),
+                "objectSelector": MEMBERS,
+            },
+        ],
+    }
+
+
+def test_objects_that_are_being_deleted_need_no_manager() -> None:
+    """ADR 29: else a foreground deletion waits for a manager that is unavailable."""
+    webhooks = [one for obj in built(at_url("https://a", b"PEM")).values() for one in obj["webhooks"]]
+    exempting = {one["name"] for one in webhooks if one.get("matchConditions") == [NOT_DELETING]}
+    assert exempting == {one["name"] for one in webhooks if "UPDATE" in one["rules"][0]["operations"]}
+    assert NOT_DELETING["expression"] in match_conditions.SUPPORTED
+
+
+def test_the_validating_configuration() -> None:
+    found = built(at_url("https://127.0.0.1:9443", b"PEM"))["ValidatingWebhookConfiguration"]
+    assert found["metadata"]["name"] == "lws-validating-webhook-configuration"
+    assert [(w["name"], w["rules"], w.get("objectSelector")) for w in found["webhooks"]] == [
+        (
+            "vleaderworkerset.kb.io",
+            rule("leaderworkerset.x-k8s.io", "leaderworkersets", "CREATE", "UPDATE"),
+            None,
+        ),
+        ("vpod.kb.io", rule("", "pods", "CREATE", "UPDATE"), MEMBERS),
+        (
+            "vdisaggregatedset.kb.io",
+            rule("disaggregatedset.x-k8s.io", "disaggregatedsets", "CREATE", "UPDATE"),
+            None,
+        ),
+    ]
+    assert found["webhooks"][1]["clientConfig"] == {
+        "url": "https://127.0.0.1:9443/validate--v1-pod",
+        "caBundle": base64.b64encode(b"PEM").decode(),
+    }
+
+
+def test_a_service_may_have_its_authority_already() -> None:
+    config = at_service("ns", "svc", b"PEM")("/p")
+    assert config == {"service": {"namespace": "ns", "name": "svc", "path": "/p"}, "caBundle": "UEVN"}

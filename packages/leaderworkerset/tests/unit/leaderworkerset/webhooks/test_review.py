@@ -1,0 +1,118 @@
+"""AdmissionReview v1 in and out."""
+
+import base64
+from typing import Any
+
+import msgspec
+import pytest
+
+from kuberuntime.objects.gotypes.mismatch import GoTypeError, Mismatch
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.core.policies.policy import DeniedError
+from leaderworkerset.webhooks import review
+from leaderworkerset.webhooks.review import Admitted, Decide, Review
+
+
+def body(**request: Any) -> bytes:
+    return msgspec.json.encode(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {"uid": "u-1", "operation": "CREATE", "object": {"a": 1}, "oldObject": None} | request,
+        }
+    )
+
+
+def nested(levels: int) -> msgspec.Raw:
+    return msgspec.Raw(b'{"f:a":' * levels + b"1" + b"}" * levels)
+
+
+def response(answer: bytes) -> JSONObject:
+    document = msgspec.json.decode(answer, type=dict[str, Any])
+    assert (document["apiVersion"], document["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+    found: JSONObject = document["response"]
+    return found
+
+
+def refuse(error: Exception) -> Decide:
+    def decide(_: Review) -> JSONObject:
+        raise error
+
+    return decide
+
+
+def test_an_unchanged_object_is_allowed_without_patch() -> None:
+    """R-DEF-6."""
+    assert response(review.answer(body(), lambda asked: asked.object)) == {"uid": "u-1", "allowed": True}
+
+
+def test_a_changed_object_is_allowed_with_a_patch() -> None:
+    """R-DEF-6."""
+    found = response(review.answer(body(), lambda asked: asked.object | {"b": 2}))
+    assert (found["allowed"], found["patchType"]) == (True, "JSONPatch")
+    assert msgspec.json.decode(base64.b64decode(found["patch"])) == [{"op": "add", "path": "/b", "value": 2}]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (DeniedError("no"), {"code": 403, "message": "no", "reason": "Forbidden"}),
+        (
+            GoTypeError(Mismatch("spec.replicas", "x", "int32")),
+            {"code": 400, "message": 'spec.replicas: Invalid value: "x": must be an integer of 32 bits'},
+        ),
+    ],
+    ids=["refused (R-ADM-1)", "wrong type (R-DEF-7)"],
+)
+def test_a_refusal_has_its_code(error: Exception, status: dict[str, Any]) -> None:
+    assert response(review.answer(body(), refuse(error))) == {"uid": "u-1", "allowed": False, "status": status}
+
+
+def test_other_faults_are_the_servers_to_handle() -> None:
+    with pytest.raises(ZeroDivisionError):
+        review.answer(body(), refuse(ZeroDivisionError()))
+    assert response(review.failed("u-1", "sorry")) == {
+        "uid": "u-1",
+        "allowed": False,
+        "status": {"code": 500, "message": "sorry"},
+    }
+
+
+def test_the_old_object_is_there_on_update_and_none_on_delete() -> None:
+    assert review.decode(body(oldObject={"b": 1})).old == {"b": 1}
+    deletion = review.decode(body(operation="DELETE", object=None, oldObject={"b": 1}))
+    assert (deletion.object, deletion.operation) == ({}, "DELETE")
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (b"", "the body is not JSON"),
+        (b"[" * 5000 + b"]" * 5000, "exceeded max depth"),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000, "exceeded max depth"),
+        (body(object={"metadata": {"managedFields": nested(3000)}}), "exceeded max depth"),
+        (b"[]", "the body is not an AdmissionReview of admission.k8s.io/v1"),
+        (b'{"apiVersion":"admission.k8s.io/v1beta1","request":{}}', "not an AdmissionReview of"),
+        (b'{"apiVersion":"admission.k8s.io/v1"}', "not an AdmissionReview of"),
+        (body(uid=None), "needs a uid"),
+        (body(object=[]), "and objects as object and oldObject"),
+    ],
+)
+def test_what_is_no_review_is_answered_with_400(sent: bytes, message: str) -> None:
+    found = response(review.answer(sent, refuse(AssertionError())))
+    assert (found["allowed"], found["status"]["code"]) == (False, 400)
+    assert message in found["status"]["message"]
+
+
+def test_a_body_that_is_not_utf8_is_refused() -> None:
+    answer = response(
+        review.answer(b'{"apiVersion":"admission.k8s.io/v1","request":{"uid":"\xff"}}', lambda one: one.object)
+    )
+    assert (answer["allowed"], answer["status"]["code"]) == (False, 400)
+
+
+def test_warnings_reach_the_user_of_an_admitted_object() -> None:
+    """R-KQ-62."""
+    found = response(review.answer(body(), lambda asked: Admitted(asked.object, ["rather not"])))
+
+    assert found == {"uid": "u-1", "allowed": True, "warnings": ["rather not"]}

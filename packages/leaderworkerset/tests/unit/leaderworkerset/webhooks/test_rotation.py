@@ -1,0 +1,186 @@
+"""When certificates are renewed, and that whoever was trusted stays trusted meanwhile (R-CERT-1)."""
+
+import base64
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.webhooks import certificates, configurations, rotation
+from leaderworkerset.webhooks.certificates import Certificate
+from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material, RotationStep
+
+pytestmark = pytest.mark.slow
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+HOSTS = ("lws-webhook-service.lws-system.svc",)
+AUTHORITY = certificates.create_authority(NOW)
+SERVING = certificates.issue(AUTHORITY, HOSTS, NOW)
+GOOD = Material(AUTHORITY, SERVING)
+EMPTY = Material(Certificate(b"", b""), Certificate(b"", b""))
+STRANGER = certificates.create_authority(NOW)
+SHORT = LOOKAHEAD - timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("material", "step"),
+    [
+        (GOOD, RotationStep.KEEP),
+        (EMPTY, RotationStep.RENEW_AUTHORITY),
+        (Material(AUTHORITY, EMPTY.serving), RotationStep.RENEW_CERTIFICATE),
+        (
+            Material(AUTHORITY, certificates.issue(AUTHORITY, HOSTS, NOW, validity=SHORT)),
+            RotationStep.RENEW_CERTIFICATE,
+        ),
+        (Material(certificates.create_authority(NOW, validity=SHORT), SERVING), RotationStep.RENEW_AUTHORITY),
+        (Material(Certificate(AUTHORITY.certificate, STRANGER.key), SERVING), RotationStep.RENEW_AUTHORITY),
+        (Material(Certificate(AUTHORITY.certificate, b"junk"), SERVING), RotationStep.RENEW_AUTHORITY),
+        (Material(SERVING, SERVING), RotationStep.RENEW_AUTHORITY),
+        (Material(STRANGER, SERVING), RotationStep.RENEW_CERTIFICATE),
+        (Material(AUTHORITY, Certificate(SERVING.certificate, STRANGER.key)), RotationStep.RENEW_CERTIFICATE),
+        (Material(AUTHORITY, certificates.issue(AUTHORITY, ["elsewhere"], NOW)), RotationStep.RENEW_CERTIFICATE),
+    ],
+    ids=[
+        "good",
+        "empty",
+        "no certificate",
+        "certificate ends soon",
+        "authority ends soon",
+        "authority with another key",
+        "authority with junk for a key",
+        "an authority that may not sign",
+        "signed by another",
+        "certificate with another key",
+        "for another host",
+    ],
+)
+def test_what_is_due(material: Material, step: RotationStep) -> None:
+    assert rotation.decide(material, HOSTS, NOW) is step
+
+
+def test_a_certificate_of_the_future_is_no_good() -> None:
+    """A clock that was wrong by decades when it was made; one that was a year ahead is forgiven."""
+    assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=400)) is RotationStep.KEEP
+    assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=3651)) is RotationStep.RENEW_AUTHORITY
+
+
+def test_what_was_renewed_is_good_and_in_the_form_of_the_go_manager() -> None:
+    renewed = rotation.renew(EMPTY, RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
+    assert rotation.decide(renewed, HOSTS, NOW) is RotationStep.KEEP
+    for pair in (renewed.authority, renewed.serving):
+        assert pair.key.startswith(b"-----BEGIN RSA PRIVATE KEY-----")
+        key = serialization.load_pem_private_key(pair.key, None)
+        assert isinstance(key, rsa.RSAPrivateKey)
+        assert key.key_size == 2048
+    parsed = x509.load_pem_x509_certificate(renewed.serving.certificate)
+    assert parsed.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)[0].value == HOSTS[0]
+    assert certificates.hosts_of(renewed.serving.certificate) == HOSTS
+    assert certificates.expires_at(renewed.serving.certificate) == NOW + timedelta(days=365)
+    assert certificates.expires_at(renewed.authority.certificate) == NOW + timedelta(days=3650)
+    assert rotation.due_at(renewed) == NOW + timedelta(days=365) - LOOKAHEAD
+
+
+def test_a_new_certificate_is_of_the_same_authority() -> None:
+    renewed = rotation.renew(Material(AUTHORITY, EMPTY.serving), RotationStep.RENEW_CERTIFICATE, HOSTS, NOW)
+    assert renewed.authority == AUTHORITY
+    assert rotation.decide(renewed, HOSTS, NOW) is RotationStep.KEEP
+
+
+def test_a_new_authority_stands_before_the_old_one_until_that_ends() -> None:
+    old = certificates.create_authority(NOW, validity=SHORT)
+    renewed = rotation.renew(Material(old, SERVING), RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
+    first, second = certificates.split(renewed.bundle)
+    assert certificates.is_issued_by(renewed.serving.certificate, first)
+    assert second == old.certificate
+    later = NOW + timedelta(days=3650)
+    again = rotation.renew(renewed, RotationStep.RENEW_AUTHORITY, HOSTS, later - timedelta(days=1))
+    assert certificates.split(again.bundle)[1:] == (first,)
+
+
+def test_keeping_changes_nothing() -> None:
+    assert rotation.renew(GOOD, RotationStep.KEEP, HOSTS, NOW) is GOOD
+
+
+def test_a_secret_is_read_as_it_was_written_and_junk_is_nothing() -> None:
+    assert rotation.read(rotation.write(GOOD)) == GOOD
+    assert rotation.read({"ca.crt": "no base64!", "other": "x"}) == EMPTY
+
+
+@settings(max_examples=25, deadline=None)
+@given(days=st.lists(st.integers(0, 400), min_size=1, max_size=8))
+def test_whenever_replicas_look_what_is_served_is_trusted(days: list[int]) -> None:
+    """Any two successive bundles have in common the authority of what may still be served."""
+    now, material = NOW, GOOD
+    for elapsed in days:
+        now += timedelta(days=elapsed)
+        step = rotation.decide(material, HOSTS, now)
+        renewed = _renew_fast(material, step, now)
+        trusted = certificates.split(renewed.bundle)
+        assert any(certificates.is_issued_by(renewed.serving.certificate, one) for one in trusted)
+        if certificates.expires_at(material.authority.certificate) > now:
+            assert certificates.split(material.bundle)[0] in trusted
+        assert rotation.decide(renewed, HOSTS, now) is RotationStep.KEEP
+        material = renewed
+
+
+def _renew_fast(material: Material, step: RotationStep, now: datetime) -> Material:
+    """Renew, with keys that are made quickly where the authority stays."""
+    if step is RotationStep.RENEW_CERTIFICATE:
+        return Material(material.authority, certificates.issue(material.authority, HOSTS, now))
+    return rotation.renew(material, step, HOSTS, now)
+
+
+def test_every_webhook_of_a_configuration_gets_the_authority() -> None:
+    configuration: JSONObject = configurations.build_configurations(
+        MANAGED.webhooks, configurations.at_service("lws-system", "lws-webhook-service")
+    )[0][1]
+    foreign: JSONObject = {"name": "other", "clientConfig": {"caBundle": "b2xk", "url": "https://x"}}
+    configuration["webhooks"].append(foreign)
+    trusting = rotation.with_authority(configuration, b"pem")
+    bundles = {webhook["clientConfig"]["caBundle"] for webhook in trusting["webhooks"]}
+    assert bundles == {base64.b64encode(b"pem").decode()}
+    assert trusting["webhooks"][0]["clientConfig"]["service"]["name"] == "lws-webhook-service"
+    assert rotation.with_authority(trusting, b"pem") is trusting
+    assert foreign["clientConfig"]["caBundle"] == "b2xk"
+
+
+def _of_go(key: rsa.RSAPrivateKey) -> Certificate:
+    """Return an authority as Go's cert-controller made it: with the serial number 0, which no library makes any more."""
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "lws-ca")])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(NOW).not_valid_after(NOW + timedelta(days=3650))
+    made = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    signed = made.sign(key, hashes.SHA256())
+    content = signed.tbs_certificate_bytes.replace(b"\x02\x01\x01", b"\x02\x01\x00", 1)
+    signature = key.sign(content, padding.PKCS1v15(), hashes.SHA256())
+    der = signed.public_bytes(serialization.Encoding.DER)
+    der = der.replace(signed.tbs_certificate_bytes, content).replace(signed.signature, signature)
+    form, plain = serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    return Certificate(
+        ssl.DER_cert_to_PEM_cert(der).encode(), key.private_bytes(serialization.Encoding.PEM, form, plain)
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*serial number")
+def test_differs_from_upstream_serial_zero_is_renewed() -> None:
+    """Libraries reject such certificates sooner or later; replicas of the Go manager stay trusted for a day."""
+    old = _of_go(rsa.generate_private_key(public_exponent=65537, key_size=2048))
+    served = certificates.issue(old, HOSTS, NOW)
+    assert rotation.decide(Material(old, served), HOSTS, NOW) is RotationStep.RENEW_AUTHORITY
+    renewed = rotation.renew(Material(old, served), RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
+    first, second = certificates.split(renewed.bundle)
+    assert certificates.is_issued_by(renewed.serving.certificate, first)
+    assert certificates.is_issued_by(served.certificate, second)
+    assert rotation.decide(renewed, HOSTS, NOW + timedelta(hours=23)) is RotationStep.KEEP
+    later = NOW + timedelta(days=1)
+    assert rotation.decide(renewed, HOSTS, later) is RotationStep.DROP_AUTHORITIES
+    alone = rotation.renew(renewed, RotationStep.DROP_AUTHORITIES, HOSTS, later)
+    assert (certificates.split(alone.bundle), alone.serving) == ((first,), renewed.serving)
+    assert rotation.decide(alone, HOSTS, later) is RotationStep.KEEP

@@ -1,0 +1,272 @@
+"""The loop that keeps certificates good, against an API server: several replicas, none of them elected."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from testkit import virtualtime
+from testkit.fakes import ScriptedTransport, failure
+from testkit.inprocess import api
+from testkit.virtualtime import VirtualClock
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import ConfigError, ConnectionFailedError
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.webhooks import certificates, configurations, rotation, rotationloop
+from leaderworkerset.webhooks.rotation import Material
+from leaderworkerset.webhooks.rotationloop import LOOK_AT_CLOCK, Rotation, _ClockFollower
+from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+
+pytestmark = pytest.mark.slow
+
+PLACE = rotationloop.place("default", "lws-webhook-service", "lws-webhook-server-cert")
+SERVICE = configurations.at_service("default", "lws-webhook-service")
+LIMIT = 10.0
+"""Seconds in which anything must come true."""
+
+CONFIGURATIONS = configurations.build_configurations(MANAGED.webhooks, SERVICE)
+
+
+class Replica:
+    """Shows what it is given."""
+
+    def __init__(self, client: Client, clock: Clock | None = None) -> None:
+        self.shown: list[bytes] = []
+        self._changed = asyncio.Event()
+        self.rotation = Rotation(client, PLACE, clock or SystemClock(), self._show)
+
+    async def _show(self, chain: bytes) -> None:
+        self.shown.append(chain)
+        self._changed.set()
+
+    async def await_shown(self, count: int) -> bytes:
+        """Wait until it was given so many certificates; return the last."""
+        while len(self.shown) < count:
+            self._changed.clear()
+            await self._changed.wait()
+        return self.shown[-1]
+
+
+async def install(client: Client) -> None:
+    await client.create(
+        SECRETS,
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"namespace": PLACE.secret.namespace, "name": PLACE.secret.name},
+        },
+    )
+    for resource, obj in CONFIGURATIONS:
+        await client.create(resource, obj)
+
+
+async def material(client: Client) -> Material:
+    return rotation.read((await client.get(SECRETS, PLACE.secret)).get("data") or {})
+
+
+async def trusted(client: Client) -> set[str]:
+    found: list[JSONObject] = [
+        await client.get(MUTATING_WEBHOOK_CONFIGURATIONS, ObjectKey("", configurations.MUTATING_NAME)),
+        await client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, ObjectKey("", configurations.VALIDATING_NAME)),
+    ]
+    return {webhook["clientConfig"]["caBundle"] for one in found for webhook in one["webhooks"]}
+
+
+@asynccontextmanager
+async def running(*replicas: Replica) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(replica.rotation.run()) for replica in replicas]
+        yield
+        for task in tasks:
+            task.cancel()
+
+
+async def test_replicas_agree_on_one_certificate_that_is_trusted_before_it_is_shown() -> None:
+    async with api() as client:
+        await install(client)
+        first, second = Replica(client), Replica(client)
+        async with running(first, second):
+            shown = {await first.await_shown(1), await second.await_shown(1)}
+        found = await material(client)
+        assert shown == {found.serving.chain}
+        assert certificates.is_issued_by(found.serving.certificate, found.bundle)
+        assert await trusted(client) == {rotation.write(found)["ca.crt"]}
+        assert len(first.shown) == len(second.shown) == 1
+
+
+async def test_what_is_good_already_is_not_written_again() -> None:
+    async with api() as client:
+        await install(client)
+        async with running(first := Replica(client)):
+            await first.await_shown(1)
+        before = await client.get(SECRETS, PLACE.secret)
+        async with running(second := Replica(client)):
+            assert await second.await_shown(1) == first.shown[-1]
+        assert await client.get(SECRETS, PLACE.secret) == before
+
+
+async def test_a_certificate_that_was_taken_away_is_made_anew_under_the_same_authority() -> None:
+    async with api() as client:
+        await install(client)
+        async with running(replica := Replica(client)):
+            await replica.await_shown(1)
+            before = await material(client)
+            await client.patch(SECRETS, PLACE.secret, {"data": {"tls.crt": None}}, kind="merge")
+            shown = await replica.await_shown(2)
+        after = await material(client)
+        assert after.authority == before.authority
+        assert shown == after.serving.chain != before.serving.chain
+
+
+async def test_the_loop_goes_on_while_keys_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The making of keys, which takes up to a second, ends here only after the loop has turned."""
+    renew, turned = rotation.renew, list[bool]()
+
+    loop = asyncio.get_running_loop()
+
+    def renew_when_turned(*parts: Any) -> Material:
+        turn = threading.Event()
+        loop.call_soon_threadsafe(turn.set)
+        turned.append(turn.wait(LIMIT))
+        return renew(*parts)
+
+    monkeypatch.setattr(rotation, "renew", renew_when_turned)
+    async with api() as client:
+        await install(client)
+        async with running(replica := Replica(client)):
+            await replica.await_shown(1)
+    assert turned == [True]
+
+
+async def test_configurations_that_come_later_are_waited_for() -> None:
+    async with api() as client:
+        await install(client)
+        key = ObjectKey("", configurations.VALIDATING_NAME)
+        await client.delete(VALIDATING_WEBHOOK_CONFIGURATIONS, key)
+        async with running(replica := Replica(client)):
+            await asyncio.sleep(0.2)
+            assert replica.shown == []
+            await client.create(*CONFIGURATIONS[1])
+            await replica.await_shown(1)
+
+
+async def test_without_the_secret_there_is_nothing_to_begin_with() -> None:
+    """R-CERT-1: the manager ends, and says what is missing."""
+    async with api() as client:
+        with pytest.raises(ConfigError, match="Secret default/lws-webhook-server-cert not found: create it empty"):
+            await Replica(client).rotation.run()
+
+
+class LateSecrets:
+    """A transport whose watch of secrets delivers nothing more once it is late; all else is passed on."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.is_late = False
+
+    async def request(self, request: Request) -> Response:
+        return await self._inner.request(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        async with self._inner.stream(request) as response:
+            chunks = self._delayed(response.chunks) if "/secrets" in request.path else response.chunks
+            yield StreamResponse(response.status, response.headers, chunks)
+
+    async def _delayed(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            if self.is_late:
+                await asyncio.Event().wait()
+            yield chunk
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+async def test_a_replica_that_has_not_seen_a_new_authority_does_not_take_it_back() -> None:
+    """Its watch of the secret may be late by minutes; API servers would distrust what the others serve meanwhile."""
+    async with api() as client:
+        await install(client)
+        late = LateSecrets(client._transport)
+        behind, current = Replica(Client(late)), Replica(client)
+        async with running(behind, current):
+            await behind.await_shown(1)
+            await current.await_shown(1)
+            late.is_late = True
+            await client.patch(SECRETS, PLACE.secret, {"data": {"ca.key": None}}, kind="merge")
+            bundle = await until_renewed(client)
+            found = set[frozenset[str]]()
+            for _ in range(50):
+                found.add(frozenset(await trusted(client)))
+                await asyncio.sleep(0.02)
+        assert found == {frozenset({bundle})}
+
+
+async def until_renewed(client: Client) -> str:
+    """Wait until both configurations trust an authority that was put before another one; return the bundle."""
+    while True:
+        bundle = rotation.write(await material(client))["ca.crt"]
+        if len(certificates.split((await material(client)).bundle)) == 2 and await trusted(client) == {bundle}:
+            return bundle
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "outage",
+    [ConnectionFailedError("cannot reach it"), failure(503, "ServiceUnavailable"), failure(429, "TooManyRequests")],
+    ids=["unreachable", "503", "429"],
+)
+@pytest.mark.virtual_time
+async def test_an_api_server_that_is_away_at_first_is_waited_for(outage: Response | Exception) -> None:
+    """Ending would put the restart of this pod off by minutes after the outage."""
+    missing = failure(404, "NotFound")
+    transport = ScriptedTransport(*[outage] * 20, missing)
+    with pytest.raises(ConfigError, match="create it empty"):
+        await Replica(Client(transport), VirtualClock()).rotation.run()
+    assert len(transport.requests) == 21
+
+
+@pytest.mark.virtual_time
+async def test_a_plan_follows_within_a_minute_when_the_wall_clock_was_set_and_only_then() -> None:
+    clock, planned = VirtualClock(), list[float]()
+    follower = _ClockFollower(clock, lambda: planned.append(clock.monotonic()))
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(follower.run())
+        await asyncio.sleep(86400)
+        assert planned == []
+        for jump in (400 * 86400.0, -400 * 86400.0, 0.0):
+            clock.jump = jump
+            began = clock.monotonic()
+            await asyncio.sleep(10 * LOOK_AT_CLOCK)
+            assert len(planned) == 1
+            assert planned.pop() - began <= LOOK_AT_CLOCK
+        running.cancel()
+
+
+def test_a_certificate_that_ended_by_a_clock_that_was_set_is_renewed_without_a_restart() -> None:
+    async def scenario() -> None:
+        clock = VirtualClock()
+        server = ApiServer(Store(), builtin.kinds(), clock)
+        await server.start()
+        client = Client(InProcessTransport(server, "test"))
+        await install(client)
+        replica = Replica(client, clock)
+        async with running(replica):
+            first = await replica.await_shown(1)
+            clock.jump = 400 * 86400.0
+            assert await asyncio.wait_for(replica.await_shown(2), 2 * LOOK_AT_CLOCK) != first
+        shown = certificates.expires_at((await material(client)).serving.certificate)
+        assert shown > clock.now()
+        await server.close()
+
+    virtualtime.run(scenario(), virtualtime.SingleThreadLoop)

@@ -1,0 +1,39 @@
+"""The match conditions of webhooks that this API server evaluates; it has no CEL, so they are compared as texts."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta, names
+from kuberuntime.objects.field import FieldError, all_invalid, not_supported, required
+from kuberuntime.objects.meta import JSONObject
+
+Condition: TypeAlias = Callable[[JSONObject | None], bool]
+"""Returns whether the object of a request (None on DELETE) is sent to the webhook."""
+
+NOT_DELETING: Final = "object == null || !has(object.metadata.deletionTimestamp)"
+
+
+def _is_not_deleting(obj: JSONObject | None) -> bool:
+    return obj is None or not meta.is_deleting(obj)
+
+
+SUPPORTED: Final[Mapping[str, Condition]] = {NOT_DELETING: _is_not_deleting}
+"""The expressions that can be used, each with its meaning."""
+
+
+def compile_conditions(webhook: JSONObject) -> tuple[Condition, ...]:
+    """Return the match conditions of a webhook, which were validated."""
+    return tuple(SUPPORTED[condition["expression"]] for condition in webhook.get("matchConditions") or ())
+
+
+def validate(webhook: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the errors of the match conditions of a webhook."""
+    for index, condition in enumerate(webhook.get("matchConditions") or ()):
+        place = f"{path}.matchConditions[{index}]"
+        name = condition.get("name") or ""
+        if name:
+            yield from all_invalid(f"{place}.name", name, names.qualified_name(name))
+        else:
+            yield required(f"{place}.name")
+        if condition.get("expression") not in SUPPORTED:
+            yield not_supported(f"{place}.expression", condition.get("expression"), SUPPORTED)

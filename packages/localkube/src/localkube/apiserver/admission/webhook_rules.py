@@ -1,0 +1,134 @@
+"""Selects the webhooks of a request; configurations are read once per change and looked up per request.
+
+A `Hook` is one webhook with its selectors compiled. `HookIndex` caches, per operation and resource, the hooks with a
+matching rule, so that a request without webhooks costs one dictionary lookup. Each resource has one version here, so
+matchPolicy Equivalent and Exact are the same.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from kuberuntime.objects import meta, resources, selectors
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.objects.selectors import LabelSelector
+from localkube.apiserver.admission import match_conditions
+from localkube.apiserver.admission.match_conditions import Condition
+from localkube.apiserver.model.kind import Kind
+
+AdmissionOperation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+NamespaceLabels: TypeAlias = Callable[[str], Mapping[str, str]]
+
+EXEMPT = {resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS}
+"""Resources that are never sent to webhooks, so that a broken webhook can be repaired."""
+
+
+class Attempt(Struct, frozen=True, kw_only=True):
+    """One write under admission: `object` is None on delete, `old` on create. Webhooks add to `warnings`."""
+
+    kind: Kind
+    operation: AdmissionOperation
+    namespace: str
+    name: str
+    object: JSONObject | None
+    old: JSONObject | None
+    user: str
+    dry_run: bool = False
+    subresource: str = ""
+    options: JSONObject = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+class Hook(Struct, frozen=True):
+    """One webhook: its declaration, and its selectors and match conditions compiled."""
+
+    declaration: JSONObject
+    namespaces: LabelSelector
+    objects: LabelSelector
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Return the webhook's name."""
+        return str(self.declaration["name"])
+
+    @property
+    def ignores_failure(self) -> bool:
+        """Return whether the request continues if the webhook cannot be called."""
+        return bool(self.declaration["failurePolicy"] == "Ignore")
+
+    def selects(self, attempt: Attempt, namespace_labels: NamespaceLabels) -> bool:
+        """Return whether the selectors match the object, old or new, and its namespace, and all conditions hold."""
+        if not all(condition(attempt.object) for condition in self.conditions):
+            return False
+        objects = [obj for obj in (attempt.object, attempt.old) if obj is not None]
+        if self.objects.requirements and not any(self.objects.matches(meta.labels(obj)) for obj in objects):
+            return False
+        if not self.namespaces.requirements:
+            return True
+        if attempt.kind.resource == resources.NAMESPACES:
+            return any(self.namespaces.matches(meta.labels(obj)) for obj in objects[:1])
+        return not attempt.namespace or self.namespaces.matches(namespace_labels(attempt.namespace))
+
+
+def hooks_of(configurations: Iterable[JSONObject]) -> tuple[Hook, ...]:
+    """Read configurations, in the order of their names."""
+    ordered = sorted(configurations, key=meta.name)
+    return tuple(_hook(declaration) for one in ordered for declaration in one.get("webhooks") or ())
+
+
+def _hook(declaration: JSONObject) -> Hook:
+    return Hook(
+        declaration,
+        namespaces=selectors.from_object(declaration["namespaceSelector"]),
+        objects=selectors.from_object(declaration["objectSelector"]),
+        conditions=match_conditions.compile_conditions(declaration),
+    )
+
+
+class HookIndex:
+    """The hooks of all configurations of one type, indexed by operation and resource."""
+
+    def __init__(self, hooks: Sequence[Hook] = ()) -> None:
+        self._hooks = tuple(hooks)
+        self._found: dict[tuple[Resource, AdmissionOperation, str], tuple[Hook, ...]] = {}
+
+    def find(self, attempt: Attempt) -> tuple[Hook, ...]:
+        """Return the hooks with a rule for the attempt."""
+        if not self._hooks:
+            return ()
+        key = (attempt.kind.resource, attempt.operation, attempt.subresource)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = tuple(hook for hook in self._hooks if _wants(hook, *key))
+        return found
+
+
+def _wants(hook: Hook, resource: Resource, operation: str, subresource: str) -> bool:
+    if resource in EXEMPT:
+        return False
+    rules = hook.declaration.get("rules") or ()
+    return any(_rule_matches(rule, resource, operation, subresource) for rule in rules)
+
+
+def _rule_matches(rule: JSONObject, resource: Resource, operation: str, subresource: str) -> bool:
+    scope = "Namespaced" if resource.namespaced else "Cluster"
+    return (
+        rule["scope"] in {"*", scope}
+        and not {"*", operation}.isdisjoint(rule["operations"])
+        and not {"*", resource.group}.isdisjoint(rule["apiGroups"])
+        and not {"*", resource.version}.isdisjoint(rule["apiVersions"])
+        and any(_resource_matches(pattern, resource.plural, subresource) for pattern in rule["resources"])
+    )
+
+
+def _resource_matches(pattern: str, plural: str, subresource: str) -> bool:
+    """Return whether `pods`, `pods/status`, `*`, `*/*`, `pods/*` or `*/status` means this resource.
+
+    >>> _resource_matches("*", "pods", "status"), _resource_matches("pods/*", "pods", "status")
+    (False, True)
+    """
+    wanted, _, part = pattern.partition("/")
+    return wanted in {"*", plural} and part in ({subresource, "*"} if subresource else {"", "*"})

@@ -1,0 +1,172 @@
+"""CustomResourceDefinitions and webhook configurations."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from kuberuntime.objects import names, resources
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.admission import match_conditions
+from localkube.apiserver.builtin.strategy import Strategy
+from localkube.apiserver.custom import customresource, schema_types
+from localkube.apiserver.validation.values import duplicate, must_be, validate_selector
+
+OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+SCOPES = ("*", "Cluster", "Namespaced")
+MAX_TIMEOUT = 30
+SUBRESOURCE = re.compile(r"[^/]+(/[^/]+)?")
+
+
+def default_definition(definition: JSONObject) -> None:
+    """Fill in the names that follow from the kind; refuse schemas with values of wrong types."""
+    spec = definition["spec"]
+    for version in spec["versions"] or ():
+        schema = version.get("schema") or {}
+        if schema.get("openAPIV3Schema") is not None:
+            place = "spec.versions.schema.openAPIV3Schema"
+            schema["openAPIV3Schema"] = schema_types.normalize(schema["openAPIV3Schema"], place)
+    kind = spec["names"]["kind"]
+    if kind:
+        spec["names"].setdefault("singular", kind.lower())
+        spec["names"].setdefault("listKind", f"{kind}List")
+
+
+def accepted(definition: JSONObject) -> JSONObject:
+    """Return the status of a new definition: it is served from here on."""
+    spec = definition["spec"]
+    now = definition["metadata"].get("creationTimestamp")
+    conditions = [
+        {"type": "NamesAccepted", "reason": "NoConflicts", "message": "no conflicts found"},
+        {"type": "Established", "reason": "InitialNamesAccepted", "message": "the initial names have been accepted"},
+    ]
+    ignored = customresource.ignored_rules(definition)
+    if ignored:
+        text = f"this API server does not evaluate x-kubernetes-validations: {', '.join(ignored)}"
+        conditions.append({"type": "RulesIgnored", "reason": "NotSupported", "message": text})
+    return {
+        "conditions": [{"status": "True", "lastTransitionTime": now} | condition for condition in conditions],
+        "acceptedNames": spec["names"],
+        "storedVersions": [version["name"] for version in spec["versions"] or () if version["storage"]],
+    }
+
+
+def validate_definition(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the errors of a definition, and of a change of one."""
+    yield from customresource.validate_crd(new)
+    if old is not None:
+        for field in ("group", "scope"):
+            if new["spec"][field] != old["spec"][field]:
+                yield invalid(f"spec.{field}", new["spec"][field], "field is immutable")
+        for field in ("plural", "kind"):
+            if new["spec"]["names"][field] != old["spec"]["names"][field]:
+                yield invalid(f"spec.names.{field}", new["spec"]["names"][field], "field is immutable")
+
+
+def validate_webhooks(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the errors of a webhook configuration."""
+    seen: set[str] = set()
+    for index, webhook in enumerate(new.get("webhooks") or ()):
+        path = f"webhooks[{index}]"
+        name = webhook["name"]
+        yield from _validate_name(name, f"{path}.name")
+        if name in seen:
+            yield duplicate(f"{path}.name", name)
+        seen.add(name)
+        yield from _validate_webhook(webhook, path)
+
+
+def _validate_name(name: str, path: str) -> Iterator[FieldError]:
+    if not name:
+        yield required(path)
+        return
+    yield from all_invalid(path, name, names.dns_1123_subdomain(name))
+    if name.count(".") < 2:
+        yield invalid(path, name, "should be a domain with at least three segments separated by dots")
+
+
+def _validate_webhook(webhook: JSONObject, path: str) -> Iterator[FieldError]:
+    if not webhook["admissionReviewVersions"]:
+        yield required(f"{path}.admissionReviewVersions", "must specify one of v1, v1beta1")
+    elif not {"v1", "v1beta1"} & set(webhook["admissionReviewVersions"]):
+        text = "must include at least one of v1, v1beta1"
+        yield invalid(f"{path}.admissionReviewVersions", webhook["admissionReviewVersions"], text)
+    if webhook["sideEffects"] is None:
+        yield required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
+    else:
+        yield from must_be(webhook["sideEffects"], ("None", "NoneOnDryRun"), f"{path}.sideEffects")
+    yield from must_be(webhook["failurePolicy"], ("Fail", "Ignore"), f"{path}.failurePolicy")
+    yield from must_be(webhook["matchPolicy"], ("Equivalent", "Exact"), f"{path}.matchPolicy")
+    if "reinvocationPolicy" in webhook:
+        yield from must_be(webhook["reinvocationPolicy"], ("IfNeeded", "Never"), f"{path}.reinvocationPolicy")
+    if not 1 <= webhook["timeoutSeconds"] <= MAX_TIMEOUT:
+        text = f"the timeout value must be between 1 and {MAX_TIMEOUT} seconds"
+        yield invalid(f"{path}.timeoutSeconds", webhook["timeoutSeconds"], text)
+    yield from match_conditions.validate(webhook, path)
+    for field in ("namespaceSelector", "objectSelector"):
+        yield from validate_selector(webhook[field], f"{path}.{field}")
+    for index, rule in enumerate(webhook.get("rules") or ()):
+        yield from _validate_rule(rule, f"{path}.rules[{index}]")
+    yield from _validate_client(webhook["clientConfig"], f"{path}.clientConfig")
+
+
+def _validate_rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
+    for field in ("operations", "apiGroups", "apiVersions", "resources"):
+        if not rule.get(field):
+            yield required(f"{path}.{field}")
+    for index, operation in enumerate(rule.get("operations") or ()):
+        yield from must_be(operation, OPERATIONS, f"{path}.operations[{index}]")
+    for index, resource in enumerate(rule.get("resources") or ()):
+        if not SUBRESOURCE.fullmatch(resource):
+            yield invalid(f"{path}.resources[{index}]", resource, "must be a resource, or resource/subresource")
+    yield from must_be(rule["scope"], SCOPES, f"{path}.scope")
+
+
+def _validate_client(client: JSONObject, path: str) -> Iterator[FieldError]:
+    if ("url" in client) == ("service" in client):
+        yield required(path, "exactly one of url or service is required")
+    if "url" not in client:
+        return
+    url = urlsplit(client["url"])
+    if url.scheme != "https":
+        text = "'https' is the only allowed URL scheme; desired format: https://host[/path]"
+        yield invalid(f"{path}.url", client["url"], text)
+    if not url.hostname:
+        yield invalid(f"{path}.url", client["url"], "host must be specified; desired format: https://host[/path]")
+    if url.username or url.query or url.fragment:
+        yield invalid(f"{path}.url", client["url"], "user information, query and fragment are not permitted")
+
+
+DEFINITION = Strategy(
+    resource=resources.CUSTOM_RESOURCE_DEFINITIONS,
+    struct="CustomResourceDefinition",
+    description="A CustomResourceDefinition adds a kind to the cluster.",
+    default=default_definition,
+    initial_status=accepted,
+    validate=validate_definition,
+    generation="spec",
+    has_status=True,
+    short_names=("crd", "crds"),
+    categories=("api-extensions",),
+    qualified_finalizers=False,
+)
+
+MUTATING = Strategy(
+    resource=resources.MUTATING_WEBHOOK_CONFIGURATIONS,
+    struct="MutatingWebhookConfiguration",
+    description="A MutatingWebhookConfiguration names servers that may change what is written.",
+    validate=validate_webhooks,
+    generation="object",
+    categories=("api-extensions",),
+    qualified_finalizers=False,
+)
+
+VALIDATING = Strategy(
+    resource=resources.VALIDATING_WEBHOOK_CONFIGURATIONS,
+    struct="ValidatingWebhookConfiguration",
+    description="A ValidatingWebhookConfiguration names servers that may refuse what is written.",
+    validate=validate_webhooks,
+    generation="object",
+    categories=("api-extensions",),
+    qualified_finalizers=False,
+)

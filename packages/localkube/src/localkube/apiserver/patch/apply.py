@@ -1,0 +1,207 @@
+"""Server-side apply: merges a manager's configuration into an object, and removes fields that only it had applied.
+
+In: the kind, the live object (None: create it), the applied configuration, the writer. Out: the object to store, with
+its `managedFields`, still to be defaulted and validated; or a 409 that names the owner of every field in conflict.
+If an apply changes nothing, `ownership.settle` replaces its result by the live object.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects.field import render
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.model.kind import Kind, Schema
+from localkube.apiserver.patch import fieldset, fieldsof, granularity, ownership
+from localkube.apiserver.patch.fieldset import FieldSet
+from localkube.apiserver.patch.ownership import Entry, Writer
+
+
+def apply(
+    kind: Kind, live: JSONObject | None, applied: JSONObject, writer: Writer, *, force: bool = False
+) -> JSONObject:
+    """Return the live object with the applied configuration merged in."""
+    if (applied.get("metadata") or {}).get("managedFields"):
+        raise refusal.bad_request("metadata.managedFields must be nil")
+    before = live if live is not None else kind.blank
+    entries = _entries(kind, live, writer)
+    try:
+        wanted = ownership.tracked(kind, fieldsof.of_applied(kind.schema, applied), writer.subresource)
+        merged = _merge(kind.schema, _without_entries(before), applied)
+    except granularity.DuplicateKeysError as error:
+        place = granularity.place_of_duplicate(kind.schema, applied)
+        raise refusal.bad_request(
+            f"failed to create typed patch object: {place}: {error}"
+            if place
+            else f"failed to create typed patch object: {error}"
+        ) from error
+
+    mine = next((entry for entry in entries if entry.same_owner(writer)), None)
+    others = [entry for entry in entries if entry is not mine]
+    if mine is not None:
+        merged = _without_abandoned(kind.schema, merged, mine.fields, [wanted, *(other.fields for other in others)])
+    allowed = ownership.own_fields(kind, before, writer.manager)
+    others = _settle_conflicts(kind, (before, merged), others, allowed, force=force)
+    merged = ownership.updated(merged, applied, writer.manager)
+    if live is not None and merged == _without_entries(live):  # an apply that changes nothing keeps the time
+        writer = replace(writer, time=mine.writer.time if mine is not None else "")
+    return ownership.with_entries(merged, [*others, Entry(writer, wanted)])
+
+
+def _entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]:
+    if live is None:
+        return []
+    entries = ownership.read(live)
+    if entries:
+        return entries
+    found = fieldsof.compare(kind.schema, kind.blank, live)
+    fields = ownership.tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
+    first = replace(writer, manager=ownership.BEFORE_FIRST_APPLY, operation="Update", subresource="", time="")
+    return [Entry(first, fields)]
+
+
+def _without_entries(obj: JSONObject) -> JSONObject:
+    return ownership.with_entries(obj, ())
+
+
+def _settle_conflicts(
+    kind: Kind, change: tuple[JSONObject, JSONObject], others: Sequence[Entry], allowed: FieldSet, *, force: bool
+) -> list[Entry]:
+    """Return the entries of other managers, without the fields that they lose by this write.
+
+    They lose the fields that this write changes or removes. Without `force`, a change is a conflict unless it is
+    `allowed`.
+    """
+    before, merged = change
+    found = fieldsof.compare(kind.schema, _without_entries(before), merged)
+    changed = fieldset.union(found.added, found.modified)
+    disputed = fieldset.difference(changed, allowed)
+    conflicts = [Entry(other.writer, fieldset.intersection(other.fields, disputed)) for other in others]
+    conflicts = [conflict for conflict in conflicts if conflict.fields]
+    if conflicts and not force:
+        raise conflict_refusal(conflicts)
+    lost = fieldset.union(changed, found.removed)
+    return [replace(other, fields=fieldset.difference(other.fields, lost)) for other in others]
+
+
+def conflict_refusal(conflicts: Sequence[Entry]) -> refusal.RefusalError:
+    """Build the 409 that names every field in conflict and its owner."""
+    ordered = sorted(conflicts, key=lambda conflict: conflict.writer.manager)
+    pairs = [(conflict.writer, path) for conflict in ordered for path in fieldset.paths(conflict.fields)]
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {_describe(writer)}", "field": path}
+        for writer, path in pairs
+    ]
+    if len(pairs) == 1:
+        text = f"Apply failed with 1 conflict: conflict with {_describe(pairs[0][0])}: {pairs[0][1]}"
+    else:
+        lines = []
+        for conflict in ordered:
+            lines.append(f"conflicts with {_describe(conflict.writer)}:")
+            lines += [f"- {path}" for path in fieldset.paths(conflict.fields)]
+        text = f"Apply failed with {len(pairs)} conflicts: " + "\n".join(lines)
+    return refusal.RefusalError(409, "Conflict", text, {"causes": causes})
+
+
+def _describe(writer: Writer) -> str:
+    text = render(writer.manager)
+    if writer.subresource:
+        text += f" with subresource {render(writer.subresource)}"
+    if writer.operation == "Update":
+        text += f" using {writer.api_version}"
+    return text
+
+
+def _merge(schema: Schema, live: JSON, applied: JSON) -> JSON:
+    if not granularity.is_granular(schema, applied):
+        return applied
+    if isinstance(applied, dict):
+        base = live if isinstance(live, dict) else {}
+        return base | {
+            name: _merge(granularity.child_schema(schema, name), base.get(name), child)
+            for name, child in applied.items()
+        }
+    return _merge_items(schema, live if isinstance(live, list) else [], applied)
+
+
+def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[JSON]:
+    """Merge by key, in the applied order; items of the live list only keep their position between shared ones."""
+    wanted = granularity.keyed(schema, applied)
+    try:
+        present = granularity.keyed(schema, live)
+    except granularity.DuplicateKeysError:
+        return applied
+    items = schema.items or granularity.OPEN
+    result: dict[str, JSON] = {}
+    pending = iter(wanted.items())
+    for element, item in present.items():
+        if element not in wanted:
+            result[element] = item
+            continue
+        while element not in result:
+            name, value = next(pending)
+            result[name] = _merge(items, present.get(name), value)
+    result.update((name, _merge(items, present.get(name), value)) for name, value in pending)
+    return list(result.values())
+
+
+def _without_abandoned(schema: Schema, merged: JSONObject, last: FieldSet, keep: Sequence[FieldSet]) -> JSONObject:
+    """Remove the fields that the manager applied last time, and that neither it nor others own now."""
+    kept: FieldSet = {}
+    for fields in keep:
+        kept = fieldset.union(kept, fields)
+    pruned: JSONObject = _prune(schema, merged, last, kept)
+    return pruned
+
+
+def _prune(schema: Schema, value: JSON, last: FieldSet, kept: FieldSet) -> JSON:
+    if not fieldset.children(last) or not granularity.is_granular(schema, value):
+        return value
+    if isinstance(value, dict):
+        result = {}
+        for name, child in value.items():
+            described, named = granularity.child_schema(schema, name), granularity.is_named(schema, name)
+            rest = _prune_child(described, child, _Owners.of(f"f:{name}", last, kept, named=named))
+            if rest is not _GONE:
+                result[name] = rest
+        return result
+    try:
+        items = granularity.keyed(schema, value)
+    except granularity.DuplicateKeysError:
+        return value
+    described = schema.items or granularity.OPEN
+    rests = [
+        _prune_child(described, item, _Owners.of(element, last, kept, named=False)) for element, item in items.items()
+    ]
+    return [rest for rest in rests if rest is not _GONE]
+
+
+_GONE = object()
+
+
+class _Owners(Struct, frozen=True):
+    """The field sets of one child: what was applied last time in it, and what is owned now."""
+
+    last: FieldSet | None
+    kept: FieldSet
+    wanted: bool
+    abandoned: bool
+
+    @classmethod
+    def of(cls, element: str, last: FieldSet, kept: FieldSet, *, named: bool) -> "_Owners":
+        """Return the sets of a child. A named field is kept as long as anything in it is owned."""
+        before, now = last.get(element), kept.get(element)
+        applied = before is not None and (named or fieldset.is_member(before))
+        wanted = now is not None and (named or fieldset.is_member(now))
+        return cls(before, now if now is not None else fieldset.NOTHING, wanted, applied and not wanted)
+
+
+def _prune_child(schema: Schema, child: JSON, owners: _Owners) -> JSON:
+    if owners.last is None:
+        return child
+    if owners.abandoned:
+        return _GONE
+    rest = _prune(schema, child, owners.last, owners.kept)
+    return _GONE if child and rest in ({}, []) and not owners.wanted else rest

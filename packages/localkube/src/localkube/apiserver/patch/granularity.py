@@ -1,0 +1,101 @@
+"""Splits values by their schema into fields, map keys and list items, each with a path element.
+
+Scalars and atomic values are not split: they are leaves of field sets, and replaced as a whole.
+"""
+
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects.field import render
+from kuberuntime.objects.meta import JSON
+from localkube.apiserver.model.kind import Schema
+
+OPEN: Final = Schema("any")
+
+
+class DuplicateKeysError(ValueError):
+    """A list has two items of the same key, or one without a key: its items cannot be identified."""
+
+
+def is_granular(schema: Schema, value: JSON) -> bool:
+    """Return whether the value is split: a free or described object, a list with keys, a set."""
+    if isinstance(value, dict):
+        return not schema.atomic
+    return isinstance(value, list) and schema.list_type != "atomic"
+
+
+def is_named(schema: Schema, name: str) -> bool:
+    """Return whether the schema describes the field; other names are keys of a free map."""
+    return schema.fields is not None and name in schema.fields
+
+
+def child_schema(schema: Schema, name: str) -> Schema:
+    """Return the schema of a field, `OPEN` for one that the schema does not describe."""
+    if schema.fields is not None and name in schema.fields:
+        return schema.fields[name]
+    return schema.values or OPEN
+
+
+def parts(schema: Schema, value: JSON) -> dict[str, JSON]:
+    """Return the parts of a granular value by their path elements; raise `DuplicateKeysError`."""
+    if isinstance(value, dict):
+        return {f"f:{name}": child for name, child in value.items()}
+    return keyed(schema, value)
+
+
+def part_schema(schema: Schema, element: str) -> Schema:
+    """Return the schema of the part with this path element."""
+    mark, _, name = element.partition(":")
+    return child_schema(schema, name) if mark == "f" else schema.items or OPEN
+
+
+def keyed(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
+    """Return the items of a list with keys, or of a set, by their path elements."""
+    result: dict[str, JSON] = {}
+    for item in items:
+        element = f"v:{render(item)}" if schema.list_type == "set" else _element(schema, item)
+        if element in result:
+            raise DuplicateKeysError(f"duplicate entries for key {label(element)}")
+        result[element] = item
+    return result
+
+
+def label(element: str) -> str:
+    """Return a list item's path element as messages of the API server have it.
+
+    >>> label('k:{"name":"main"}'), label('v:"a"')
+    ('[name="main"]', '[="a"]')
+    """
+    mark, _, text = element.partition(":")
+    if mark != "k":
+        return f"[={text}]"
+    return f"[{','.join(f'{key}={render(value)}' for key, value in msgspec.json.decode(text).items())}]"
+
+
+def place_of_duplicate(schema: Schema, value: JSON, path: str = "") -> str:
+    """Return the path of the first list whose items cannot be identified; empty if there is none."""
+    if not is_granular(schema, value):
+        return ""
+    try:
+        found = parts(schema, value)
+    except DuplicateKeysError:
+        return path
+    for element, child in found.items():
+        name = f".{element[2:]}" if isinstance(value, dict) else label(element)
+        if place := place_of_duplicate(part_schema(schema, element), child, f"{path}{name}"):
+            return place
+    return ""
+
+
+def _element(schema: Schema, item: JSON) -> str:
+    if not isinstance(item, dict):
+        raise DuplicateKeysError(f"{render(item)} has no keys")
+    fields = schema.items.fields if schema.items is not None and schema.items.fields is not None else {}
+    pairs: dict[str, JSON] = {}
+    for key in sorted(schema.keys):
+        value = item.get(key, fields[key].default if key in fields else None)
+        if value is None:
+            raise DuplicateKeysError(f'associative list with keys has an element that omits key field "{key}"')
+        pairs[key] = value
+    return f"k:{render(pairs)}"

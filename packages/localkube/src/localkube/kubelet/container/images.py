@@ -1,0 +1,232 @@
+"""Finds the program of a container; images are never pulled here.
+
+| image | command | runs |
+|---|---|---|
+| mapped to a directory with a root file system | given | the command, with that directory as / |
+| mapped to a virtual environment (or any directory with `bin/`) | given | the command, with its `bin` first on PATH |
+| mapped to any other directory | given | the command, in that directory; the `bin` of a `.venv` in it first on PATH |
+| not mapped | given, and its program is installed | the command, with the programs of this machine |
+| anything else | | nothing: the container waits, and its status says what to do; with `stub` the stub server replaces it |
+
+With `stub`, scripts (`sh -c SCRIPT`) are read, too: if a program that one starts is missing, the stub server replaces
+it.
+
+A mapping names an image with or without tag: `--image vllm/vllm-openai=/opt/vllm`.
+"""
+
+import difflib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import podspec, scripts
+
+PATIENCE: Final = 5.0
+"""Seconds for Python to report whether it has a package; usually it takes a twentieth of one."""
+
+NO_PACKAGE: Final = 7
+
+MOST_NAMES: Final = 20_000
+"""The maximum of files of a directory among which a similar name is searched."""
+
+CLOSE: Final = 0.75
+"""How similar a name has to be to a mistyped one."""
+
+THIS_MACHINE: Final = "host"
+"""The image that means the programs of this machine on purpose."""
+
+TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
+
+
+class UnrunnableError(Exception):
+    """The container cannot run here; `reason` is for the status, the text says what to do."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class ProgramSource(Struct, frozen=True):
+    """Where a container's programs come from: a root file system, an environment on PATH, a folder, or this machine."""
+
+    image_id: str
+    root: Path | None = None
+    environment: Path | None = None
+    folder: Path | None = None
+
+    @property
+    def directory(self) -> Path | None:
+        """Return the directory that replaces the image, None if there is none."""
+        return self.folder or self.environment or self.root
+
+
+def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:
+    """Return the source of an image's programs."""
+    directory = images.get(image) or images.get(untagged(image))
+    if directory is None:
+        return ProgramSource("host://")
+    if _is_environment(directory):
+        return ProgramSource(f"environment://{directory}", environment=directory)
+    if _is_root(directory):
+        return ProgramSource(f"root://{directory}", root=directory)
+    if not directory.is_dir():
+        raise UnrunnableError(
+            "InvalidImageMapping", f"image {image} is mapped to {directory}, which is not a directory (any more)"
+        )
+    beside = directory / ".venv"
+    return ProgramSource(f"folder://{directory}", environment=beside if beside.is_dir() else None, folder=directory)
+
+
+def untagged(image: str) -> str:
+    """Return the image's name without tag and digest.
+
+    >>> untagged("registry:5000/vllm/vllm-openai:v0.10"), untagged("busybox@sha256:0123")
+    ('registry:5000/vllm/vllm-openai', 'busybox')
+    """
+    return TAG.sub("", TAG.sub("", image)) if "@" in image else TAG.sub("", image)
+
+
+def _is_environment(directory: Path) -> bool:
+    marked = (directory / "pyvenv.cfg").exists() or (directory / "conda-meta").is_dir()
+    return marked or ((directory / "bin").is_dir() and not (directory / "etc").is_dir())
+
+
+def _is_root(directory: Path) -> bool:
+    return (directory / "etc").is_dir() and ((directory / "bin").exists() or (directory / "usr" / "bin").is_dir())
+
+
+def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: ProgramSource) -> None:
+    """Refuse a container without a command, which would run that of its image."""
+    if has_command and argv:
+        return
+    if place.directory:
+        raise UnrunnableError(
+            "CommandMissing",
+            f"image {image} is mapped to {place.directory}, and a directory does not say what to run: "
+            "give the container a command",
+        )
+    raise UnrunnableError(
+        "ImageNotMapped",
+        f"images are not pulled here, and the container has no command: give it one, map the image with "
+        f"--image {untagged(image)}=DIR and give it a command, or rehearse with --stub",
+    )
+
+
+def check_program(image: str, program: str, path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
+    """Refuse a container whose program does not exist; programs under a mount path (`mounted`) are not checked."""
+    if _exists(program, path, place.root or Path("/"), mounted):
+        return
+    if program.startswith("/") and os.path.isfile(_in(place.root, program)):
+        raise UnrunnableError(
+            "StartError", f"program {program} may not be executed: its file lacks the permission (chmod +x)"
+        )
+    meant = _meant(program, path, place.root or Path("/"))
+    if place.directory:
+        beside = "" if place.root else ", as this machine does"
+        text = f'image {image} is mapped to {place.directory}, which lacks program "{program}"{beside}{meant}'
+        raise UnrunnableError("ProgramNotFound", text)
+    if image == THIS_MACHINE:
+        text = f'program "{program}" is not installed on this machine{meant}: install it, or correct the command'
+        raise UnrunnableError("ProgramNotFound", text)
+    raise UnrunnableError(
+        "ProgramNotFound",
+        f'program "{program}" is not installed on this machine{meant}: install it, map the image with --image '
+        f"{untagged(image)}=DIR to a root file system or virtual environment that has it, or rehearse with --stub",
+    )
+
+
+def _meant(program: str, path: str, root: Path) -> str:
+    """Return the program with the most similar name as a question; empty if none is similar."""
+    names: set[str] = set()
+    for directory in filter(None, path.split(":")):
+        with suppress(OSError):
+            names.update(islice(os.listdir(_in(root, directory)), MOST_NAMES))
+    similar = difflib.get_close_matches(os.path.basename(program), sorted(names), 1, CLOSE)
+    return f" (did you mean {similar[0]}?)" if similar else ""
+
+
+def check_script(image: str, argv: Sequence[str], path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
+    """Refuse a container whose shell exists, but not the programs that its script starts."""
+    for started in scripts.starts(argv):
+        if not started.is_file:
+            check_program(image, started.name, path, place, mounted)
+        elif not _is_under(started.name, mounted) and not os.path.lexists(_in(place.root, started.name)):
+            raise UnrunnableError("ProgramNotFound", f'file "{started.name}" of image {image} is not on this machine')
+
+
+def check_module(image: str, argv: Sequence[str], path: str) -> None:
+    """Refuse `python3 -m MODULE` if the Python of this machine does not have the package."""
+    package = scripts.python_module(argv)
+    if package and not _has_package(path, package):
+        raise UnrunnableError(
+            "ProgramNotFound", f'Python package "{package}" of image {image} is not installed on this machine'
+        )
+
+
+@lru_cache(maxsize=1024)
+def _has_package(path: str, package: str) -> bool:
+    """Return whether Python finds the package, checked once per package; without a result, assume that it does."""
+    program = shutil.which("python3", path=path)
+    if program is None:
+        return True
+    find = f"import importlib.util, sys; sys.exit({NO_PACKAGE} if importlib.util.find_spec(sys.argv[1]) is None else 0)"
+    try:
+        done = subprocess.run(
+            [program, "-c", find, package], capture_output=True, timeout=PATIENCE, check=False, cwd="/"
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+    return done.returncode != NO_PACKAGE
+
+
+def _in(root: Path | None, path: str) -> str:
+    """Return where the path is below a root: a text, as `pathlib` would intern every name that a pod may have."""
+    return os.path.join(root or "/", path.lstrip("/"))
+
+
+def _exists(program: str, path: str, root: Path, mounted: Sequence[str]) -> bool:
+    if program.startswith("/"):
+        return _is_under(program, mounted) or _is_executable(root, program)
+    if "/" in program:
+        return True  # relative to the working directory, which is known only in the container
+    directories = [directory for directory in path.split(":") if directory]
+    return any(_is_executable(root, f"{directory}/{program}") for directory in directories)
+
+
+def _is_under(program: str, mounted: Sequence[str]) -> bool:
+    return any(f"{program}/".startswith(f"{target.rstrip('/')}/") for target in mounted)
+
+
+def _is_executable(root: Path, path: str) -> bool:
+    """Return whether the file exists; under another root a link is enough, as its target is relative to it."""
+    file = _in(root, path)
+    return os.access(file, os.X_OK) and os.path.isfile(file) if root == Path("/") else os.path.lexists(file)
+
+
+def stub(pod: JSONObject, container: JSONObject, why: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the command and the ports of the stub of a container that cannot run here.
+
+    Without a command it is a server on the ports that the container declares or is probed on; init containers need none.
+    """
+    image = container.get("image") or ""
+    is_init = any(other["name"] == container["name"] for other in podspec.init_containers(pod))
+    if is_init and not podspec.is_sidecar(container, pod):
+        return ("/bin/sh", "-c", 'echo "$0"', f"stub: init container of {image} did nothing: {why}"), ()
+    probed = [_probed_port(container, probe) for _, probe in podspec.probes(container)]
+    ports = {*podspec.declared_ports(container), *(port for port in probed if port)}
+    return (), tuple(sorted(ports))
+
+
+def _probed_port(container: JSONObject, probe: JSONObject) -> int:
+    action = probe.get("httpGet") or probe.get("tcpSocket") or {}
+    return podspec.resolve_port(container, action["port"]) if action else 0

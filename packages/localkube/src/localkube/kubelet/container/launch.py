@@ -1,0 +1,177 @@
+"""Converts a container of a pod's specification to the process that the runner starts.
+
+In: the container, the values it refers to, the directories of its volumes. Out: a `Launch`, or `SpecError` (the
+container is invalid) or `UnrunnableError` (this machine does not have what it needs; with `stub` the stub server is
+launched).
+
+Limits of CPU and memory are for the scheduler only: they are not enforced on processes. Of the security context
+`runAsUser`, `runAsGroup`, `runAsNonRoot` and `readOnlyRootFilesystem` are followed or refused; no process gets more
+rights than the user who runs the cluster, whatever else the security context says.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.container import images
+from localkube.kubelet.container.images import ProgramSource, UnrunnableError
+from localkube.kubelet.pod.podstatus import STUB_IMAGE
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
+from localkube.kubelet.processes.runner import Capabilities, Mount
+from localkube.kubelet.spec import environment, podspec, probes
+from localkube.kubelet.spec.environment import Context
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.volumes import directories, volumemounts
+
+TERMINATION_PATH: Final = "/dev/termination-log"
+
+
+class Surroundings(Struct, frozen=True):
+    """The inputs that are not from the specification: settings, and the directories of the pod's volumes."""
+
+    settings: KubeletSettings
+    volumes: Mapping[str, Path]
+    termination_file: Path
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """The process to start. `container` is the specification to use from here on: that of a stub has no exec probes."""
+
+    container: JSONObject
+    image_id: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str | None = None
+    mounts: tuple[Mount, ...] = ()
+    root: Path | None = None
+    user: int | None = None
+    group: int | None = None
+    read_only_root: bool = False
+    stub_ports: tuple[int, ...] = ()
+
+
+class _Command(Struct, frozen=True):
+    place: ProgramSource
+    env: Mapping[str, str]
+    argv: tuple[str, ...]
+
+
+def plan(container: JSONObject, context: Context, around: Surroundings) -> Launch:
+    """Return the process to start for a container."""
+    podspec.require_no_nul(container, f"containers[{container['name']}]")
+    if meta.spec(context.pod).get("resourceClaims"):
+        raise SpecError(
+            "spec.resourceClaims: devices of claims are not served on one machine; request an extended resource in their "
+            "place, or leave resourceClaims out"
+        )
+    why = stubbed(container, context, around.settings)
+    if why:
+        return _stub(container, context, around.settings, why)
+    probes.check(container)
+    command = _command(container, context, around.settings)
+    user, group = _identity(container, context.pod, around)
+    security = container.get("securityContext") or {}
+    return Launch(
+        container=container,
+        image_id=command.place.image_id,
+        argv=command.argv,
+        env=command.env,
+        cwd=container.get("workingDir") or (str(command.place.folder) if command.place.folder else None),
+        mounts=_mounts(container, context.pod, around, command.env),
+        root=command.place.root,
+        user=user,
+        group=group,
+        read_only_root=_read_only(
+            container, bool(security.get("readOnlyRootFilesystem")), around.settings.capabilities
+        ),
+    )
+
+
+def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) -> str:
+    """Return why the stub server replaces the container; empty if it does not."""
+    if not settings.stub:
+        return ""
+    image = container.get("image") or ""
+    if settings.stub_images & {"all", image, images.untagged(image)}:
+        return "--stub replaces it"
+    try:
+        command = _command(container, replace(context, lenient=True), settings)
+        path = command.env.get("PATH", "")
+        images.check_script(image, command.argv, path, command.place, _mounted(container))
+        if not (command.place.directory or container.get("workingDir") or command.env.get("PYTHONPATH")):
+            images.check_module(image, command.argv, path)
+    except UnrunnableError as why:
+        return str(why)
+    return ""
+
+
+def _command(container: JSONObject, context: Context, settings: KubeletSettings) -> _Command:
+    image = container.get("image") or ""
+    place = images.find_place(image, settings.images)
+    base = environment.host_variables(settings.host_environment, own_root=place.root is not None)
+    if place.environment:
+        base = environment.use_environment(base, place.environment)
+    env = environment.build(container, context, base)
+    words = [*(container.get("command") or []), *(container.get("args") or [])]
+    argv = environment.expand_all(words, env)
+    images.check_command(image, argv, has_command=bool(container.get("command")), place=place)
+    images.check_program(image, argv[0], env.get("PATH", ""), place, _mounted(container))
+    return _Command(place, env, argv)
+
+
+def _mounted(container: JSONObject) -> list[str]:
+    return [mount["mountPath"] for mount in container.get("volumeMounts") or []]
+
+
+def _stub(container: JSONObject, context: Context, settings: KubeletSettings, why: str) -> Launch:
+    argv, ports = images.stub(context.pod, container, why)
+    base = environment.host_variables(settings.host_environment, own_root=False)
+    env = environment.build(container, replace(context, lenient=True), base)
+    kept = {key: value for key, value in container.items() if key != "lifecycle"}
+    unmade = [f"{kind}Probe" for kind, probe in podspec.probes(container) if probe.get("exec") or probe.get("grpc")]
+    probed = {f"{kind}Probe": {**probe, "initialDelaySeconds": 0} for kind, probe in podspec.probes(container)}
+    return Launch(
+        container={key: value for key, value in (kept | probed).items() if key not in unmade},
+        image_id=f"{STUB_IMAGE}{container.get('image') or ''}",
+        argv=argv,
+        env=env | {"PATH": base["PATH"]},
+        stub_ports=ports,
+    )
+
+
+def _identity(container: JSONObject, pod: JSONObject, around: Surroundings) -> tuple[int | None, int | None]:
+    wanted = (meta.spec(pod).get("securityContext") or {}) | (container.get("securityContext") or {})
+    user, group = wanted.get("runAsUser"), wanted.get("runAsGroup")
+    host_user = around.settings.host_user
+    if wanted.get("runAsNonRoot") and (host_user if user is None else user) == 0:
+        raise SpecError(
+            "container has runAsNonRoot and would run as root; set runAsUser, or start the cluster as a user"
+        )
+    if host_user != 0 and user not in (None, host_user):
+        raise SpecError(
+            f"securityContext.runAsUser: {user}: only root can start programs as someone else, and this cluster runs "
+            f"as user {host_user}; leave it out, or run the cluster as root"
+        )
+    return user, group
+
+
+def _read_only(container: JSONObject, wanted: bool, capabilities: Capabilities) -> bool:  # noqa: FBT001
+    if wanted and not capabilities.namespaces:
+        raise SpecError(
+            f'container "{container["name"]}", securityContext.readOnlyRootFilesystem: this machine grants no '
+            "namespaces, so nothing can be made read-only; leave it out"
+        )
+    return wanted
+
+
+def _mounts(container: JSONObject, pod: JSONObject, around: Surroundings, env: Mapping[str, str]) -> tuple[Mount, ...]:
+    wanted = volumemounts.build(container, directories.by_name(pod), around.volumes, env)
+    if not around.settings.capabilities.namespaces:
+        return wanted
+    message = Mount(around.termination_file, container.get("terminationMessagePath") or TERMINATION_PATH)
+    return (*wanted, message)

@@ -1,0 +1,224 @@
+"""The kubelet of all simulated nodes: runs the pods that are bound to them, and serves their logs, commands and ports.
+
+One informer on pods notifies a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services come from informers,
+too, so that nothing is polled. When the cluster starts again, pods that were bound before continue (`recovery.py`).
+"""
+
+import asyncio
+import traceback
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.executor import Recorder
+from kuberuntime.objects import meta, podclaims
+from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.objects.resources import PODS, SERVICES
+from localkube.kubelet import access
+from localkube.kubelet.node.hosts import Hosts
+from localkube.kubelet.node.metering import Meter
+from localkube.kubelet.node.node import NodeContext
+from localkube.kubelet.node.objects import Objects, references
+from localkube.kubelet.node.trash import FormerLogs, Trash
+from localkube.kubelet.pod import recovery
+from localkube.kubelet.pod.podcell import PodCell
+from localkube.kubelet.pod.state import initial
+from localkube.kubelet.podworker import PodWorker, SandboxLostError
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
+from localkube.kubelet.processes.runner import ProcessRunner
+from localkube.kubelet.spec import podspec
+from localkube.podaccess import ExecSession, LogOptions, Measured, Stream
+
+SYNC_RETRY: Final = timedelta(seconds=10)
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Kubelet:
+    """Runs pods on `settings.node_names`; implements `localkube.podaccess.Node`. The runner has been started."""
+
+    def __init__(
+        self, client: Client, runner: ProcessRunner, settings: KubeletSettings, clock: Clock, events: Recorder
+    ) -> None:
+        self._pods = Informer(client, PODS)
+        self._services = Informer(client, SERVICES)
+        self._objects = Objects(client)
+        self._trash = Trash(settings.state_directory / "trash")
+        self._cells: dict[UID, PodCell] = {}
+        self._workers: dict[UID, PodWorker] = {}
+        self._settings = settings
+        self._meter = Meter(runner, clock)
+        self._node = NodeContext(
+            client=client,
+            runner=runner,
+            clock=clock,
+            settings=settings,
+            hosts=Hosts(settings.state_directory / "hosts", settings.cluster_domain),
+            objects=self._objects,
+            events=events,
+            holder_of=self._holder_of,
+            discard=self._discard,
+            former=FormerLogs(settings.state_directory / "former", self._trash),
+        )
+
+    async def run(self, caught_up: asyncio.Event | None = None) -> None:
+        """Run the pods of these nodes until cancelled; the runner terminates processes that remain.
+
+        `caught_up` is set once no pod has the status of an earlier run.
+        """
+        informers = [self._pods, self._services, *self._objects.informers]
+        async with asyncio.TaskGroup() as tasks:
+            for informer in informers:
+                tasks.create_task(informer.run())
+            for informer in informers:
+                await informer.wait_synced()
+            self._node.former.clear()
+            self._discard_orphans()
+            tasks.create_task(self._trash.run())
+            tasks.create_task(self._node.hosts.run())
+            self._services.subscribe(self._on_service)
+            self._pods.subscribe(lambda change: self._on_pod(change, tasks))
+            self._objects.subscribe(self._on_source)
+            self._objects.claims.subscribe(self._on_claim)
+            for cell in list(self._cells.values()):
+                await cell.reported.wait()
+            if caught_up is not None:
+                caught_up.set()
+
+    def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+        """Yield parts of a container's log."""
+        return access.logs(self._node, self._workers.get(meta.uid(pod)), pod, options)
+
+    def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
+        """Yield the output of a running container from now on."""
+        return access.attach(self._node, self._workers.get(meta.uid(pod)), pod, container)
+
+    async def exec(
+        self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
+    ) -> ExecSession:
+        """Start a command in a running container."""
+        run = access.running(self._workers.get(meta.uid(pod)), pod, container)
+        return await access.start(self._node, run, command, stdin=stdin, tty=tty)
+
+    async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to `localhost:port` inside the pod."""
+        return await access.dial(self._node, self._workers.get(meta.uid(pod)), pod, port)
+
+    async def measure(self) -> Measured:
+        """Return what the running containers use."""
+        return await self._meter.measure(self._running)
+
+    def running(self, pod: JSONObject) -> list[str]:
+        """Return the names by which the runner knows the running containers of a pod."""
+        worker = self._workers.get(meta.uid(pod))
+        return [run.id for run in worker.containers.running] if worker else []
+
+    def _running(self) -> Mapping[int, tuple[UID, str]]:
+        """Return the running containers by the PID of their process."""
+        workers = self._workers.items()
+        return {run.pid: (uid, run.name) for uid, worker in workers for run in worker.containers.running}
+
+    def pids(self, uid: UID) -> list[int]:
+        """Return the first processes, on this machine, of the running containers of a pod."""
+        worker = self._workers.get(uid)
+        return [run.pid for run in worker.containers.running] if worker else []
+
+    def _on_pod(self, change: Change, tasks: asyncio.TaskGroup) -> None:
+        pod = change.object
+        if meta.spec(pod).get("nodeName") not in self._settings.node_names:
+            return
+        cell = self._cells.get(meta.uid(pod))
+        if change.new is None:
+            self._node.hosts.remove_pod(pod)
+            if cell is not None:
+                cell.vanish()
+                del self._cells[meta.uid(pod)]
+            return
+        if cell is None:
+            cell = self._adopt(pod)
+            tasks.create_task(self._supervise(cell))
+        cell.renew(pod)
+        self._node.hosts.set_pod(pod, cell.address)
+
+    def _adopt(self, pod: JSONObject) -> PodCell:
+        cell = self._cells[meta.uid(pod)] = PodCell(pod, initial(pod, self._node.clock.now()), self._node)
+        cell.recover(recovery.CLUSTER_RESTARTED)
+        return cell
+
+    async def _supervise(self, cell: PodCell) -> None:
+        """Run the worker of one pod. An error in it is reported on that pod, and does not affect other pods."""
+        known = ""
+        while not cell.is_finished:
+            is_broken = False
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    worker = self._workers[cell.uid] = PodWorker(cell, tasks)
+                    await worker.run()
+            except* SandboxLostError:
+                cell.recover(recovery.NODE_RESTARTED)
+                self._node.hosts.set_pod(cell.pod, cell.address)
+            except* Exception as errors:  # noqa: BLE001 - the loop edge of a pod: its error must not end other pods
+                known, is_broken = self._report_error(cell, errors, known), True
+            finally:
+                self._workers.pop(cell.uid, None)
+            if is_broken:  # not above: until Python 3.11.4 a cancellation in `except*` comes out in a group
+                await self._node.runner.remove_sandbox(cell.uid)
+                cell.recover(recovery.NODE_RESTARTED)
+                await asyncio.sleep(SYNC_RETRY.total_seconds())
+
+    def _report_error(self, cell: PodCell, errors: ExceptionGroup[Exception], known: str) -> str:
+        """Log an internal error, with its traceback the first time; return it in one line."""
+        failure, pod = repr(errors.exceptions[0]), str(meta.key(cell.pod))
+        if failure == known:
+            log.error("pod worker failed again", pod=pod, failure=failure)
+        else:
+            log.critical("pod worker failed", pod=pod, failure=traceback.format_exception(errors))
+        cell.emit("FailedSync", f"internal error, trying again: {failure}")
+        return failure
+
+    def _on_service(self, change: Change) -> None:
+        if change.new is None:
+            self._node.hosts.remove_service(change.object)
+        else:
+            self._node.hosts.set_service(change.new)
+
+    def _on_source(self, change: Change) -> None:
+        """Reconcile the pods that refer to a ConfigMap or Secret of this name."""
+        key = meta.key(change.object)
+        for cell in self._cells.values():
+            if meta.namespace(cell.pod) == key.namespace and any(key.name in names for names in references(cell.pod)):
+                cell.refresh()
+
+    def _on_claim(self, change: Change) -> None:
+        """Reconcile the pods that refer to a claim of this name, which may be bound now."""
+        key = meta.key(change.object)
+        for cell in self._cells.values():
+            if meta.namespace(cell.pod) == key.namespace and key.name in podclaims.by_volume(cell.pod).values():
+                cell.refresh()
+
+    def _discard(self, pod: JSONObject) -> None:
+        """Remove the directory of a pod that is gone, and keep its logs for its successor."""
+        directory = self._settings.pod_directory(meta.uid(pod))
+        self._node.former.keep(pod, directory / "logs")
+        self._trash.add(directory)
+
+    def _discard_orphans(self) -> None:
+        known = {meta.uid(pod) for pod in self._pods.store.list()}
+        directory = self._settings.state_directory / "pods"
+        for path in directory.iterdir() if directory.is_dir() else ():
+            if path.name not in known:
+                self._trash.add(path)
+
+    def _holder_of(self, port: int, uid: str) -> str:
+        """Return the name of another pod with a running container that declares the port."""
+        for cell in self._cells.values():
+            live = [name for name, container in cell.state.containers.items() if container.is_live]
+            declared = [podspec.find_container(cell.pod, name) or {} for name in live]
+            if cell.uid != uid and any(port in podspec.declared_ports(container) for container in declared):
+                return f"pod {meta.key(cell.pod)}"
+        return ""

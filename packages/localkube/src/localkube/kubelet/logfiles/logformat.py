@@ -1,0 +1,85 @@
+r"""The lines of a container's log file, as container runtimes write them (CRI). Pure.
+
+2026-11-20T10:15:02.123456000Z stdout F a whole line
+2026-11-20T10:15:02.123456000Z stderr P the beginning of a line that has not ended yet
+"""
+
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from localkube.podaccess import Stream
+
+LONGEST_PIECE: Final = 16 * 1024
+"""Bytes: a longer line is written as partial entries."""
+
+TIMESTAMP_LENGTH: Final = len("2026-11-20T10:15:02.123456000Z")
+
+
+CONTENT: Final = TIMESTAMP_LENGTH + len(" stdout F ")
+"""Where the content of an entry begins; the names of both streams are equally long."""
+
+WHOLE: Final = slice(CONTENT - len(" F "), CONTENT)
+"""Where an entry says that it is a whole line."""
+
+
+class LogEntry(Struct, frozen=True):
+    """One line of a log file."""
+
+    timestamp: bytes
+    stream: Stream
+    content: bytes
+    is_partial: bool
+
+    def shown(self, *, timestamps: bool) -> bytes:
+        """Return the entry as a reader of the log gets it."""
+        prefix = self.timestamp + b" " if timestamps else b""
+        return prefix + self.content + (b"" if self.is_partial else b"\n")
+
+
+def timestamp(moment: datetime) -> str:
+    """Return the time with nanoseconds, in a fixed length, so that the texts compare like times."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}000Z"
+
+
+class Framer:
+    """Converts the output of one stream to log entries; buffers at most one piece of an incomplete line."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._rest = b""
+
+    def feed(self, data: bytes, now: datetime) -> bytes:
+        """Return the entries that are complete now. What all of them begin with is formatted once: there may be thousands."""
+        lines = (self._rest + data).split(b"\n")
+        self._rest = lines.pop()
+        whole, partial = self._head(now, "F"), self._head(now, "P")
+        entries = [whole + line + b"\n" if len(line) <= LONGEST_PIECE else _cut(line, whole, partial) for line in lines]
+        while len(self._rest) >= LONGEST_PIECE:
+            piece, self._rest = self._rest[:LONGEST_PIECE], self._rest[LONGEST_PIECE:]
+            entries.append(partial + piece + b"\n")
+        return b"".join(entries)
+
+    def flush(self, now: datetime) -> bytes:
+        """Return the incomplete line at the end of the stream."""
+        rest, self._rest = self._rest, b""
+        return self._head(now, "P") + rest + b"\n" if rest else b""
+
+    def _head(self, now: datetime, tag: str) -> bytes:
+        return f"{timestamp(now)} {self._stream} {tag} ".encode()
+
+
+def _cut(line: bytes, whole: bytes, partial: bytes) -> bytes:
+    """Return the entries of a line that is longer than a piece; the last of them ends it."""
+    last = (len(line) - 1) // LONGEST_PIECE * LONGEST_PIECE
+    pieces = [partial + line[cut : cut + LONGEST_PIECE] + b"\n" for cut in range(0, last, LONGEST_PIECE)]
+    return b"".join([*pieces, whole, line[last:], b"\n"])
+
+
+def parse(line: bytes) -> LogEntry | None:
+    """Read one line of a log file; None for one that a crash truncated."""
+    parts = line.rstrip(b"\n").split(b" ", 3)
+    if len(parts) < 4 or len(parts[0]) != TIMESTAMP_LENGTH or parts[2] not in (b"F", b"P"):
+        return None
+    return LogEntry(parts[0], "stderr" if parts[1] == b"stderr" else "stdout", parts[3], is_partial=parts[2] == b"P")

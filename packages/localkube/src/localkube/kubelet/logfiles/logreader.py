@@ -1,0 +1,177 @@
+"""Reads the logs of containers for `/log` and `/attach`: the last lines, since a time, up to a size, and following.
+
+Writers and followers share one thread. Followers rest as long as they work, all together, so that a rank whose log is
+followed writes at least half as fast. One that falls far behind does not rest, as old segments are removed.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, Final
+from weakref import WeakKeyDictionary
+
+from kuberuntime.objects import duration
+from localkube.kubelet.logfiles import logformat
+from localkube.kubelet.logfiles.logformat import CONTENT, TIMESTAMP_LENGTH, WHOLE
+from localkube.kubelet.logfiles.logwriter import LogWriter, Segment, segments
+from localkube.podaccess import LogOptions, Stream
+
+BLOCK: Final = 64 * 1024
+
+LONGEST_REST: Final = 0.05
+"""The maximum seconds of a rest for one block: a slow reader's block takes the time of others, too."""
+
+BEHIND: Final = 3
+"""Segments behind the writer from which on a follower does not rest."""
+
+_free: "WeakKeyDictionary[asyncio.AbstractEventLoop, float]" = WeakKeyDictionary()
+"""When the followers of an event loop have rested for all blocks so far."""
+
+
+async def read(
+    directory: Path, run: int, options: LogOptions, writer: LogWriter | None, now: datetime
+) -> AsyncIterator[bytes]:
+    """Yield parts of one run's log; while `writer` is given and open, continue with what it writes."""
+    limit = options.limit_bytes
+    since = _since(options, now)
+    async for lines in _blocks(directory, run, options, writer):
+        piece = b"".join(_shown(lines, options, since))
+        if limit is not None:
+            piece = piece[:limit]
+            limit -= len(piece)
+        if piece:
+            yield piece
+        if limit == 0:
+            return
+
+
+async def onwards(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Stream, bytes]]:
+    """Yield the output from now on, to the end of the run."""
+    from_here = LogOptions(container="", tail_lines=0)
+    async for lines in _blocks(directory, writer.run, from_here, writer):
+        for line in lines:
+            entry = logformat.parse(line)
+            if entry is not None:
+                yield entry.stream, entry.shown(timestamps=False)
+
+
+def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
+    """Return the last lines of a run, at most `size` bytes."""
+    found = [segment for segment in segments(directory) if segment.run == run]
+    index, offset = _tail(found, lines)
+    shown: list[bytes] = []
+    for segment in found[index:]:
+        with segment.path.open("rb") as file:
+            file.seek(offset if segment is found[index] else 0)
+            shown += _shown(list(file), LogOptions(container=""), b"")
+    return b"".join(shown)[-size:]
+
+
+def ends_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
+    """Return the last whole lines of each kept run of a container, the oldest run first, each at most `size` bytes."""
+    found = []
+    for run in sorted({segment.run for segment in segments(directory)}):
+        text = last_lines(directory, run, lines, size + 1)
+        found.append(text if len(text) <= size else text.partition(b"\n")[2])
+    return found
+
+
+def _since(options: LogOptions, now: datetime) -> bytes:
+    """Return the timestamp before which entries are skipped; timestamps compare as text."""
+    if options.since_seconds is not None:
+        return logformat.timestamp(now - duration.of_seconds(options.since_seconds)).encode()
+    if options.since_time:
+        return logformat.timestamp(datetime.fromisoformat(options.since_time).astimezone(UTC)).encode()
+    return b""
+
+
+def _shown(lines: list[bytes], options: LogOptions, since: bytes) -> Iterator[bytes]:
+    for line in lines:
+        if line[WHOLE] == b" F ":  # nearly every line: the columns before the content are fixed
+            if line[:TIMESTAMP_LENGTH] >= since:
+                yield line[: TIMESTAMP_LENGTH + 1] + line[CONTENT:] if options.timestamps else line[CONTENT:]
+        elif (entry := logformat.parse(line)) is not None and entry.timestamp >= since:
+            yield entry.shown(timestamps=options.timestamps)
+
+
+async def _blocks(
+    directory: Path, run: int, options: LogOptions, writer: LogWriter | None
+) -> AsyncIterator[list[bytes]]:
+    """Yield whole lines of the log files of a run, starting at the requested position."""
+    found = [segment for segment in segments(directory) if segment.run == run]
+    index, offset = _tail(found, options.tail_lines) if options.tail_lines is not None else (0, 0)
+    segment = found[index] if found else None
+    number = segment.number if segment else 0
+    while True:
+        is_last = writer is None or writer.is_closed
+        path = directory / f"{run}-{number}.log"
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(offset)
+                began = time.thread_time()
+                for lines in _whole_lines(file):
+                    yield lines
+                    if not is_last and writer is not None and writer.segment - number < BEHIND:
+                        await _rest(time.thread_time() - began)
+                    began = time.thread_time()
+                offset = file.tell()
+        following = []
+        if is_last or (writer is not None and writer.segment > number):
+            following = [later.number for later in segments(directory) if later.run == run and later.number > number]
+        if following:
+            number, offset = following[0], 0
+        elif is_last:
+            return
+        elif writer is not None and not writer.is_closed and (path.stat().st_size if path.exists() else 0) <= offset:
+            await writer.changes.wait()
+
+
+async def _rest(worked: float) -> None:
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    free = _free[loop] = max(_free.get(loop, now), now) + min(worked, LONGEST_REST)
+    await asyncio.sleep(free - now)
+
+
+def _whole_lines(file: BinaryIO) -> Iterator[list[bytes]]:
+    """Yield blocks of complete lines, and leave the position after the last of them."""
+    while lines := file.readlines(BLOCK):
+        if not lines[-1].endswith(b"\n"):
+            file.seek(-len(lines.pop()), os.SEEK_CUR)
+            if lines:
+                yield lines
+            return
+        yield lines
+
+
+def _tail(found: list[Segment], lines: int) -> tuple[int, int]:
+    """Return the index of the segment and the offset in it where the last `lines` lines begin."""
+    wanted = lines
+    for index in range(len(found) - 1, -1, -1):
+        with found[index].path.open("rb") as file:
+            offset, wanted = _tail_of(file, wanted)
+        if wanted <= 0:
+            return index, offset
+    return 0, 0
+
+
+def _tail_of(file: BinaryIO, wanted: int) -> tuple[int, int]:
+    """Return where the last `wanted` lines of a file begin, and how many lines are still wanted from older files."""
+    end = file.seek(0, os.SEEK_END)
+    if wanted <= 0:
+        return end, 0
+    position, missing = end, wanted
+    while position > 0:
+        start = max(position - BLOCK, 0)
+        file.seek(start)
+        block = file.read(position - start)
+        cut = len(block) - 1 if position == end and block.endswith(b"\n") else len(block)
+        while (cut := block.rfind(b"\n", 0, cut)) >= 0:
+            missing -= 1
+            if missing == 0:
+                return start + cut + 1, 0
+        position = start
+    return 0, missing - 1 if end else missing

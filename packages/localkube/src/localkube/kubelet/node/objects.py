@@ -1,0 +1,96 @@
+"""The objects of the API that pods refer to: ConfigMaps and Secrets from a cache, claims by requests."""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.objects import meta, podclaims
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS
+from localkube.kubelet.spec import environment, podspec
+from localkube.kubelet.spec.environment import ReferencedObjects
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.volumes import payload
+from localkube.kubelet.volumes.directories import Claims
+
+
+class Objects:
+    """Reads ConfigMaps, Secrets, claims and volumes; from the API server if they are not in the cache yet."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.config_maps = Informer(client, CONFIG_MAPS)
+        self.secrets = Informer(client, SECRETS)
+        self.claims = Informer(client, PERSISTENT_VOLUME_CLAIMS)
+
+    @property
+    def informers(self) -> tuple[Informer, ...]:
+        """Return the informers that have to run."""
+        return (self.config_maps, self.secrets, self.claims)
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call back on every change of a ConfigMap or Secret."""
+        self.config_maps.subscribe(callback)
+        self.secrets.subscribe(callback)
+
+    async def sources(self, pod: JSONObject) -> ReferencedObjects:
+        """Return the ConfigMaps and Secrets that the pod's containers and volumes refer to, as far as they exist."""
+        config_maps, secrets = references(pod)
+        found_maps = {name: await self._find(self.config_maps, pod, name) for name in sorted(config_maps)}
+        found_secrets = {name: await self._find(self.secrets, pod, name) for name in sorted(secrets)}
+        return ReferencedObjects(
+            {name: config_map_data(found) for name, found in found_maps.items() if found},
+            {name: secret_data(found) for name, found in found_secrets.items() if found},
+            {name: config_map_binary(found) for name, found in found_maps.items() if found},
+        )
+
+    async def claims_of(self, pod: JSONObject) -> Claims:
+        """Return the claims the pod refers to and the persistent volumes they are bound to, as far as they exist."""
+        claims = {name: await self._find(self.claims, pod, name) for name in podclaims.by_volume(pod).values()}
+        found = {name: claim for name, claim in claims.items() if claim}
+        bound = {str(meta.spec(claim).get("volumeName") or "") for claim in found.values()} - {""}
+        volumes = {name: await self._client.find(PERSISTENT_VOLUMES, ObjectKey("", name)) for name in sorted(bound)}
+        return Claims(found, {name: volume for name, volume in volumes.items() if volume})
+
+    async def _find(self, informer: Informer, pod: JSONObject, name: str) -> JSONObject | None:
+        key = ObjectKey(meta.namespace(pod), name)
+        return informer.store.get(key) or await self._client.find(informer.resource, key)
+
+
+def references(pod: JSONObject) -> tuple[set[str], set[str]]:
+    """Return the names of all ConfigMaps and Secrets the pod refers to."""
+    found = [environment.references(container) for container in podspec.all_containers(pod)]
+    found += [payload.references(volume) for volume in meta.spec(pod).get("volumes") or []]
+    config_maps = {name for names, _ in found for name in names} - {""}
+    return config_maps, {name for _, names in found for name in names} - {""}
+
+
+def config_map_data(config_map: JSONObject) -> dict[str, bytes]:
+    """Return `data`."""
+    texts: Mapping[str, str] = config_map.get("data") or {}
+    return {key: value.encode() for key, value in texts.items()}
+
+
+def config_map_binary(config_map: JSONObject) -> dict[str, bytes]:
+    """Return the decoded `binaryData`."""
+    return _decoded(config_map, "binaryData")
+
+
+def secret_data(secret: JSONObject) -> dict[str, bytes]:
+    """Return the decoded `data`."""
+    return _decoded(secret, "data")
+
+
+def _decoded(obj: JSONObject, field: str) -> dict[str, bytes]:
+    values: Mapping[str, str] = obj.get(field) or {}
+    decoded = {}
+    for key, value in values.items():
+        try:
+            decoded[key] = base64.b64decode(value, validate=True)
+        except binascii.Error as error:
+            raise SpecError(
+                f"{obj.get('kind', 'object')} {meta.key(obj)}, {field}[{key}]: not base64: {error}"
+            ) from error
+    return decoded

@@ -1,0 +1,129 @@
+"""The cell of one pod: its newest object and its state, written by its worker on one event loop."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.clock import ClockJumps
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+from localkube.kubelet.node import podevents
+from localkube.kubelet.node.node import NodeContext
+from localkube.kubelet.pod import recovery
+from localkube.kubelet.pod.recovery import Interruption
+from localkube.kubelet.pod.state import ContainerState, PodState
+from localkube.kubelet.spec import restarts
+from localkube.kubelet.spec.environment import Context
+
+RETRY: Final = timedelta(seconds=10)
+"""When a refused step is retried, if nothing it depends on changes before."""
+
+
+class PodCell:
+    """One pod on this node. `changed` wakes its worker; `reported` is set once the API has a status of this kubelet."""
+
+    def __init__(self, pod: JSONObject, state: PodState, node: NodeContext) -> None:
+        self.node = node
+        self.pod = self._marked(pod)
+        self.state = state
+        self.changed = asyncio.Event()
+        self.reported = asyncio.Event()
+        self.are_sources_stale = False
+        self.is_sandbox_lost = False
+        self.is_finished = False
+        self._jumps = ClockJumps(node.clock)
+
+    @property
+    def uid(self) -> UID:
+        """Return the pod's UID, which is also the name of its sandbox."""
+        return meta.uid(self.pod)
+
+    @property
+    def directory(self) -> Path:
+        """Return the directory of the pod."""
+        return self.node.settings.pod_directory(self.uid)
+
+    def log_directory(self, container: str) -> Path:
+        """Return the directory of the logs of one of its containers."""
+        return self.directory / "logs" / container
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return self.node.clock.now()
+
+    def follow_clock(self) -> None:
+        """Shift the deadlines of the pod after the wall clock was set, so that nothing ends early."""
+        if jump := self._jumps.take():
+            self.state = self.state.after_jump(jump)
+
+    @property
+    def address(self) -> str:
+        """Return the pod's address while it has a sandbox, else an empty text."""
+        return self.state.ip if self.state.has_sandbox else ""
+
+    def take(self, pod: JSONObject) -> bool:
+        """Store the object of the pod if it is newer; return whether it was."""
+        if int(meta.resource_version(pod) or 0) <= int(meta.resource_version(self.pod) or 0):
+            return False
+        self.pod = self._marked(pod)
+        return True
+
+    def _marked(self, pod: JSONObject) -> JSONObject:
+        return restarts.hold_completed(pod) if self.node.settings.hold_completed else pod
+
+    def renew(self, pod: JSONObject) -> None:
+        """Store a newer object of the pod, and wake the worker."""
+        if self.take(pod):
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Make the worker read again the objects that the pod refers to, which may have changed."""
+        self.are_sources_stale = True
+        self.set(self.state.retrying())
+
+    def vanish(self) -> None:
+        """Record that the pod's object was deleted."""
+        self.set(replace(self.state, gone=True))
+
+    def lose(self) -> None:
+        """Record that the pod's sandbox is lost, with all processes in it."""
+        self.is_sandbox_lost = True
+        self.changed.set()
+
+    def recover(self, interruption: Interruption) -> None:
+        """Restore the state from the API object, and report the interruption."""
+        self.is_sandbox_lost = False
+        self._jumps.take()
+        self.state = recovery.recover(self.pod, self.now(), interruption)
+        cut_off = recovery.cut_off(self.state, interruption)
+        if cut_off:
+            self.emit(interruption.reason, f"{interruption.sentence}; starting again: {', '.join(cut_off)}")
+
+    def set(self, state: PodState) -> None:
+        """Replace the state, and wake the worker."""
+        self.state = state
+        self.changed.set()
+
+    def update(self, name: str, change: Callable[[ContainerState], ContainerState]) -> None:
+        """Change the state of one container, and wake the worker."""
+        self.set(self.state.with_container(change(self.state.containers[name])))
+
+    def emit(self, reason: str, note: str, container: str = "") -> None:
+        """Record an event about the pod or one of its containers."""
+        self.node.events.record(podevents.build(self.pod, reason, note, container))
+
+    async def context(self, *, lenient: bool = False) -> Context:
+        """Return the inputs of variables and files; raise `SpecError` if a source cannot be read."""
+        sources = await self.node.objects.sources(self.pod)
+        return Context(
+            pod=self.pod,
+            ip=self.state.ip,
+            node=self.node.facts(self.pod),
+            sources=sources,
+            lenient=lenient,
+            rehearsal=self.node.settings.stub,
+        )

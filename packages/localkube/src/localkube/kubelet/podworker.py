@@ -1,0 +1,248 @@
+"""The worker of one pod on this node: a loop that performs the steps decided by `lifecycle.py` and writes the status.
+
+The loop waits for a change (of the pod's object, a container or a probe's verdict) or for the time of the decision. The
+status is written only if it changed, after all steps of one round.
+"""
+
+import asyncio
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final, assert_never
+
+import structlog
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.errors import ConflictError, KubeError, NotFoundError
+from kuberuntime.objects import duration, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podstate import ALL_RESTARTED
+from kuberuntime.objects.resources import PODS
+from localkube.kubelet.container import launch
+from localkube.kubelet.container.containers import Containers
+from localkube.kubelet.pod import lifecycle, podstatus, state
+from localkube.kubelet.pod.lifecycle import Step
+from localkube.kubelet.pod.podcell import RETRY, PodCell
+from localkube.kubelet.pod.state import Waiting
+from localkube.kubelet.processes.kernelerrors import explain
+from localkube.kubelet.processes.runner import SandboxSpec, StartError
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.volumes import directories
+
+API_RETRY: Final = timedelta(seconds=1)
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class SandboxLostError(Exception):
+    """The pod's sandbox was lost, with all its processes."""
+
+
+class PodWorker:
+    """Runs one pod until it is completely removed."""
+
+    def __init__(self, cell: PodCell, tasks: asyncio.TaskGroup) -> None:
+        self.cell = cell
+        self.containers = Containers(cell, tasks)
+        self._node = cell.node
+        self._published: JSONObject = meta.status(cell.pod)
+
+    async def run(self) -> None:
+        """Perform steps until the pod is finished; when cancelled, terminate its containers gracefully.
+
+        Raise `SandboxLostError` as soon as the sandbox is lost; this is not written to the API.
+        """
+        try:
+            while not self.cell.is_finished:
+                self.cell.changed.clear()
+                await self._rest(await self._round())
+        except asyncio.CancelledError:
+            grace = duration.of_seconds(podspec.grace_period(self.cell.pod))
+            await self.containers.terminate_all(min(grace, self._node.settings.grace_at_end))
+            raise
+        finally:
+            self.containers.close()
+
+    async def _round(self) -> datetime | None:
+        """Perform one round of steps; return when to reconcile next. Writes that the API server refuses are retried."""
+        try:
+            return await self._advance()
+        except ConflictError:
+            return None  # the informer will deliver the newer object
+        except KubeError as error:
+            log.warning("pod status not written", pod=str(meta.key(self.cell.pod)), error=str(error))
+            return self.cell.now() + API_RETRY
+
+    async def _advance(self) -> datetime | None:
+        cell = self.cell
+        while True:
+            self._require_sandbox()
+            await self.containers.collect()
+            await self._refresh_volumes()
+            cell.follow_clock()
+            decision = lifecycle.next_steps(cell.pod, cell.state, cell.now())
+            if not decision.steps:
+                await self._publish()
+                return decision.wake_at
+            for step in decision.steps:
+                await self._perform(step)
+            if self.cell.is_finished:
+                return None
+
+    def _require_sandbox(self) -> None:
+        if self.cell.is_sandbox_lost:
+            raise SandboxLostError
+
+    async def _rest(self, wake_at: datetime | None) -> None:
+        if self.cell.is_finished:
+            return
+        delay = None if wake_at is None else max((wake_at - self.cell.now()).total_seconds(), 0)
+        try:
+            async with timeouts.within(delay):
+                await self.cell.changed.wait()
+        except TimeoutError:
+            return
+
+    async def _perform(self, step: Step) -> None:  # noqa: C901, PLR0912 - one case per step
+        cell = self.cell
+        match step:
+            case lifecycle.PrepareVolumes():
+                await self._prepare_volumes()
+            case lifecycle.CreateSandbox():
+                await self._create_sandbox()
+            case lifecycle.Start(name):
+                self.containers.start(name)
+            case lifecycle.Delay(name, until, wait):
+                cell.update(name, partial(state.delayed, waiting=podstatus.back_off(cell.pod, name, wait), until=until))
+                cell.emit("BackOff", f"Back-off restarting failed container {name}", name)
+            case lifecycle.Stop(name, kill_at, message, replaced):
+                self.containers.stop(name, kill_at, message, replaced=replaced)
+            case lifecycle.Terminate(name, kill_at):
+                await self.containers.terminate(name, kill_at)
+            case lifecycle.Kill(name):
+                await self.containers.kill(name)
+            case lifecycle.RestartAll(name):
+                await self._restart_all(name)
+            case lifecycle.StartOver():
+                cell.set(state.started_over(cell.state, cell.now()))
+            case lifecycle.Fail(reason, message):
+                cell.set(replace(cell.state, failure=Waiting(reason, message)))
+                cell.emit(reason, message)
+            case lifecycle.WindDown(kill_at):
+                cell.set(cell.state.stopping_by(kill_at))
+            case lifecycle.RemoveSandbox():
+                await self._remove_sandbox()
+            case lifecycle.Finish():
+                await self._finish()
+            case _:
+                assert_never(step)
+
+    async def _restart_all(self, name: str) -> None:
+        """Begin to restart all containers, and publish that: they may have ended within a moment."""
+        self.cell.set(replace(self.cell.state, restarted_by=name))
+        self.cell.emit(ALL_RESTARTED, f"Container {name} ended: restarting all containers of the pod in place", name)
+        await self._publish()
+
+    async def _prepare_volumes(self) -> None:
+        cell = self.cell
+        try:
+            context = await cell.context()
+            stubs = [launch.stubbed(it, context, self._node.settings) for it in podspec.all_containers(cell.pod)]
+            bound = replace(await self._node.objects.claims_of(cell.pod), stand_ins=self._node.settings.stand_ins)
+            lenient = replace(context, lenient=any(stubs))
+            self.containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
+        except (SpecError, OSError, ValueError) as error:  # ValueError: NUL in a path
+            self._put_off("FailedMount", f"volumes: {explain(error)}")
+        else:
+            cell.set(replace(cell.state, has_volumes=True, problem="", not_before=None))
+
+    async def _refresh_volumes(self) -> None:
+        """Update files from ConfigMaps, Secrets and the pod's own fields."""
+        cell = self.cell
+        is_stale, cell.are_sources_stale = cell.are_sources_stale, False
+        if is_stale and cell.state.has_volumes and directories.has_written(cell.pod):
+            try:
+                directories.refresh(await cell.context(), self._volume_directory, self._stamp())
+            except SpecError:
+                return  # if a source cannot be read, the files stay as they are
+            except (OSError, ValueError) as error:
+                cell.emit("FailedMount", f"volumes are not up to date: {explain(error)}")
+
+    @property
+    def _volume_directory(self) -> Path:
+        return self.cell.directory / "volumes"
+
+    def _stamp(self) -> str:
+        return self.cell.now().strftime("%Y_%m_%d_%H_%M_%S.%f")
+
+    async def _create_sandbox(self) -> None:
+        cell, hosts = self.cell, self._node.hosts
+        hosts.set_pod(cell.pod, "")
+        try:
+            hostname = podspec.kernel_hostname(cell.pod, self._node.settings.cluster_domain)
+        except SpecError as error:
+            self._put_off("FailedCreatePodSandBox", f"sandbox: {explain(error)}")
+            return
+        spec = SandboxSpec(
+            id=cell.uid,
+            hostname=hostname,
+            directory=cell.directory / "sandbox",
+            hosts_directory=hosts.directory(cell.pod),
+            host_network=podspec.uses_host_network(cell.pod),
+            share_process_namespace=bool(meta.spec(cell.pod).get("shareProcessNamespace")),
+            memory=directories.in_memory(cell.pod, self._volume_directory),
+        )
+        try:
+            ip = await self._node.runner.create_sandbox(spec, cell.lose)
+        except (StartError, OSError) as error:
+            self._put_off("FailedCreatePodSandBox", f"sandbox: {explain(error)}")
+            return
+        cell.set(replace(cell.state, has_sandbox=True, ip=ip, problem="", not_before=None))
+        hosts.set_pod(cell.pod, ip)
+        try:
+            await hosts.written()
+        except OSError as error:  # `Hosts` tries again
+            cell.emit("FailedCreatePodSandBox", f"the names of pods are not up to date: {explain(error)}")
+
+    def _put_off(self, reason: str, problem: str) -> None:
+        """Try the step again later; report the problem unless it was reported before."""
+        if problem != self.cell.state.problem:
+            self.cell.emit(reason, problem)
+        self.cell.set(replace(self.cell.state, problem=problem, not_before=self.cell.now() + RETRY))
+
+    async def _remove_sandbox(self) -> None:
+        await self._node.runner.remove_sandbox(self.cell.uid)
+        self.cell.set(replace(self.cell.state, has_sandbox=False))
+        self._node.hosts.set_pod(self.cell.pod, "")
+
+    async def _publish(self) -> None:
+        """Write the status, if that in the API differs."""
+        cell = self.cell
+        self._require_sandbox()
+        new = podstatus.build(cell.pod, cell.state, cell.now(), self._node.facts(cell.pod))
+        if cell.state.gone or new in (self._published, meta.status(cell.pod)):
+            cell.reported.set()
+            return
+        identity = {"uid": cell.uid, "resourceVersion": meta.resource_version(cell.pod)}
+        patch = {"metadata": identity, "status": new}
+        cell.take(await self._node.client.patch(PODS, meta.key(cell.pod), patch, kind="merge", subresource="status"))
+        self._published = new
+        cell.reported.set()
+
+    async def _finish(self) -> None:
+        cell = self.cell
+        if not cell.state.gone:
+            await self._publish()
+            await self._delete()
+        self._node.hosts.remove_pod(cell.pod)
+        self._node.discard(cell.pod)
+        self.cell.is_finished = True
+        self.cell.reported.set()
+
+    async def _delete(self) -> None:
+        try:
+            await self._node.client.delete(PODS, meta.key(self.cell.pod), uid=self.cell.uid, grace_period=0)
+        except (NotFoundError, ConflictError):
+            return  # deleted already, or another pod has the name now

@@ -1,0 +1,48 @@
+"""The settings of a kubelet."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from kuberuntime.objects.meta import JSON
+from localkube.kubelet.processes.runner import Capabilities
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletSettings:
+    """The settings of a kubelet: the simulated nodes it serves, and how containers become processes.
+
+    `capabilities` are those of the started runner. `state_directory` has pods' scratch space, logs and hosts files.
+    `images` maps images to directories. With `stub` the stub server replaces containers that cannot run here, and those of
+    `stub_images` (`all`: every container) whether they can or not; with
+    `hold_completed` containers that end with exit code 0 are not restarted; with `quote_failures` a container that
+    fails without a termination message gets its last log lines as message. `environment.PASSED` selects from
+    `host_environment`; `host_user` is the user who runs the cluster. `allocatable` has, by
+    node, what its pods can have. When the cluster ends, each container gets its stop signal and its pod's grace period, but at most
+    `grace_at_end`.
+    """
+
+    node_names: frozenset[str]
+    capabilities: Capabilities
+    state_directory: Path
+    images: Mapping[str, Path] = field(default_factory=dict)
+    stub: bool = False
+    stub_images: frozenset[str] = frozenset()
+    hold_completed: bool = False
+    quote_failures: bool = False
+    cluster_domain: str = "cluster.local"
+    host_ip: str = "127.0.0.1"
+    host_user: int = 0
+    host_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    allocatable: Mapping[str, Mapping[str, JSON]] = field(default_factory=dict)
+    grace_at_end: timedelta = timedelta(0)
+
+    @property
+    def stand_ins(self) -> Path | None:
+        """Return where persistent volumes without a path here have their directories; None unless `stub`."""
+        return self.state_directory / "stand-ins" if self.stub else None
+
+    def pod_directory(self, uid: str) -> Path:
+        """Return the directory of one pod."""
+        return self.state_directory / "pods" / uid

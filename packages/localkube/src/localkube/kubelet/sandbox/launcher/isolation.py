@@ -1,0 +1,293 @@
+"""Pods in Linux namespaces: the ground of a launcher for which `linuxnamespaces.enter` succeeded.
+
+Per pod: UTS, IPC and network namespaces, held open by descriptors, and a tmpfs for /dev/shm. Per container: a PID
+namespace (or that of the pod) and a mount namespace, in which /tmp is a tmpfs with the host's entries bound into it: so
+programs and files in the host's /tmp can be used, while sockets and files that pods create there are separate. The
+launcher creates a pod's namespaces by entering new ones and returning, so a pod without containers costs no process.
+"""
+
+import os
+import signal
+import socket
+from contextlib import ExitStack, suppress
+from typing import NamedTuple, NoReturn
+
+from localkube.kubelet.processes import beneath
+from localkube.kubelet.processes.kernelerrors import RefusedError
+
+from .ground import NO_OWN_NETWORKS
+from .kernel import containerdisk, network, packetrules, syscalls
+from .kernel.mountplan import Opened, Wanted, plan
+from .kernel.mounts import HostView, Root, build_root
+from .kernel.network import BridgeNetwork
+from .kernel.packetrules import PacketRule
+from .launchedpods import Container, MountRequest, Pod
+from .supervise import adopt_orphans, send_signal
+
+_HOSTS_INSIDE = "/run/localkube"
+_KERNEL_VIEWS = ("/proc", "/sys", "/dev")
+_PRIVATE = ("/tmp",)  # noqa: S108 - what this gives a container is its own
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the same
+_MODE_SHM = "mode=1777"
+_NO_RESOLVER = (
+    "# No way out of the pods' network: other names than those of /etc/hosts fail at once.\nnameserver 127.0.0.1\n"
+)
+
+
+class Held(NamedTuple):
+    """The namespaces of a pod."""
+
+    uts: int
+    ipc: int
+    network: int | None
+    init: int | None
+
+
+class NamespaceGround:
+    """Pods in namespaces. `run` is an empty directory of the host, covered here by a tmpfs of the launcher's own."""
+
+    def __init__(self, run: str, gateway: str | None) -> None:
+        syscalls.mount(None, None, "/", syscalls.MS_REC | syscalls.MS_SLAVE)
+        self._run = run
+        self._pods_directory = f"{run}/pods"
+        self._point = f"{run}/root"
+        syscalls.mount("tmpfs", "tmpfs", run, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755")
+        for path in (self._pods_directory, self._point):
+            os.mkdir(path)
+        syscalls.mount("tmpfs", "tmpfs", self._pods_directory, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755")
+        self.host_proc: int | None = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        syscalls.mount("proc", "proc", "/proc", syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC)
+        syscalls.require_read_only_mounts()
+        self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self._held: dict[str, Held] = {}
+        self._resolver = _NO_RESOLVER
+        self._bridge: BridgeNetwork | None = None
+        if gateway is not None:
+            syscalls.unshare(syscalls.CLONE_NEWNET)
+            self._bridge = BridgeNetwork(gateway)
+
+    def own_pid(self) -> int:
+        """Return the launcher's PID on the host."""
+        return int(os.readlink("self", dir_fd=self.host_proc))
+
+    def create(self, pod: Pod) -> None:
+        """Create the pod's namespaces and the files that its containers share; all or nothing."""
+        with ExitStack() as undo:
+            undo.callback(self._remove_files, pod)
+            self._make_files(pod)
+            connected = None
+            if self._bridge and not pod.host_network:
+                connected = self._bridge.create(pod.address)
+                undo.callback(self._bridge.remove, connected)
+            uts, ipc = _make_names(pod.hostname)
+            for fd in (uts, ipc):
+                undo.callback(os.close, fd)
+            init = self._fork_pod_init() if pod.share_process_namespace else None
+            self._held[pod.id] = Held(uts, ipc, connected, init)
+            undo.pop_all()
+
+    def remove(self, pod: Pod) -> None:
+        """Release the pod's namespaces and files."""
+        held = self._held.pop(pod.id)
+        if held.init is not None:
+            send_signal(held.init, signal.SIGKILL)
+        os.close(held.uts)
+        os.close(held.ipc)
+        if self._bridge and held.network is not None:
+            self._bridge.remove(held.network)
+        self._remove_files(pod)
+
+    def fork(self, pod: Pod) -> int:
+        """Fork a child as PID 1 of its own namespace, or as a process in the pod's."""
+        init = self._held[pod.id].init
+        if init is None:
+            syscalls.unshare(syscalls.CLONE_NEWPID)
+        else:
+            handle = os.pidfd_open(init)
+            syscalls.setns(handle, syscalls.CLONE_NEWPID)
+            os.close(handle)
+        return self._fork_and_return()
+
+    def enter(self, pod: Pod, container: Container) -> None:
+        """Move the forked child into the pod's namespaces and its own file system."""
+        held = self._held[pod.id]
+        syscalls.setns(held.uts, syscalls.CLONE_NEWUTS)
+        syscalls.setns(held.ipc, syscalls.CLONE_NEWIPC)
+        if held.network is not None:
+            syscalls.setns(held.network, syscalls.CLONE_NEWNET)
+        if held.init is not None:
+            adopt_orphans()
+        syscalls.unshare(syscalls.CLONE_NEWNS)
+        syscalls.mount(None, None, self._run, syscalls.MS_UNBINDABLE)  # so that the container's / does not repeat it
+        build_root(self._plan_root(pod, container))
+
+    def join(self, pod: Pod, first: int) -> None:
+        """Move a forked child into a running container."""
+        kinds = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC
+        if self._held[pod.id].network is not None:
+            kinds |= syscalls.CLONE_NEWNET
+        handle = os.pidfd_open(first)
+        syscalls.setns(handle, kinds)
+        os.close(handle)
+
+    def open_socket(self, pod: Pod | None) -> socket.socket:
+        """Return a TCP socket of the pod's network, or of the bridge's."""
+        connected = self._held[pod.id].network if pod else None
+        if connected is None:
+            return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        with network.inside(connected):
+            return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+
+    def stub_address(self, pod: Pod) -> str:
+        """Return the wildcard address if the pod has its own network, else the pod's address."""
+        return "0.0.0.0" if self._held[pod.id].network is not None else pod.address  # noqa: S104 - of a namespace nobody else is in
+
+    def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
+        """Use this interface of the launcher's network as the way out of all pods created from now on."""
+        if self._bridge is not None:
+            self._bridge.attach(interface, gateway)
+            self._resolver = f"nameserver {nameserver}\n"
+
+    def lose(self, rules: list[PacketRule]) -> None:
+        """Lose the packets between pods that these rules name, and no others."""
+        if self._bridge is not None:
+            packetrules.replace(rules)
+        elif rules:
+            raise RefusedError(NO_OWN_NETWORKS)
+
+    def delay(self, pod: Pod, seconds: float) -> None:
+        """Hold every packet to the pod for a time; 0 ends that."""
+        held = self._held[pod.id].network
+        if self._bridge is None or held is None:
+            raise RefusedError(NO_OWN_NETWORKS)
+        self._bridge.delay(held, seconds)
+
+    def bound(self, first: int, path: str, size: int) -> int:
+        """Give a memory file system of a running container another size; return the former one."""
+        return containerdisk.bound(first, path, size)
+
+    def _files(self, pod: Pod) -> str:
+        return f"{self._pods_directory}/{pod.id}"
+
+    def _make_files(self, pod: Pod) -> None:
+        files = self._files(pod)
+        os.makedirs(f"{files}/shm")
+        syscalls.mount("tmpfs", "tmpfs", f"{files}/shm", syscalls.MS_NOSUID | syscalls.MS_NODEV, _MODE_SHM)
+        for path, size in pod.memory:
+            limit = f"mode=0777,size={size}" if size else "mode=0777"
+            syscalls.mount("tmpfs", "tmpfs", path, syscalls.MS_NOSUID | syscalls.MS_NODEV, limit)
+        os.symlink(f"{pod.hosts_directory}/hosts", f"{files}/hosts")
+        os.symlink(f"{_HOSTS_INSIDE}/hosts", f"{files}/hosts-inside")
+        _write(f"{files}/hostname", f"{pod.hostname}\n")
+        _write(f"{files}/resolv.conf", self._resolver)
+
+    def _remove_files(self, pod: Pod) -> None:
+        files = self._files(pod)
+        for path, _ in pod.memory:
+            with suppress(OSError):  # not mounted, when making the files failed
+                syscalls.unmount(path)
+        with suppress(OSError):  # not mounted, when making the files failed
+            syscalls.unmount(f"{files}/shm")
+        with suppress(FileNotFoundError):
+            os.rmdir(f"{files}/shm")
+        for name in os.listdir(files):
+            os.unlink(f"{files}/{name}")
+        os.rmdir(files)
+
+    def _fork_pod_init(self) -> int:
+        syscalls.unshare(syscalls.CLONE_NEWPID)
+        pid = self._fork_and_return()
+        if pid == 0:
+            _idle()
+        return pid
+
+    def _fork_and_return(self) -> int:
+        pid = -1
+        try:
+            pid = os.fork()
+        finally:
+            if pid != 0:
+                syscalls.setns(self._home, syscalls.CLONE_NEWPID)
+        return pid
+
+    def _plan_root(self, pod: Pod, container: Container) -> Root:
+        source = os.path.realpath(container.root or "/")
+        private = _PRIVATE if container.root is None and container.argv else ()  # a stub writes nothing
+        return Root(
+            source=source,
+            point=self._point,
+            plan=plan(HostView(), source, self._wanted(pod, container), private=private),
+            read_only=container.read_only_root,
+            own_sysfs=self._bridge is not None,
+            guard_kernel=os.geteuid() == 0,
+        )
+
+    def _wanted(self, pod: Pod, container: Container) -> list[Wanted]:
+        files = self._files(pod)
+        memory = {os.path.realpath(path) for path, _ in pod.memory}
+        mounts = [_open(mount, memory) for mount in container.mounts]
+        wanted = [] if container.root is None else [Wanted(view, view) for view in _KERNEL_VIEWS]
+        if container.root is None and container.run_as_user is None and not _hides(mounts, pod.hosts_directory):
+            wanted.append(Wanted(f"{files}/hosts", "/etc/hosts"))
+        else:
+            wanted += [
+                Wanted(pod.hosts_directory, _HOSTS_INSIDE, read_only=True),
+                Wanted(f"{files}/hosts-inside", "/etc/hosts"),
+            ]
+        if self._bridge:
+            wanted.append(Wanted(f"{files}/resolv.conf", "/etc/resolv.conf"))
+        elif container.root is not None:
+            wanted.append(Wanted(os.path.realpath("/etc/resolv.conf"), "/etc/resolv.conf"))
+        return [*wanted, Wanted(f"{files}/hostname", "/etc/hostname"), Wanted(f"{files}/shm", _SHARED_MEMORY), *mounts]
+
+
+def _open(mount: MountRequest, memory: set[str]) -> Wanted:
+    """Return the mount with its sub-path opened, since the containers of the pod may replace it.
+
+    In a directory in memory it is created here: the kubelet does not see that file system.
+    """
+    source = os.path.realpath(mount.source)
+    if not mount.sub_path:
+        return Wanted(source, mount.target, mount.read_only)
+    try:
+        handle = beneath.open_inside(source, mount.sub_path, beneath.Wish(make_directories=source in memory))
+    except beneath.LeadsOutError as error:
+        raise RefusedError(
+            f'mount {source}: subPath "{mount.sub_path}" leads out of the volume through a link'
+        ) from error
+    opened = Opened(handle, beneath.is_directory(handle))
+    return Wanted(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
+
+
+def _hides(mounts: list[Wanted], path: str) -> bool:
+    return any(f"{path}/".startswith(mount.target.rstrip("/") + "/") for mount in mounts)
+
+
+def _make_names(hostname: str) -> tuple[int, int]:
+    """Create UTS and IPC namespaces by entering them briefly."""
+    kinds = (("/proc/self/ns/uts", syscalls.CLONE_NEWUTS), ("/proc/self/ns/ipc", syscalls.CLONE_NEWIPC))
+    homes = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path, _ in kinds]
+    try:
+        syscalls.unshare(syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC)
+        syscalls.set_hostname(hostname)
+        uts, ipc = (os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path, _ in kinds)
+    finally:
+        for home, (_, kind) in zip(homes, kinds, strict=True):
+            syscalls.setns(home, kind)
+            os.close(home)
+    return uts, ipc
+
+
+def _idle() -> NoReturn:
+    """Run as the PID 1 that the containers of a pod share: reap children until killed."""
+    syscalls.set_process_name("kube-pod")
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    os.closerange(0, 1 << 16)
+    while True:
+        signal.pause()
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)

@@ -1,0 +1,178 @@
+"""The environment, command and arguments of a container. Pure: the data of ConfigMaps and Secrets is passed in.
+
+Order of an environment, later entries override earlier ones: variables of the host, `envFrom`, `env`. `$(NAME)` refers
+to earlier entries, `$$` is a dollar sign, an unknown name is not replaced.
+
+The host's search paths, language and time zone are inherited (`PASSED`); a container with its own root file system
+inherits nothing.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import fieldref, podspec
+from localkube.kubelet.spec.fieldref import NodeFacts
+from localkube.kubelet.spec.podspec import SpecError
+
+PASSED: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+    "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
+)  # fmt: skip
+CONTAINER_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+REFERENCE: Final = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
+
+
+class ReferencedObjects(msgspec.Struct, frozen=True):
+    """The ConfigMaps and Secrets of the pod's namespace that exist, by name, with their values as bytes.
+
+    The `binaryData` of ConfigMaps is apart: files show it, variables do not (the kubelet's `makeEnvironmentVariables`).
+    """
+
+    config_maps: Mapping[str, Mapping[str, bytes]]
+    secrets: Mapping[str, Mapping[str, bytes]]
+    binary: Mapping[str, Mapping[str, bytes]] = msgspec.field(default_factory=dict)
+
+    def files(self, config_map: str) -> Mapping[str, bytes] | None:
+        """Return the files that a ConfigMap becomes in a volume; None if it does not exist."""
+        texts = self.config_maps.get(config_map)
+        return None if texts is None else {**texts, **self.binary.get(config_map, {})}
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """The inputs for the variables and files of a container.
+
+    With `lenient`, missing sources are skipped. In a `rehearsal`, volumes and tokens that are not served are empty.
+    """
+
+    pod: JSONObject
+    ip: str
+    node: NodeFacts
+    sources: ReferencedObjects
+    lenient: bool = False
+    rehearsal: bool = False
+
+
+def host_variables(host: Mapping[str, str], *, own_root: bool) -> dict[str, str]:
+    """Return the variables of the host; only a default search path if the container has its own root."""
+    if own_root:
+        return {"PATH": CONTAINER_PATH, "HOME": "/root"}
+    return {"PATH": CONTAINER_PATH} | {name: host[name] for name in PASSED if name in host}
+
+
+def use_environment(variables: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """Return the variables with a virtual environment's programs first on the search path."""
+    active = {"VIRTUAL_ENV": str(directory)} if (directory / "pyvenv.cfg").exists() else {}
+    return {**variables, **active, "PATH": f"{directory / 'bin'}:{variables.get('PATH', CONTAINER_PATH)}"}
+
+
+def build(container: JSONObject, context: Context, base: Mapping[str, str]) -> dict[str, str]:
+    """Return the container's variables; raise `SpecError` for missing sources."""
+    variables = {**base, "HOSTNAME": podspec.hostname(context.pod)}
+    for source in container.get("envFrom") or []:
+        variables |= _from_source(source, context)
+    for entry in container.get("env") or []:
+        value = _value(entry, container, context, variables)
+        if value is not None:
+            variables[entry["name"]] = value
+    podspec.require_no_nul(variables, f"containers[{container['name']}]: env")
+    return variables
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """Replace `$(NAME)` by the variable's value.
+
+    >>> expand("$(A)-$$(A)-$(B)-$A-$$", {"A": "1"})
+    '1-$(A)-$(B)-$A-$'
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        name = match["name"]
+        return "$" if name is None else variables.get(name, match[0])
+
+    closed = text.rfind(")") + 1  # no reference ends after it; searching from every `$(` would take quadratic time
+    return REFERENCE.sub(replace, text[:closed]) + text[closed:].replace("$$", "$")
+
+
+def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Expand a command or its arguments."""
+    return tuple(expand(text, variables) for text in texts)
+
+
+def references(container: JSONObject) -> tuple[set[str], set[str]]:
+    """Return the names of the ConfigMaps and of the Secrets that the container's variables come from."""
+    found: tuple[set[str], set[str]] = (set(), set())
+    entries: Sequence[JSONObject] = [
+        *(container.get("envFrom") or []),
+        *((entry.get("valueFrom") or {}) for entry in container.get("env") or []),
+    ]
+    for entry in entries:
+        for names, fields in zip(
+            found, (("configMapRef", "configMapKeyRef"), ("secretRef", "secretKeyRef")), strict=True
+        ):
+            names.update(entry[field].get("name") or "" for field in fields if entry.get(field))
+    return found
+
+
+def _from_source(source: JSONObject, context: Context) -> dict[str, str]:
+    prefix = source.get("prefix") or ""
+    for kind, field, known in _referable(context.sources, "Ref"):
+        reference = source.get(field)
+        if reference is None:
+            continue
+        data = known.get(reference.get("name") or "")
+        if data is None:
+            _missing(f'{kind} "{reference.get("name")}" not found', reference, context)
+            return {}
+        return {prefix + key: value.decode(errors="replace") for key, value in sorted(data.items())}
+    return {}
+
+
+def _referable(
+    sources: ReferencedObjects, suffix: str
+) -> tuple[tuple[str, str, Mapping[str, Mapping[str, bytes]]], ...]:
+    return (
+        ("configmap", f"configMap{suffix}", sources.config_maps),
+        ("secret", f"secret{suffix}", sources.secrets),
+    )
+
+
+def _value(entry: JSONObject, container: JSONObject, context: Context, variables: Mapping[str, str]) -> str | None:
+    """Return the value of one entry; None to skip it (an optional reference without target)."""
+    origin = entry.get("valueFrom")
+    if not origin:
+        return expand(entry.get("value") or "", variables)
+    if origin.get("fieldRef"):
+        return fieldref.field_value(context.pod, origin["fieldRef"]["fieldPath"], context.ip, context.node)
+    if origin.get("resourceFieldRef"):
+        return fieldref.resource_value(context.pod, container, origin["resourceFieldRef"], context.node)
+    for kind, field, known in _referable(context.sources, "KeyRef"):
+        if origin.get(field):
+            return _key(kind, origin[field], known, context)
+    raise SpecError(
+        f'container "{container["name"]}", env "{entry["name"]}": valueFrom must be one of fieldRef, resourceFieldRef, '
+        f"configMapKeyRef, secretKeyRef; this cluster serves no {', '.join(origin) or 'other'}"
+    )
+
+
+def _key(kind: str, reference: JSONObject, known: Mapping[str, Mapping[str, bytes]], context: Context) -> str | None:
+    name, key = reference.get("name") or "", reference["key"]
+    data = known.get(name)
+    if data is None:
+        _missing(f'{kind} "{name}" not found', reference, context)
+        return None
+    if key not in data:
+        namespace = meta.namespace(context.pod)
+        _missing(f"couldn't find key {key} in {kind} {namespace}/{name}", reference, context)
+        return None
+    return data[key].decode(errors="replace")
+
+
+def _missing(text: str, reference: JSONObject, context: Context) -> None:
+    if not (reference.get("optional") or context.lenient):
+        raise SpecError(text)

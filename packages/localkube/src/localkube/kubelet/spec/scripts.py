@@ -1,0 +1,166 @@
+"""Finds the programs that a command needs: in the script of `sh -c SCRIPT`, the file of `python3 FILE`. Pure.
+
+Used to detect containers that cannot run here although their shell can: `sh -c "bash /opt/serve.sh; vllm serve"`. Programs
+that are determined at run time (variables, `eval`) are not found, nor those that a script can do without: the left side of
+`||`, conditions, and what the script itself looks for (`command -v`, `[ -x FILE ]`). An unreadable script needs none.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from itertools import dropwhile, takewhile
+from typing import Final, NamedTuple
+
+from localkube.kubelet.spec import shellwords
+from localkube.kubelet.spec.shellwords import Command
+
+SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh"})
+INTERPRETERS: Final = SHELLS | {"python", "python3", "perl"}
+
+BEFORE_A_COMMAND: Final = frozenset({
+    "if", "then", "elif", "else", "while", "until", "do", "exec", "time", "!", "{", "coproc",
+})  # fmt: skip
+OF_THE_SHELL: Final = frozenset({
+    ".", ":", "[", "[[", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen",
+    "complete", "compopt", "continue", "declare", "dirs", "disown", "done", "echo", "enable", "esac", "eval", "exit",
+    "export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash", "help", "history", "in", "jobs", "kill",
+    "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return",
+    "select", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap", "true", "type", "typeset", "ulimit",
+    "umask", "unalias", "unset", "wait", "}",
+})  # fmt: skip
+CONDITIONS: Final = frozenset({"if", "elif", "while"})
+CHAINED: Final = frozenset({"&&", "||", "|", "|&"})
+AFTER_A_CASE: Final = frozenset({";;", ";&", ";;&"})
+LONGEST_BLOCK: Final = 20
+"""Commands of a fallback that are searched for an `exit`."""
+
+LOOKED_FOR: Final = re.compile(
+    r"""(?:\bcommand\s+-[vV]|\btype|\bwhich|\bhash|(?<=\s)-[defrsx])\s+(?:-\w+\s+)*["']?([\w./+-]+)"""
+)
+"""What a script looks for before it uses it."""
+
+ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
+FUNCTION: Final = re.compile(r"(?:\bfunction[ \t]+|(?<![\w-]))([\w-]+)(?:\s*\(\)|(?<=\w)[ \t]*\{)")
+PLAIN: Final = re.compile(r"[\w./+][\w./+-]*")
+
+
+class Started(NamedTuple):
+    """A program by name or path, or a file (by its absolute path) that an interpreter reads."""
+
+    name: str
+    is_file: bool = False
+
+
+MODULE: Final = re.compile(r"[A-Za-z_][\w.]*")
+PYTHON: Final = re.compile(r"python(3(\.\d+)?)?")
+
+
+def python_module(argv: Sequence[str]) -> str:
+    """Return the outermost package that `python3 -m MODULE` runs, alone or in the script of a shell; empty for none.
+
+    >>> python_module(["python3", "-u", "-m", "engine.server", "--port=80"])
+    'engine'
+    >>> python_module(["sh", "-c", "sleep 1; exec python3 -m engine.server"])
+    'engine'
+    """
+    script = _script(argv)
+    for words in [list(argv)] if script is None else _started(script):
+        if words and PYTHON.fullmatch(posixpath.basename(words[0])):
+            options = list(dropwhile(lambda word: word in {"-u", "-O", "-B"}, words[1:]))
+            if len(options) > 1 and options[0] == "-m" and MODULE.fullmatch(options[1]):
+                return options[1].partition(".")[0]
+    return ""
+
+
+def starts(argv: Sequence[str]) -> Iterator[Started]:
+    """Yield the programs that a shell script starts, in order, and the file that an interpreter reads.
+
+    >>> list(starts(["sh", "-c", "cd /x && A=1 bash /opt/serve.sh --x; exec vllm serve > log"]))
+    [Started(name='bash', is_file=False), Started(name='/opt/serve.sh', is_file=True), Started(name='vllm', is_file=False)]
+    """
+    script = _script(argv)
+    if script is None:
+        if argv and posixpath.basename(argv[0]) in INTERPRETERS:
+            yield from _read_file(argv)
+        return
+    needless = OF_THE_SHELL | set(FUNCTION.findall(script)) | set(LOOKED_FOR.findall(script))
+    for words in _started(script):
+        if words and words[0] not in needless and PLAIN.fullmatch(words[0]):
+            yield Started(words[0])
+            if posixpath.basename(words[0]) in INTERPRETERS:
+                yield from (found for found in _read_file(words) if found.name not in needless)
+
+
+def _script(argv: Sequence[str]) -> str | None:
+    """Return the script of `sh -c SCRIPT`, whatever other options the shell has; None for another command."""
+    if not argv or posixpath.basename(argv[0]) not in SHELLS:
+        return None
+    is_script, words = False, iter(argv[1:])
+    for word in words:
+        if not re.fullmatch(r"[-+]\w+|--\w[\w-]*", word):
+            return word if is_script else None
+        is_short = not word.startswith("--")
+        is_script = is_script or (is_short and "c" in word)
+        if is_short and word[-1] in "oO":
+            next(words, None)
+    return None
+
+
+def _read_file(words: Sequence[str]) -> Iterator[Started]:
+    """Yield the file that an interpreter reads, if its first argument is an absolute path."""
+    if len(words) > 1 and re.fullmatch(r"/[\w./+-]+", words[1]):
+        yield Started(words[1], is_file=True)
+
+
+def _started(script: str) -> list[list[str]]:
+    """Return the commands that a script needs, without the words before the program."""
+    try:
+        commands = list(shellwords.commands(script))
+    except (ValueError, RecursionError):  # an unclosed quote, substitutions in each other
+        return []
+    return [
+        list(dropwhile(lambda word: word in BEFORE_A_COMMAND or ASSIGNMENT.match(word), commands[at].words))
+        for at in _needed(commands)
+    ]
+
+
+def _needed(commands: Sequence[Command]) -> Iterator[int]:
+    """Yield the positions of the commands without which a script fails: no patterns of `case`, no conditions, no `A || B`."""
+    in_pattern = in_condition = False
+    fallbacks = _fallbacks(commands)
+    for at, (words, operator) in enumerate(commands):
+        first = words[0] if words else ""
+        if in_pattern and first != "esac":
+            in_pattern = operator != ")"
+            continue
+        in_pattern = operator in AFTER_A_CASE or (first == "case" and operator != ")")
+        prefix = set(takewhile(BEFORE_A_COMMAND.__contains__, words))
+        if prefix & {"then", "do"}:
+            in_condition = False
+        if prefix & CONDITIONS:
+            in_condition = not prefix >= {"while", "!"}  # `while ! missing` never ends
+        if not in_condition and not fallbacks[at]:
+            yield at
+
+
+def _fallbacks(commands: Sequence[Command]) -> list[bool]:
+    """Return for each command whether the script continues if it fails: `||` follows, and not only to give up."""
+    found = [False] * len(commands)
+    for at in range(len(commands) - 2, -1, -1):
+        if commands[at].operator == "||":
+            found[at] = not _gives_up(commands[at + 1 : at + 1 + LONGEST_BLOCK])
+        elif commands[at].operator in CHAINED:
+            found[at] = found[at + 1]
+    return found
+
+
+def _gives_up(commands: Sequence[Command]) -> bool:
+    """Return whether the first command, or the block that it begins, ends the script with an error."""
+    is_block = commands[0].words[:1] == ["{"] or commands[0] == ([], "(")
+    for words, operator in commands if is_block else commands[:1]:
+        plain = [word for word in words if word != "{"]
+        if plain[:1] in (["exit"], ["return"], ["false"]):
+            return plain[1:2] != ["0"]
+        if plain[:1] == ["}"] or operator == ")":
+            return False
+    return False

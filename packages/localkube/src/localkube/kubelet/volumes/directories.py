@@ -1,0 +1,164 @@
+"""The directories of a pod's volumes: created before its first container, updated, and deleted with the pod.
+
+| volume | is |
+|---|---|
+| emptyDir | a directory of the pod, open to all users; with `medium: Memory` in memory, where the sandbox has namespaces |
+| configMap, secret, downwardAPI, projected | files of the pod, replaced all at once when their source changes |
+| hostPath | the path itself |
+| persistentVolumeClaim, ephemeral | the hostPath or local path of the volume that the claim is bound to |
+
+Any other kind is refused by name. In a rehearsal it is an empty directory; a persistent volume of another kind is one
+that all its pods share. Under `lenient` a hostPath that this machine lacks is an empty directory, too.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, podclaims, quantity
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.environment import Context
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.volumes import atomic, payload
+
+SCRATCH: Final = ("emptyDir",)
+
+
+class Claims(Struct, frozen=True):
+    """The claims a pod refers to, and the persistent volumes those are bound to, by name.
+
+    `stand_ins` has a directory for each persistent volume without a path here; None outside a rehearsal.
+    """
+
+    claims: Mapping[str, JSONObject]
+    volumes: Mapping[str, JSONObject]
+    stand_ins: Path | None = None
+
+
+def by_name(pod: JSONObject) -> dict[str, JSONObject]:
+    """Return the pod's volumes by name."""
+    return {volume["name"]: volume for volume in meta.spec(pod).get("volumes") or []}
+
+
+def prepare(context: Context, bound: Claims, directory: Path, stamp: str) -> dict[str, Path]:
+    """Prepare all volumes of the pod under `directory`; return their paths. Raise `SpecError` for missing sources."""
+    return {
+        name: _prepare(volume, context, bound, directory / name, stamp) for name, volume in by_name(context.pod).items()
+    }
+
+
+def in_memory(pod: JSONObject, directory: Path) -> tuple[tuple[str, int], ...]:
+    """Return the directories of volumes with `medium: Memory`, and their size limits in bytes (0: none)."""
+    found = {name: volume["emptyDir"] for name, volume in by_name(pod).items() if volume.get("emptyDir")}
+    return tuple(
+        (str(directory / name), quantity.parse(source.get("sizeLimit") or "0").ceil())
+        for name, source in found.items()
+        if source.get("medium") == "Memory"
+    )
+
+
+def has_written(pod: JSONObject) -> bool:
+    """Return whether any volume of the pod has files that the kubelet writes."""
+    return any(_is_written(volume) for volume in by_name(pod).values())
+
+
+def refresh(context: Context, directory: Path, stamp: str) -> None:
+    """Update files whose sources changed; if a source no longer exists, its files are kept."""
+    for name, volume in by_name(context.pod).items():
+        if _is_written(volume):
+            with suppress(SpecError):
+                atomic.write(directory / name, payload.build(volume, context), stamp)
+
+
+def _is_written(volume: JSONObject) -> bool:
+    return any(volume.get(family) is not None for family in payload.FAMILIES)
+
+
+def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, stamp: str) -> Path:
+    podspec.require_no_nul(volume, f"volumes[{volume['name']}]")
+    if _is_written(volume):
+        atomic.write(path, payload.build(volume, context), stamp)
+        return path
+    host = volume.get("hostPath")
+    if host is not None and not (context.lenient and not Path(host["path"]).exists()):
+        return prepare_host_path(Path(host["path"]), host.get("type") or "")
+    name = podclaims.by_volume(context.pod).get(volume["name"])
+    if name is not None:
+        if (
+            volume.get("ephemeral") is not None
+            and name in bound.claims
+            and not podclaims.is_of(bound.claims[name], meta.uid(context.pod))
+        ):
+            raise SpecError(f'persistentvolumeclaim "{name}" was not created for this pod; delete it, or rename it')
+        return _prepare_claim(name, bound)
+    kinds = [kind for kind in volume if kind not in {"name", "hostPath"}]
+    if not set(kinds) <= set(SCRATCH) and not (context.lenient or context.rehearsal):
+        raise SpecError(
+            f'volume "{volume["name"]}": {", ".join(kinds)} volumes are not served on one machine; '
+            "use hostPath, emptyDir or a persistentVolumeClaim, or rehearse with --stub"
+        )
+    return _open_to_all(path)
+
+
+def _open_to_all(path: Path) -> Path:
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o777)
+    return path
+
+
+def _prepare_claim(name: str, bound: Claims) -> Path:
+    """Return the path of a claim's data, on this machine, in the persistent volume that it is bound to."""
+    claim = bound.claims.get(name)
+    if claim is None:
+        raise SpecError(f'persistentvolumeclaim "{name}" not found')
+    if meta.is_deleting(claim):
+        raise SpecError(f'persistentvolumeclaim "{name}" is being deleted')
+    volume = bound.volumes.get(meta.spec(claim).get("volumeName") or "")
+    if volume is None:
+        raise SpecError(f'persistentvolumeclaim "{name}" is not bound to a volume yet')
+    source = meta.spec(volume)
+    path = (source.get("hostPath") or source.get("local") or {}).get("path")
+    if not path and bound.stand_ins is not None:
+        return _open_to_all(bound.stand_ins / meta.name(volume))
+    if not path:
+        raise SpecError(
+            f'persistentvolume "{meta.name(volume)}" has no path here; only hostPath and local volumes do; '
+            "rehearse with --stub to have a directory in its place"
+        )
+    directory = Path(path)
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+CHECKS: Final[dict[str, tuple[str, Callable[[Path], bool]]]] = {
+    "Directory": ("a directory", Path.is_dir),
+    "DirectoryOrCreate": ("a directory", Path.is_dir),
+    "File": ("a file", Path.is_file),
+    "FileOrCreate": ("a file", Path.is_file),
+    "Socket": ("a Unix socket", Path.is_socket),
+    "CharDevice": ("a character device", Path.is_char_device),
+    "BlockDevice": ("a block device", Path.is_block_device),
+}
+
+
+def prepare_host_path(path: Path, kind: str) -> Path:
+    """Return the path, created if its type allows; raise `SpecError` if it does not have the type."""
+    if kind == "DirectoryOrCreate" and not path.exists():
+        path.mkdir(parents=True, mode=0o755)
+    if kind == "FileOrCreate" and not path.exists():
+        if not path.parent.is_dir():
+            raise SpecError(f"hostPath type check failed: {path}: its directory does not exist; create it first")
+        path.touch(mode=0o644)
+    if kind:
+        noun, check = CHECKS[kind]
+        if not check(path):
+            raise SpecError(f"hostPath type check failed: {path} is not {noun}")
+    if not path.exists():
+        raise SpecError(
+            f"hostPath.path: {path} does not exist on this machine; create it or set type DirectoryOrCreate"
+        )
+    return path

@@ -1,0 +1,57 @@
+"""The two API servers that must agree: the embedded one in this process, and kube-apiserver with nothing but its etcd.
+
+No controller runs beside either, so that whatever changes was changed by the request itself.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from testkit.apiserver import serving
+from tests.controlplane.process import Plane
+
+from kuberuntime.access.access import TLS, Access
+from kuberuntime.access.credentials import Credentials
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.client.transport import Transport
+from kuberuntime.clock import SystemClock
+from localkube.apiserver.inprocess import InProcessTransport
+
+USER_AGENT = "conformance/1"
+ADMINISTRATOR = "admin"
+
+
+@dataclass(frozen=True)
+class Token:
+    """A bearer token that never changes."""
+
+    value: str
+
+    async def get(self) -> Credentials:
+        return Credentials(token=self.value)
+
+    async def renew(self, refused: Credentials) -> bool:
+        return False
+
+
+def transport_to(plane: Plane) -> HTTPTransport:
+    """Return a transport to a control plane, as its administrator."""
+    access = Access(plane.server, Token(plane.token), TLS(authority=plane.authority.read_bytes()))
+    return HTTPTransport(access, user_agent=USER_AGENT)
+
+
+@asynccontextmanager
+async def embedded() -> AsyncIterator[Transport]:
+    """Run an embedded API server in this process."""
+    async with serving(SystemClock()) as server:
+        yield InProcessTransport(server, ADMINISTRATOR)
+
+
+@dataclass(frozen=True)
+class Servers:
+    """The embedded server, the real one where it runs, and the loop that speaks to them."""
+
+    runner: asyncio.Runner
+    embedded: Transport
+    real: Transport | None

@@ -1,0 +1,140 @@
+"""Fixtures: both API servers, started once."""
+
+import asyncio
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack
+from itertools import count
+
+import msgspec
+import pytest
+from testkit.customkind import definition
+from tests.conformance.apiservers import Servers, embedded, transport_to
+from tests.conformance.compare import Sequence, answers, compare
+from tests.conformance.difference import Difference
+from tests.conformance.recorded import RENEW, Recordings, packed, unpacked
+from tests.conformance.transcript import Entry
+from tests.conformance.witness import NARROWED, Witness, comparing
+from tests.controlplane import build
+from tests.controlplane.process import api_server
+
+from kuberuntime.client.transport import Request, Transport
+
+TRIALS = 3
+"""How often a sequence is played during which the second changed.
+
+Entries of `managedFields` have times in whole seconds, and are sorted by them; where an apply with a status in it changes
+nothing else, the Kubernetes API server writes a new version in the next second, and none in the same one.
+"""
+
+GENERATED = {"test_generated"}
+"""Modules whose sequences are made anew each time: there is nothing to record."""
+
+CheckSame = Callable[[Sequence], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make conformance` record what the real servers answer."""
+    parser.addoption("--renew", action="store_true", help="record the answers of the real control plane again")
+
+
+def is_live(config: pytest.Config) -> bool:
+    """Return whether a real control plane answers, not a recording."""
+    return bool(config.getoption("renew", default=False)) or config.getoption("tier") == "kubernetes"
+
+
+@pytest.fixture(scope="session")
+def recordings(request: pytest.FixtureRequest) -> Iterator[Recordings]:
+    """Read what was recorded; with `--renew`, write at the end what was heard."""
+    recordings = Recordings()
+    yield recordings
+    if request.config.getoption("renew", default=False):
+        recordings.write()
+
+
+@pytest.fixture(scope="package")
+def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Both API servers with the LWS definition; of the real one only a recording, where none shall run."""
+    with ExitStack() as stack:
+        real: Transport | None = None
+        if is_live(request.config):
+            directory = tmp_path_factory.mktemp("bare-plane")
+            real = transport_to(stack.enter_context(api_server(build.assets(print, build.DEFAULT), directory)))
+        runner = stack.enter_context(asyncio.Runner())
+        opened = AsyncExitStack()
+        ours = runner.run(opened.enter_async_context(embedded()))
+        for transport in (ours, real):
+            if transport:
+                runner.run(_define(transport))
+        yield Servers(runner, ours, real)
+        runner.run(opened.aclose())
+        if real:
+            runner.run(real.close())
+
+
+async def _define(transport: Transport) -> None:
+    """Install the definition of LeaderWorkerSets and wait until it is served."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    body = msgspec.json.encode(definition())
+    answer = await transport.request(Request("POST", path, (), {"content-type": "application/json"}, body))
+    assert answer.status == 201, answer.body
+    served = Request("GET", "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets")
+    async with asyncio.timeout(20):
+        while (await transport.request(served)).status != 200:  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.05)
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Note that not all of these tests will run."""
+    for item in comparing(items):
+        item.config.stash[NARROWED] = True
+
+
+@pytest.fixture(scope="package")
+def witness(request: pytest.FixtureRequest) -> Iterator[Witness]:
+    """Note what occurs; at the end of a whole run, fail where something that is refused has not."""
+    one = Witness()
+    yield one
+    if one.saw_everything(request.session):
+        assert not one.unmet(), (
+            "refused, but these differences do not occur: correct packages/localkube/tests/conformance/refused.py"
+        )
+
+
+@pytest.fixture
+def same(servers: Servers, witness: Witness, recordings: Recordings, request: pytest.FixtureRequest) -> CheckSame:
+    """Play a sequence to both servers, in a namespace of its own; fail where their answers part.
+
+    What may only come from the second in which each server was asked is played again, from the begin of a second on.
+    """
+    module, test = request.node.path.stem, request.node.name
+    words = f"{module}-{zlib.crc32(test.encode()):08x}".replace("_", "-")
+    numbers, sequences = count(), count()
+    witness.ran.add(request.node.nodeid)
+
+    def check(sequence: Sequence) -> None:
+        key = f"{test}/{next(sequences)}"
+        left: list[Difference] = []
+        theirs: list[Entry] = []
+        for _ in range(TRIALS):
+            second = int(time.time())
+            namespace = f"{words}-{next(numbers)}"
+            ours = answers(servers.runner, servers.embedded, namespace, sequence)
+            if servers.real:
+                theirs = answers(servers.runner, servers.real, namespace, sequence)
+            else:
+                theirs = unpacked(recordings.of(module, key))
+            left = [difference for difference in compare(ours, theirs) if not witness.is_refused(difference)]
+            if not left or int(time.time()) == second or not all(one.may_come_from_time for one in left):
+                break
+            time.sleep(1 - time.time() % 1)
+        assert not left, f"{len(left)} differences\n" + "\n".join(map(str, left))
+        if servers.real and module not in GENERATED:
+            recordings.note(module, key, packed(theirs))
+            if not request.config.getoption("renew"):
+                former = unpacked(recordings.of(module, key))
+                stale = [difference for difference in compare(former, theirs) if not difference.may_come_from_time]
+                assert not stale, f"the recording (called embedded here) is not as before: {RENEW}\n{stale[0]}"
+
+    return check

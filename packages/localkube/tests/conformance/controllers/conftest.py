@@ -1,0 +1,97 @@
+"""Both clusters at the same time, with their own controllers and nobody else's."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeVar
+
+import pytest
+import structlog
+from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.embedded import embedded_cluster
+from testkit.clusters.keeper import Keeper
+from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
+from tests.conformance.conftest import is_live
+from tests.conformance.controllers.stage import Scenario, play
+from tests.conformance.difference import Difference, parts
+from tests.conformance.recorded import RENEW, Recordings
+from tests.controlplane import build
+from tests.controlplane.process import control_plane
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects.meta import JSON
+
+T = TypeVar("T")
+CheckSame = Callable[[Scenario], None]
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The embedded cluster, the real one where it runs, and the loop that speaks to them."""
+
+    runner: asyncio.Runner
+    embedded: Cluster
+    real: Cluster | None
+
+
+@pytest.fixture(scope="package")
+def clusters(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    """Run both clusters; of the real one there is only a recording, where none shall run."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    directory = tmp_path_factory.mktemp("plane")
+    with asyncio.Runner() as runner, ExitStack() as stack:
+        real = None
+        if is_live(request.config):
+            stack.enter_context(
+                control_plane(
+                    build.assets(print, build.DEFAULT),
+                    directory,
+                    lambda plane: runner.run(_create_nodes(KubernetesCluster(plane.kubeconfig))),
+                )
+            )
+            real = KubernetesCluster(directory / "kubeconfig")
+        ours = stack.enter_context(_kept(runner, embedded_cluster(tmp_path_factory.mktemp("embedded"))))
+        yield Clusters(runner, ours, real)
+
+
+@pytest.fixture
+def same(clusters: Clusters, recordings: Recordings, request: pytest.FixtureRequest) -> CheckSame:
+    """Play a scenario on both clusters; fail where their objects part."""
+    module, test = f"controllers-{request.node.path.stem}", request.node.name
+    numbers = count()
+
+    async def both(scenario: Scenario, key: str) -> tuple[JSON, JSON]:
+        if clusters.real is None:
+            return await play(clusters.embedded, scenario), recordings.of(module, key)
+        return await asyncio.gather(play(clusters.embedded, scenario), play(clusters.real, scenario))
+
+    def check(scenario: Scenario) -> None:
+        key = f"{test}/{next(numbers)}"
+        ours, theirs = clusters.runner.run(both(scenario, key))
+        found = [Difference("scenario", *one) for one in parts("", ours, theirs)]
+        assert not found, f"{len(found)} differences\n" + "\n".join(map(str, found))
+        if clusters.real:
+            recordings.note(module, key, theirs)
+            if not request.config.getoption("renew"):
+                assert recordings.of(module, key) == theirs, f"the recording is not as before: {RENEW}"
+
+    return check
+
+
+async def _create_nodes(cluster: KubernetesCluster) -> None:
+    client = Client(transport(cluster, "setup"))
+    await create_nodes(client)
+    await client.close()
+
+
+@contextmanager
+def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """Enter an async context and leave it at the end, while the loop runs only in between."""
+    keeper = runner.run(Keeper.enter(context))
+    try:
+        yield runner.run(keeper.value())
+    finally:
+        runner.run(keeper.leave())

@@ -1,0 +1,114 @@
+"""An embedded API server with all its controllers in this process, in real time, as a test sees it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testkit.apiserver import controlled, serving, unchanged
+from testkit.promptkubelet import PromptKubelet
+
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Transport
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import Resource
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.controllers.composition import ControllerSettings
+from localkube.controllers.nodes.nodes import NodeSettings
+
+LIMIT = 60.0
+"""Seconds in which anything must come true."""
+
+NAMESPACE = "default"
+
+
+@dataclass
+class ControlledServer:
+    """A running cluster as a test sees it."""
+
+    client: Client
+    group: asyncio.TaskGroup
+    watched: dict[Resource, Informer] = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def start(self, work: Coroutine[None, None, None]) -> None:
+        """Run something until the test ends."""
+        self.tasks.append(self.group.create_task(work))
+
+    def stop(self) -> None:
+        """End what was started."""
+        for task in self.tasks:
+            task.cancel()
+
+    def start_kubelet(self, *held: str) -> PromptKubelet:
+        """Start a kubelet that does not make the held pods ready."""
+        kubelet = PromptKubelet(self.client)
+        kubelet.held.update(held)
+        self.start(kubelet.run())
+        return kubelet
+
+    async def watch(self, resource: Resource) -> Informer:
+        """Watch a kind, once."""
+        if resource not in self.watched:
+            informer = self.watched[resource] = Informer(self.client, resource)
+            informer.subscribe(lambda _: self.changed.set())
+            self.start(informer.run())
+            await informer.wait_synced()
+        return self.watched[resource]
+
+    async def until(self, resource: Resource, holds: Callable[[Sequence[JSONObject]], bool]) -> Sequence[JSONObject]:
+        """Wait until the objects of a kind, sorted by name, are as wanted; return them."""
+        informer = await self.watch(resource)
+        found: Sequence[JSONObject] = []
+        try:
+            async with asyncio.timeout(LIMIT):
+                while True:
+                    self.changed.clear()
+                    found = sorted(informer.store.list(), key=meta.name)
+                    if holds(found):
+                        return found
+                    await self.changed.wait()
+        except TimeoutError:
+            raise AssertionError(f"never came true; last: {[(meta.name(o), o.get('status')) for o in found]}") from None
+
+    async def until_named(self, resource: Resource, *names: str) -> Sequence[JSONObject]:
+        """Wait until exactly these objects are there and none of them is being deleted."""
+        return await self.until(
+            resource,
+            lambda found: [meta.name(one) for one in found] == sorted(names) and not any(map(meta.is_deleting, found)),
+        )
+
+    async def get(self, resource: Resource, name: str) -> JSONObject:
+        """Read one object of the test's namespace."""
+        return await self.client.get(resource, ObjectKey(NAMESPACE if resource.namespaced else "", name))
+
+    async def patch(self, resource: Resource, name: str, change: JSONObject, *, subresource: str = "") -> JSONObject:
+        """Change one object of the test's namespace."""
+        key = ObjectKey(NAMESPACE if resource.namespaced else "", name)
+        return await self.client.patch(resource, key, change, kind="merge", subresource=subresource)
+
+
+@asynccontextmanager
+async def cluster(
+    volumes: Path,
+    nodes: NodeSettings | None = None,
+    through: Callable[[Transport], Transport] = unchanged,
+    *,
+    max_pods: int | None = None,
+) -> AsyncIterator[ControlledServer]:
+    """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another."""
+    clock = SystemClock()
+    settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
+    async with (
+        serving(clock, max_pods=max_pods) as server,
+        controlled(server, settings, clock, through),
+        asyncio.TaskGroup() as group,
+    ):
+        world = ControlledServer(Client(InProcessTransport(server, "tester")), group)
+        yield world
+        world.stop()

@@ -1,0 +1,194 @@
+"""A kubelet with real processes, and an API server in memory."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testkit.apiserver import serving
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Event
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.kubelet.kubelet import Kubelet
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
+from localkube.kubelet.processes.runner import Network, ProcessRunner
+from localkube.kubelet.sandbox.sandboxrunner import SandboxRunner
+from localkube.podaccess import LogOptions
+
+NODE = "node-0"
+PATIENCE = 120.0
+
+
+def container(command: str | list[str] = "sleep 1000", name: str = "main", **fields: Any) -> JSONObject:
+    """Build a container that runs a shell command."""
+    argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
+    return {"name": name, "image": "any", "command": argv, **fields}
+
+
+def pod(*containers: JSONObject, name: str = "web-0", **spec: Any) -> JSONObject:
+    """Build a pod that is bound to the node."""
+    head = {"name": name, "namespace": "default", "labels": {"app": "web"}}
+    spec = {
+        "nodeName": NODE,
+        "containers": list(containers) or [container()],
+        "terminationGracePeriodSeconds": 1,
+        **spec,
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": spec}
+
+
+def object_of(kind: str, name: str, **fields: Any) -> JSONObject:
+    """Build an object of the core group."""
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "default"}, **fields}
+
+
+def status_of(found: JSONObject, name: str = "main") -> JSONObject:
+    """Return the status of one container, or what it is before the kubelet wrote any."""
+    status = meta.status(found)
+    entries = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    none: JSONObject = {"name": name, "state": {}, "lastState": {}, "restartCount": 0}
+    return next((entry for entry in entries if entry["name"] == name), none)
+
+
+def is_over(found: JSONObject) -> bool:
+    """Return whether the pod has ended."""
+    return meta.status(found).get("phase") in ("Succeeded", "Failed")
+
+
+@dataclass
+class Events:
+    """Remembers what was recorded."""
+
+    recorded: list[Event] = field(default_factory=list)
+
+    def record(self, event: Event) -> None:
+        self.recorded.append(event)
+
+
+@dataclass
+class KubeletWithProcesses:
+    """What a test needs to see."""
+
+    client: Client
+    kubelet: Kubelet
+    runner: ProcessRunner
+    events: Events
+    pods: Informer
+
+    async def until(self, wanted: Callable[[JSONObject], bool], name: str = "web-0") -> JSONObject:
+        """Wait until the pod is as wanted; return it."""
+        found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
+
+        def look(change: Change) -> None:
+            if change.new is not None and meta.name(change.new) == name and wanted(change.new) and not found.done():
+                found.set_result(change.new)
+
+        self.pods.subscribe(look)
+        async with asyncio.timeout(PATIENCE):
+            return await found
+
+    async def ready(self, name: str = "web-0") -> JSONObject:
+        return await self.until(lambda found: meta.is_condition_true(found, "Ready"), name)
+
+    async def run_to_end(self, obj: JSONObject) -> JSONObject:
+        """Create a pod, and wait until it has ended."""
+        await self.client.create(PODS, obj)
+        return await self.until(is_over, meta.name(obj))
+
+    async def logs(self, found: JSONObject, name: str = "main", **options: Any) -> str:
+        wanted = LogOptions(container=name, **options)
+        return b"".join([piece async for piece in self.kubelet.logs(found, wanted)]).decode()
+
+    async def output(self, obj: JSONObject) -> str:
+        """Run a pod to its end; return its log."""
+        return await self.logs(await self.run_to_end(obj))
+
+    async def start(self, obj: JSONObject) -> JSONObject:
+        """Create a pod, and wait until it is ready."""
+        await self.client.create(PODS, obj)
+        return await self.ready(meta.name(obj))
+
+    async def delete(self, name: str = "web-0", grace_period: int | None = None) -> JSONObject:
+        """Delete a pod, and return its last state when it is gone."""
+        gone: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
+
+        def look(change: Change) -> None:
+            if change.new is None and meta.name(change.object) == name and not gone.done():
+                gone.set_result(change.object)
+
+        self.pods.subscribe(look)
+        await self.client.delete(PODS, ObjectKey("default", name), grace_period=grace_period)
+        async with asyncio.timeout(PATIENCE):
+            return await gone
+
+
+@asynccontextmanager
+async def cluster(
+    directory: Path, *, network: Network = "isolated", plain: bool = False, stub: bool = False
+) -> AsyncIterator[KubeletWithProcesses]:
+    """Run a cluster around the body of a test."""
+    runner = SandboxRunner(network=network, state_directory=directory, isolation="plain" if plain else "namespaces")
+    settings = KubeletSettings(
+        node_names=frozenset({NODE}),
+        capabilities=await runner.start(),
+        state_directory=directory,
+        stub=stub,
+        host_user=os.geteuid(),
+        host_environment=os.environ,
+    )
+    events = Events()
+    try:
+        async with serving(SystemClock()) as server, asyncio.TaskGroup() as tasks:
+            client = Client(InProcessTransport(server, "system:node"))
+            kubelet = Kubelet(client, runner, settings, SystemClock(), events)
+            pods = Informer(client, PODS)
+            running = [tasks.create_task(pods.run()), tasks.create_task(kubelet.run())]
+            yield KubeletWithProcesses(client, kubelet, runner, events, pods)
+            for task in running:
+                task.cancel()
+    finally:
+        await runner.stop()
+
+
+def never(*containers: Any, **spec: Any) -> Any:
+    """Return a pod whose containers are not started again."""
+    return pod(*containers, restartPolicy="Never", **spec)
+
+
+async def process(command: str) -> int:
+    """Wait until a process of this test's pods has this command line: a shell needs a moment before it becomes it."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := pids(command)):  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.01)
+    return found[0]
+
+
+async def until_ended(command: str) -> None:
+    """Wait until none is left: whoever is killed dies by itself, which may be after the command's end is known."""
+    async with asyncio.timeout(10):
+        while pids(command):  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.01)
+
+
+def pids(command: str) -> list[int]:
+    """Return the processes of this test's pods whose command line is this."""
+    wanted = command.replace(" ", "\0").encode() + b"\0"
+    processes = [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    ours = [entry for entry in processes if read(entry / "cmdline") == wanted]
+    return [int(entry.name) for entry in ours if b"HOSTNAME=web-0" in read(entry / "environ")]
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,220 @@
+"""CustomResourceDefinitions: from the definition to its kind, with that of LeaderWorkerSet as the example."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from testkit import customkind
+
+from localkube.apiserver.builtin.extensions import DEFINITION
+from localkube.apiserver.custom.customresource import kind_from_crd
+from localkube.apiserver.model.kind import Kind, ScalePaths, UndecodableError
+
+Object = dict[str, Any]
+DEFINITIONS = DEFINITION.kind()
+
+
+@pytest.fixture(name="kind", scope="module")
+def _kind() -> Kind:
+    return kind_from_crd(DEFINITIONS.prepare("create", customkind.definition(), None))
+
+
+def leaderworkerset(**spec: Any) -> Object:
+    template = {
+        "workerTemplate": {"spec": {"containers": [{"name": "c", "image": "x", "ports": [{"containerPort": 1}]}]}}
+    }
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"leaderWorkerTemplate": template} | spec,
+    }
+
+
+def test_the_kind_has_the_names_and_subresources_of_the_definition(kind: Kind) -> None:
+    """R-API-1, R-API-2, R-API-3."""
+    assert (kind.resource.group_resource, kind.singular, kind.short_names) == (
+        "leaderworkersets.leaderworkerset.x-k8s.io", "leaderworkerset", ("lws",),
+    )  # fmt: skip
+    assert kind.has_status
+    assert kind.scale == ScalePaths(".spec.replicas", ".status.replicas", ".status.hpaPodSelector")
+    assert [column.name for column in kind.columns] == ["Name", "Ready", "Desired", "Up-to-date", "Age"]
+
+
+def test_objects_are_pruned_and_filled(kind: Kind) -> None:
+    """R-API-5, R-API-7."""
+    found = kind.prepare("create", leaderworkerset(unknown=1) | {"status": {"replicas": 3}}, None)
+    assert found["spec"]["replicas"] == 1
+    assert found["spec"]["startupPolicy"] == "LeaderCreated"
+    assert found["spec"]["leaderWorkerTemplate"]["size"] == 1
+    container = found["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]
+    assert container["ports"] == [{"containerPort": 1, "protocol": "TCP"}]
+    assert "unknown" not in found["spec"]
+    assert "status" not in found
+    assert found["metadata"]["generation"] == 1
+    assert kind.validate("create", found, None) == []
+
+
+def test_unknown_fields_are_named(kind: Kind) -> None:
+    assert list(kind.unknown_fields(leaderworkerset(unknown=1))) == ["spec.unknown"]
+
+
+def test_faults_of_an_object(kind: Kind) -> None:
+    """R-VAL-3: negative replicas are found by the schema and by the scale subresource."""
+    found = kind.prepare("create", leaderworkerset(replicas=-1, startupPolicy="Whenever"), None)
+    assert [str(error) for error in kind.validate("create", found, None)] == [
+        "spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0",
+        'spec.startupPolicy: Unsupported value: "Whenever": supported values: "LeaderCreated", "LeaderReady"',
+        ".spec.replicas: Invalid value: -1: should be a non-negative integer",
+    ]
+
+
+def test_metadata_is_that_of_every_object(kind: Kind) -> None:
+    with pytest.raises(UndecodableError, match=r"ObjectMeta\.metadata\.labels"):
+        kind.prepare("create", leaderworkerset() | {"metadata": {"labels": {"a": 1}}}, None)
+    found = kind.prepare("create", leaderworkerset() | {"metadata": {"name": "A", "namespace": "default"}}, None)
+    assert [error.path for error in kind.validate("create", found, None)] == ["metadata.name"]
+
+
+def test_generations_and_status_are_apart(kind: Kind) -> None:
+    stored = kind.prepare("create", leaderworkerset(), None)
+    labeled = stored | {"metadata": stored["metadata"] | {"labels": {"a": "b"}}}
+    assert kind.prepare("update", labeled, stored)["metadata"]["generation"] == 1
+    scaled = stored | {"spec": stored["spec"] | {"replicas": 2}}
+    assert kind.prepare("update", scaled, stored)["metadata"]["generation"] == 2
+    status = kind.prepare("status", scaled | labeled | {"status": {"replicas": 2, "x": 1}}, stored)
+    assert status == stored | {"status": {"replicas": 2}}
+
+
+def test_without_a_status_subresource_all_content_counts(kind: Kind) -> None:
+    definition = DEFINITIONS.prepare("create", customkind.definition(), None)
+    (version,) = definition["spec"]["versions"]
+    definition["spec"]["versions"] = [{name: value for name, value in version.items() if name != "subresources"}]
+    plain = kind_from_crd(definition)
+    stored = plain.prepare("create", leaderworkerset() | {"status": {"replicas": 1}}, None)
+    assert stored["status"] == {"replicas": 1}
+    assert plain.prepare("update", stored | {"status": {"replicas": 2}}, stored)["metadata"]["generation"] == 2
+
+
+def test_columns_show_nothing_where_there_is_nothing(kind: Kind) -> None:
+    """R-API-10: kubectl shows a blank READY cell, not 0."""
+    obj = leaderworkerset(replicas=2) | {"metadata": {"name": "web", "creationTimestamp": "2026-01-01T00:00:00Z"}}
+    now = datetime(2026, 1, 1, 0, 3, 10, tzinfo=UTC)
+    assert kind.cells(obj, now) == ["web", None, 2, None, "3m10s"]
+    assert kind.cells(obj | {"status": {"readyReplicas": 1}}, now)[1] == 1
+
+
+def test_columns_of_other_types_are_texts() -> None:
+    declared = [
+        {"name": "List", "type": "string", "jsonPath": ".spec.list[*]"},
+        {"name": "Flag", "type": "boolean", "jsonPath": ".spec.flag"},
+        {"name": "Text", "type": "string", "jsonPath": ".spec.flag"},
+        {"name": "Object", "type": "string", "jsonPath": ".spec.object"},
+    ]
+    kind = kind_from_crd(
+        DEFINITIONS.prepare("create", definition(versions=[VERSION | {"additionalPrinterColumns": declared}]), None)
+    )
+    obj = {"metadata": {"name": "a"}, "spec": {"list": [1, "b"], "flag": True, "object": {"x": 1}}}
+    assert kind.cells(obj, datetime(2026, 1, 1, tzinfo=UTC)) == ["a", "1,b", True, "true", '{"x":1}']
+    assert [column.name for column in kind_from_crd(definition()).columns] == ["Name", "Age"]
+
+
+def test_a_new_definition_is_established() -> None:
+    found = DEFINITIONS.prepare("create", customkind.definition(), None)
+    assert DEFINITIONS.validate("create", found, None) == []
+    assert [condition["type"] for condition in found["status"]["conditions"]] == ["NamesAccepted", "Established"]
+    assert found["status"]["storedVersions"] == ["v1"]
+    assert found["spec"]["conversion"] == {"strategy": "None"}
+
+
+def definition(schema: Object | None = None, **spec: Any) -> Object:
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema or {"type": "object"}},
+    }
+    named = {"plural": "things", "kind": "Thing"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": named, "versions": [version]} | spec,
+    }
+
+
+def test_rules_that_are_not_evaluated_are_told() -> None:
+    rules = {"x-kubernetes-validations": [{"rule": "self.a > 0"}]}
+    schema = {"type": "object", "properties": {"spec": {"type": "object"} | rules}}
+    found = DEFINITIONS.prepare("create", definition(schema), None)
+    assert found["status"]["conditions"][-1]["message"] == (
+        "this API server does not evaluate x-kubernetes-validations: v1.spec"
+    )
+
+
+VERSION: Object = definition()["spec"]["versions"][0]
+ROOT = "spec.versions[0].schema.openAPIV3Schema"
+ERRORS: list[tuple[Object, str]] = [
+    (definition() | {"metadata": {"name": "x"}}, 'metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group'),
+    (definition(scope="World"), 'spec.scope: Unsupported value: "World": supported values: "Cluster", "Namespaced"'),
+    (definition(group="nodot"), 'spec.group: Invalid value: "nodot": should be a domain with at least one dot'),
+    (definition(names={"plural": "things"}), "spec.names.kind: Required value"),
+    (definition(names={"plural": "things", "kind": "T", "listKind": "T"}), 'spec.names.listKind: Invalid value: "T": kind and listKind may not be the same'),
+    (definition(versions=[]), "spec.versions: Required value: must have exactly one version marked as storage version"),
+    (definition(versions=[{"name": "v1", "served": True, "storage": True}]), f"{ROOT}: Required value: schemas are required"),
+    (definition(versions=[{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}, {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": {"type": "object"}}}]), "spec.versions[1].served: Forbidden: this API server serves the stored version only"),
+    (definition({"type": "string"}), f'{ROOT}.type: Invalid value: "string": must be object at the root'),
+    (definition({"type": "object", "properties": {"a": {}}}), f"{ROOT}.properties[a].type: Required value: must not be empty for specified object fields"),
+    (definition({"type": "object", "properties": {"a": {"type": "array"}}}), f"{ROOT}.properties[a].items: Required value: must be specified"),
+    (definition({"type": "object", "properties": {"a": {"type": "string", "$ref": "#/x"}}}), f"{ROOT}.properties[a].$ref: Forbidden: $ref is not supported"),
+    (definition({"type": "object", "properties": {"a": {"type": "string", "default": 3}}}), f'{ROOT}.properties[a].default: Invalid value: "integer": {ROOT}.properties[a].default in body must be of type string: "integer"'),
+    (definition({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"}}}), f"{ROOT}.properties[a].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map"),
+    (definition(group=""), "spec.group: Required value"),
+    (definition(group="a.B"), 'spec.group: Invalid value: "a.B": a lowercase RFC 1123 subdomain must consist of'),
+    (definition(names={"plural": "2things", "kind": "Thing"}), 'spec.names.plural: Invalid value: "2things": a DNS-1035 label must consist of'),
+    (definition(versions=[{"name": "v1", "served": True, "storage": False}]), 'spec.versions: Invalid value: ["v1"]: must have exactly one version marked as storage version'),
+    (definition(versions=[{"name": "V1", "served": True, "storage": True}]), 'spec.versions[0].name: Invalid value: "V1": a DNS-1035 label must consist of'),
+    (definition(versions=[VERSION | {"additionalPrinterColumns": [{"type": "text", "jsonPath": "x"}]}]), 'spec.versions[0].additionalPrinterColumns[0].type: Unsupported value: "text"'),
+    (definition(versions=[VERSION | {"additionalPrinterColumns": [{"type": "string", "jsonPath": "x"}]}]), "spec.versions[0].additionalPrinterColumns[0].jsonPath: Invalid value: \"x\": 'x' is not supported from 'x' on"),
+    (definition(versions=[VERSION | {"subresources": {"scale": {"specReplicasPath": ".x", "statusReplicasPath": ".status.r"}}}]), 'spec.versions[0].subresources.scale.specReplicasPath: Invalid value: ".x": should be a json path under .spec'),
+    (definition({"type": "object", "properties": {"a": {"type": "text"}}}), f'{ROOT}.properties[a].type: Unsupported value: "text"'),
+    (definition({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-embedded-resource": True}}}), f'{ROOT}.properties[a].type: Invalid value: "string": must be object if x-kubernetes-embedded-resource is true'),
+    (definition({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}), f"{ROOT}.additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive"),
+    (definition({"type": "object", "additionalProperties": {"type": "array", "items": {}, "uniqueItems": True}}), f"{ROOT}.additionalProperties.uniqueItems: Forbidden"),
+    (definition({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}), f'{ROOT}.properties[a].pattern: Invalid value: "(": must be a valid regular expression'),
+    (definition({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}}}), f'{ROOT}.properties[a].x-kubernetes-list-map-keys[0]: Not found: "k"'),
+    (definition({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string", "default": 1}}}}), f"{ROOT}.properties[a].items.default: Invalid value"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "text"), ERRORS, ids=[text[:70] for _, text in ERRORS])
+def test_faults_of_a_definition(given: Object, text: str) -> None:
+    errors = DEFINITIONS.validate("create", DEFINITIONS.prepare("create", given, None), None)
+    assert any(str(error).startswith(text) for error in errors), list(map(str, errors))
+
+
+def test_what_a_definition_may_not_change() -> None:
+    stored = DEFINITIONS.prepare("create", definition(), None)
+    changed = DEFINITIONS.prepare("update", definition(scope="Cluster"), stored)
+    assert 'spec.scope: Invalid value: "Cluster": field is immutable' in map(
+        str, DEFINITIONS.validate("update", changed, stored)
+    )
+
+
+class Unread(dict[str, Any]):
+    """A mapping that nobody may go through."""
+
+    def items(self) -> Any:
+        raise AssertionError("the schema was read")
+
+
+def test_the_shape_of_a_kind_is_built_when_it_is_needed_and_once() -> None:
+    """A large definition whose kind nobody writes costs little at the start of a cluster."""
+    definition = DEFINITIONS.prepare("create", customkind.definition(), None)
+    kind = kind_from_crd(definition)
+    assert kind.schema is kind.schema
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"] = Unread(schema["properties"])
+    unwritten = kind_from_crd(definition)
+    with pytest.raises(AssertionError, match="the schema was read"):
+        _ = unwritten.schema

@@ -1,0 +1,51 @@
+"""The driver of the scheduler: one decision that fails is told on its pod, and the others go on."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from testkit.fakes import SmallServer, answer
+from testkit.virtualtime import VirtualClock
+
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.controller.executor import Executor, NoEvents
+from kuberuntime.objects.resources import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from localkube.controllers.scheduler.controller import Scheduler, Sources
+
+pytestmark = pytest.mark.virtual_time
+
+UNREADABLE: Any = {"status": "Bound"}
+"""A claim as no API server serves it: its status is not an object."""
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "main"}], **spec}}
+
+
+async def test_a_decision_that_fails_is_told_on_its_pod_and_the_others_are_decided() -> None:
+    servers = {resource: SmallServer() for resource in (PODS, NODES, PERSISTENT_VOLUME_CLAIMS, NAMESPACES)}
+    informers = {resource: Informer(Client(server), resource) for resource, server in servers.items()}
+    servers[NAMESPACES].put("default")
+    servers[NODES].put("node-0", status={"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}})
+    servers[PERSISTENT_VOLUME_CLAIMS].put("data", **UNREADABLE)
+    servers[PODS].refuse = lambda request: None if request.method == "GET" else answer(201, {})
+    servers[PODS].put("bad", **pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]))
+    servers[PODS].put("good", **pod())
+    executor = Executor(Client(servers[PODS]), NoEvents(), VirtualClock())
+    sources = Sources(
+        pods=informers[PODS],
+        nodes=informers[NODES],
+        claims=informers[PERSISTENT_VOLUME_CLAIMS],
+        namespaces=informers[NAMESPACES],
+    )
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(one.run()) for one in informers.values()]
+        scheduler = tasks.create_task(Scheduler(executor, sources, NoEvents(), VirtualClock()).run())
+        await asyncio.sleep(5)
+        assert not scheduler.done()
+        writes = [(one.path, one.body) for one in servers[PODS].requests if one.method != "GET"]
+        for task in (scheduler, *running):
+            task.cancel()
+    assert [path.rpartition("pods/")[2] for path, _ in writes] == ["bad/status", "good/binding"]
+    assert b"internal error, trying again when something changes: AttributeError" in writes[0][1]

@@ -1,0 +1,119 @@
+"""What real processes wait for, as /proc shows it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from testkit.waiting import until
+
+from localkube.kubelet.processes import processtree, waiting
+from localkube.kubelet.processes.waiting import WaitingFor
+
+pytestmark = pytest.mark.slow
+
+LOCK = "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()"
+SLEEP = "import time; time.sleep(100)"
+BUSY = "while True: pass"
+PIPE = "import os; os.read(os.pipe()[0], 1)"
+CHILD = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SLEEP!r}])"
+ACCEPT = "import socket; s = socket.create_server(('127.0.0.1', 0)); s.accept()"
+FLOCK = "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX)"
+READ = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))).recv(1)"
+POLL = """
+import select, socket, sys
+peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+poll = select.poll()
+poll.register(peer, 0)
+poll.poll()
+"""
+
+
+@contextmanager
+def running(program: str, *words: str) -> Iterator[int]:
+    """Run a program that waits; yield its process ID."""
+    process = subprocess.Popen([sys.executable, "-c", program, *words])
+    try:
+        yield process.pid
+    finally:
+        for pid in [process.pid, *processtree.descendants([process.pid], processtree.read())]:
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def becomes(pid: int, expected: str, peer: str = "") -> None:
+    until(lambda: waiting.look([pid]) == WaitingFor(expected, peer), f"{expected}, not {waiting.look([pid])}", 20)
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (LOCK, "a lock (futex)"),
+        (SLEEP, "the end of a sleep"),
+        (BUSY, "nothing: it uses the CPU"),
+        (PIPE, "a pipe"),
+        (CHILD, "the end of a sleep"),
+    ],
+)
+def test_a_program_waits_for(program: str, expected: str) -> None:
+    with running(program) as pid:
+        becomes(pid, expected)
+
+
+def test_a_program_that_is_stopped_waits_to_go_on() -> None:
+    with running(SLEEP) as pid:
+        os.kill(pid, signal.SIGSTOP)
+        becomes(pid, "the signal to continue: it is stopped")
+
+
+def test_a_file_that_another_one_has_locked_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with running(FLOCK + "; import time; time.sleep(100)", str(path)) as first:
+        becomes(first, "the end of a sleep")
+        with running(FLOCK, str(path)) as pid:
+            becomes(pid, f"the lock of a file ({path})")
+
+
+def test_the_other_end_of_a_socket_is_named_and_whether_it_is_closed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with running(READ, str(port)) as pid:
+            connection, _ = server.accept()
+            with connection:
+                becomes(pid, "data or room on a socket,", f"127.0.0.1:{port}")
+        with running(POLL, str(port)) as pid:
+            connection, _ = server.accept()
+            with connection:
+                becomes(pid, "data or room on a socket,", f"127.0.0.1:{port}")
+            becomes(pid, "a socket that the other side has closed,", f"127.0.0.1:{port}")
+
+
+def test_a_program_that_accepts_waits_for_a_connection_to_its_port() -> None:
+    with running(ACCEPT) as pid:
+        found = until_known(pid)
+    assert found.what.startswith("a connection to its port ")
+
+
+def until_known(pid: int) -> WaitingFor:
+    until(lambda: str(waiting.look([pid])).find("its port") > 0, "a program that listens", 20)
+    found = waiting.look([pid])
+    assert found is not None
+    return found
+
+
+def test_of_processes_that_have_ended_nothing_is_known() -> None:
+    with running(SLEEP) as pid:
+        pass
+    assert waiting.look([pid]) is None
+    assert waiting.look([]) is None
+
+
+def test_addresses_of_both_families_are_read() -> None:
+    if sys.byteorder == "little":
+        assert waiting._address("00000000000000000000000001000000:0050") == "[::1]:80"
+        assert waiting._address("0000000000000000FFFF00000100007F:0050") == "127.0.0.1:80"

@@ -1,0 +1,64 @@
+"""What a shell's script starts is read from its words."""
+
+import pytest
+
+from localkube.kubelet.spec import scripts
+
+
+@pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        ("sleep 10", ["sleep"]),
+        ("a; b && c | d & e", ["a", "b", "c", "d", "e"]),
+        ("a && b || c", ["c"]),
+        ("nvidia-smi || echo none; serve", ["serve"]),
+        ("serve || exit 1", ["serve"]),
+        ("serve || { echo broken; exit 1; }", ["serve"]),
+        ("serve || (echo broken; exit 0)", []),
+        ("trap '' TERM; echo ';' '|' \"a || b\"; trap 'kill $pid; wait' INT", []),
+        ("echo 'one\ntwo'; echo \"a\n$(b; c)\n\"", []),
+        ("cat <<EOF > /tmp/x\nnot-a-program\nEOF\nreal", ["cat", "real"]),
+        ("cat <<-'END'; other\n\tno-program\n\tEND\nreal", ["cat", "other", "real"]),
+        ("mapfile -t x < <(list); pushd /tmp; enable -n kill; coproc real", ["real"]),
+        ("[[ -n $x && $y || -z $z ]] && real; (( i = 3 | 4 )); A=(b c) B+=x real", ["real", "real"]),
+        ("for ((i = 0; i < 3; i++)); do real; done", ["real"]),
+        ("case $x in\n  leader|first) one;;\n  *) two ;;\nesac\nthree", ["one", "two", "three"]),
+        ("case $x in a) one;; esac; two", ["one", "two"]),
+        ("if nvidia-smi -L; then one; elif rocm-smi; then two; else three; fi", ["one", "two", "three"]),
+        ("if command -v uv >/dev/null; then uv run x; fi; [ -x /opt/y ] && /opt/y; real", ["real"]),
+        ("until probe; do sleep 1; done; while ! other; do :; done", ["probe", "sleep", "other"]),
+        ("one # ; two\nthree a#b 2>&1 >/dev/null &>> x", ["one", "three"]),
+        ("function serve {\n one\n}\nserve", ["one"]),
+        ("exec -a name real; exec 3>&1", []),
+        ("X=1 Y= program --flag", ["program"]),
+        ("cd /x\nexport A=1\nprogram one \\\n  two\n# no-program\n", ["program"]),
+        ("if test -e x; then one; else two; fi", ["one", "two"]),
+        ("while ! [ -e /tmp/go ]; do sleep 0.1; done; touch /tmp/open", ["sleep", "touch"]),
+        ("for i in 1 2 3; do work $i > out 2>&1 < in; done", ["work"]),
+        ("(one; two) && { three; }", ["one", "two", "three"]),
+        ('$PROGRAM x; "$@"; `which x`', []),
+        ("bash /opt/serve.sh leader --size=$(LWS_GROUP_SIZE); vllm serve", ["bash", "/opt/serve.sh", "vllm"]),
+        ("python3 -m vllm.server --port 80", ["python3"]),
+        ("/llama-server -m model", ["/llama-server"]),
+        ("serve () { one; }\nserve", ["one"]),
+        ("echo 'an open quote", []),
+    ],
+)  # fmt: skip
+def test_programs_are_read_from_a_script(script: str, names: list[str]) -> None:
+    assert [found.name for found in scripts.starts(["/bin/sh", "-c", script])] == names
+    assert [found.name for found in scripts.starts(["bash", "-euo", "pipefail", "-c", script])] == names
+
+
+def test_a_deeply_nested_script_needs_nothing() -> None:
+    assert list(scripts.starts(["sh", "-c", 'a "$(' * 5000 + ')"' * 5000])) == []
+
+
+@pytest.mark.parametrize(
+    "argv", [["sleep", "10"], ["sh", "script.sh", "x"], ["sh", "-c"], ["python3", "-c", "import os"]]
+)
+def test_other_programs_name_nothing(argv: list[str]) -> None:
+    assert list(scripts.starts(argv)) == []
+
+
+def test_a_file_of_an_interpreter_is_told_from_a_program() -> None:
+    assert list(scripts.starts(["sh", "-c", "bash /opt/x.sh"]))[1] == scripts.Started("/opt/x.sh", is_file=True)

@@ -1,0 +1,200 @@
+"""Volumes on disk, and where containers see them."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.localkube.kubelet.pods import container, pod
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.processes.runner import Mount
+from localkube.kubelet.spec.environment import Context, ReferencedObjects
+from localkube.kubelet.spec.fieldref import NodeFacts
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.volumes import directories, volumemounts
+from localkube.kubelet.volumes.directories import Claims
+
+
+def context(volumes: list[JSONObject], **fields: Any) -> Context:
+    sources = ReferencedObjects({"settings": {"a": b"1"}}, {})
+    return Context(pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=sources, **fields)
+
+
+def prepare(root: Path, *volumes: JSONObject, bound: Claims | None = None, **fields: Any) -> dict[str, Path]:
+    claims = bound or Claims({}, {})
+    return directories.prepare(context(list(volumes), **fields), claims, root / "volumes", "v1")
+
+
+def test_an_empty_dir_is_open_to_all(tmp_path: Path) -> None:
+    path = prepare(tmp_path, {"name": "scratch", "emptyDir": {"medium": "Memory"}})["scratch"]
+    assert path == tmp_path / "volumes" / "scratch"
+    assert path.stat().st_mode & 0o777 == 0o777
+
+
+def test_volumes_in_memory_have_their_size() -> None:
+    volumes = [
+        {"name": "a", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+        {"name": "b", "emptyDir": {"medium": "Memory"}},
+        {"name": "c", "emptyDir": {}},
+    ]
+    assert directories.in_memory(pod(volumes=volumes), Path("/v")) == (("/v/a", 1 << 20), ("/v/b", 0))
+
+
+CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+
+
+def test_a_claim_is_the_path_of_its_volume(tmp_path: Path) -> None:
+    claim = {"metadata": {"uid": "c1"}, "spec": {"volumeName": "pv"}}
+    volume = {"spec": {"local": {"path": str(tmp_path / "disk")}}}
+    assert prepare(tmp_path, CLAIM, bound=Claims({"data": claim}, {"pv": volume}))["v"] == tmp_path / "disk"
+
+
+def test_an_ephemeral_volume_is_the_claim_of_its_pod(tmp_path: Path) -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "1", "controller": True}
+    claim = {"metadata": {"ownerReferences": [owner]}, "spec": {"volumeName": "pv"}}
+    volume = {"spec": {"hostPath": {"path": str(tmp_path / "disk")}}}
+    wanted = {"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}
+    name = f"{meta.name(pod())}-v"
+    owner["uid"] = meta.uid(pod())
+    assert prepare(tmp_path, wanted, bound=Claims({name: claim}, {"pv": volume}))["v"] == tmp_path / "disk"
+    owner["uid"] = "another"
+    with pytest.raises(SpecError, match="was not created for this pod"):
+        prepare(tmp_path, wanted, bound=Claims({name: claim}, {"pv": volume}))
+
+
+@pytest.mark.parametrize(
+    ("claim", "volumes", "text"),
+    [
+        ({"spec": {}}, {}, "is not bound to a volume yet"),
+        ({"metadata": {"deletionTimestamp": "x"}}, {}, "is being deleted"),
+        ({"spec": {"volumeName": "pv"}}, {"pv": {"spec": {"nfs": {}}}}, "has no path here"),
+    ],
+)
+def test_a_claim_without_a_path_says_why(
+    tmp_path: Path, claim: JSONObject, volumes: dict[str, JSONObject], text: str
+) -> None:
+    with pytest.raises(SpecError, match=text):
+        prepare(tmp_path, CLAIM, bound=Claims({"data": claim}, volumes))
+
+
+@pytest.mark.parametrize(
+    ("volume", "text"),
+    [
+        ({"persistentVolumeClaim": {"claimName": "no"}}, 'persistentvolumeclaim "no" not found'),
+        ({"nfs": {"server": "x", "path": "/"}}, 'volume "v": nfs volumes are not served on one machine'),
+        ({"hostPath": {"path": "/no/such", "type": "Directory"}}, "/no/such is not a directory"),
+        ({"hostPath": {"path": "/no/such"}}, "/no/such does not exist"),
+    ],
+)
+def test_what_cannot_be_had_is_named(tmp_path: Path, volume: JSONObject, text: str) -> None:
+    with pytest.raises(SpecError, match=text):
+        prepare(tmp_path, {"name": "v", **volume})
+
+
+def test_an_unserved_volume_is_empty_when_lenient(tmp_path: Path) -> None:
+    assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, lenient=True)["v"].iterdir()) == []
+
+
+def test_an_unserved_volume_is_empty_in_a_rehearsal(tmp_path: Path) -> None:
+    assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, rehearsal=True)["v"].iterdir()) == []
+
+
+@pytest.mark.parametrize("source", ["nfs", "csi"])
+def test_a_persistent_volume_is_shared_in_a_rehearsal(tmp_path: Path, source: str) -> None:
+    claim = {"metadata": {"uid": "c1"}, "spec": {"volumeName": "pv"}}
+    volume = {"metadata": {"name": "pv"}, "spec": {source: {}}}
+    bound = Claims({"data": claim}, {"pv": volume}, stand_ins=tmp_path / "stand-ins")
+    paths = [prepare(tmp_path / pod, CLAIM, bound=bound)["v"] for pod in ("web-0", "web-0-1")]
+    assert paths == [tmp_path / "stand-ins" / "pv"] * 2
+    assert paths[0].stat().st_mode & 0o777 == 0o777
+
+
+@pytest.mark.parametrize("kind", ["", "Directory", "DirectoryOrCreate"])
+def test_a_host_path_that_is_not_there_is_empty_when_lenient_and_not_made(tmp_path: Path, kind: str) -> None:
+    absent = tmp_path / "absent"
+    volume = {"name": "v", "hostPath": {"path": str(absent), "type": kind}}
+    assert list(prepare(tmp_path, volume, lenient=True)["v"].iterdir()) == []
+    assert not absent.exists()
+    there = {"name": "v", "hostPath": {"path": str(tmp_path)}}
+    assert prepare(tmp_path, there, lenient=True)["v"] == tmp_path
+
+
+def test_a_refresh_keeps_the_files_of_a_source_that_is_gone(tmp_path: Path) -> None:
+    volumes = [{"name": "v", "configMap": {"name": "settings"}}]
+    path = prepare(tmp_path, *volumes)["v"]
+    bare = Context(pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=ReferencedObjects({}, {}))
+    directories.refresh(bare, tmp_path / "volumes", "v2")
+    assert (path / "a").read_bytes() == b"1"
+    newer = Context(
+        pod=pod(volumes=volumes),
+        ip="",
+        node=NodeFacts("", {}),
+        sources=ReferencedObjects({"settings": {"a": b"2"}}, {}),
+    )
+    directories.refresh(newer, tmp_path / "volumes", "v3")
+    assert (path / "a").read_bytes() == b"2"
+
+
+@pytest.mark.parametrize("kind", ["", "Directory", "DirectoryOrCreate"])
+def test_a_host_directory_passes_as_one(tmp_path: Path, kind: str) -> None:
+    assert directories.prepare_host_path(tmp_path, kind) == tmp_path
+
+
+def test_a_host_path_is_made_where_the_type_says_so(tmp_path: Path) -> None:
+    assert directories.prepare_host_path(tmp_path / "d" / "e", "DirectoryOrCreate").is_dir()
+    assert directories.prepare_host_path(tmp_path / "f", "FileOrCreate").is_file()
+
+
+def test_a_socket_is_told_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        assert directories.prepare_host_path(path, "Socket") == path
+    with pytest.raises(SpecError, match="is not a file"):
+        directories.prepare_host_path(path, "File")
+
+
+def mount(root: Path, volume: JSONObject | None = None, env: dict[str, str] | None = None, **fields: Any) -> Mount:
+    main = container(volumeMounts=[{"name": "v", "mountPath": "/data", **fields}])
+    (found,) = volumemounts.build(main, {"v": volume or {"name": "v", "emptyDir": {}}}, {"v": root}, env or {})
+    return found
+
+
+def test_a_volume_is_seen_at_its_mount_path(tmp_path: Path) -> None:
+    assert mount(tmp_path) == Mount(tmp_path, "/data")
+    assert mount(tmp_path, readOnly=True) == Mount(tmp_path, "/data", read_only=True)
+
+
+def test_files_made_here_are_read_only(tmp_path: Path) -> None:
+    assert mount(tmp_path, {"name": "v", "secret": {"secretName": "x"}}).read_only
+
+
+def test_a_sub_path_is_made_inside_the_volume(tmp_path: Path) -> None:
+    assert mount(tmp_path, subPath="a/b") == Mount(tmp_path, "/data", sub_path="a/b")
+    found = mount(tmp_path, env={"POD": "web-0"}, subPathExpr="logs/$(POD)")
+    assert found == Mount(tmp_path, "/data", sub_path="logs/web-0")
+    assert (tmp_path / "a" / "b").is_dir()
+    assert (tmp_path / "logs" / "web-0").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"subPath": "../x"}, "must be a relative path"),
+        ({"subPath": "/x"}, "must be a relative path"),
+        ({"subPathExpr": "$(NO)"}, 'there is no variable "NO"'),
+        ({"subPath": "out/x"}, "leads out of volume"),
+        ({"name": "other"}, 'there is no volume "other"'),
+    ],
+)
+def test_a_sub_path_cannot_leave_the_volume(tmp_path: Path, fields: JSONObject, text: str) -> None:
+    (tmp_path / "out").symlink_to("/tmp")
+    with pytest.raises(SpecError, match=text):
+        mount(tmp_path, **fields)
+
+
+def test_a_path_with_nul_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"volumes\[host\]\.hostPath\.path.*NUL"):
+        prepare(tmp_path, {"name": "host", "hostPath": {"path": "/tmp/\0"}})

@@ -1,0 +1,28 @@
+"""An authority and a certificate of 127.0.0.1 for servers in tests."""
+
+from typing import Final, NamedTuple
+
+import trustme
+
+
+class Pair(NamedTuple):
+    """A certificate with its private key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    @property
+    def chain(self) -> bytes:
+        """Return both as one PEM text, as a TLS server loads it."""
+        return self.certificate + self.key
+
+
+_AUTHORITY: Final = trustme.CA()
+TRUSTED: Final = _AUTHORITY.cert_pem.bytes()
+"""The certificate of the authority, PEM."""
+
+
+def issue() -> Pair:
+    """Return a certificate of 127.0.0.1 that the authority has issued."""
+    leaf = _AUTHORITY.issue_cert("127.0.0.1")
+    return Pair(leaf.cert_chain_pems[0].bytes(), leaf.private_key_pem.bytes())

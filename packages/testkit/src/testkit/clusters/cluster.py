@@ -1,0 +1,136 @@
+"""The seam between the tests and the clusters they run on: one embedded, one of real Kubernetes components.
+
+Both are reached over HTTP by the same client, have the same nodes, and run the same webhooks and controllers.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Final, Protocol
+
+from kuberuntime.access import kubeconfig
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES as NODE_RESOURCE
+from kuberuntime.objects.resources import PODS
+
+NODES: Final = 64
+NODES_PER_RACK: Final = 4
+RACKS_PER_ZONE: Final = 4
+RACK: Final = "rack"
+ZONE: Final = "zone"
+REST_SECONDS: Final = 60.0
+"""Seconds that kube-controller-manager may take to untaint a node that is Ready again; it looks every second."""
+
+RESTART_ALL: Final = 88
+"""The exit code of a container after which all containers of its pod restart in place, by a rule of its own."""
+
+START_DELAY: Final = "START_DELAY"
+"""The variable of containers whose image comes late."""
+
+CAPACITY: Final = {"cpu": "32", "memory": "256Gi", "pods": "110"}
+
+
+class Cluster(Protocol):
+    """A running cluster, and what only its makers can do to pods."""
+
+    name: str
+    kubeconfig: Path
+
+    async def await_namespace(self, client: Client, name: str) -> None:
+        """Wait until pods may be created in a new namespace."""
+        ...
+
+    async def restart_container(self, client: Client, pod: JSONObject) -> None:
+        """Let the first container of a running pod end and start again."""
+        ...
+
+    async def restart_all(self, client: Client, pod: JSONObject) -> None:
+        """Let all containers of a running pod restart in place, by the rule of its first one on the exit code 88."""
+        ...
+
+    async def complete_container(self, client: Client, pod: JSONObject) -> None:
+        """Let the only container of a running pod end with 0, and start again, as those of StatefulSets do."""
+        ...
+
+    async def end_kept(self, client: Client, pod: JSONObject) -> None:
+        """Report the end of a deleted pod that a finalizer keeps."""
+        ...
+
+    async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
+        """Let the only container of a running pod, whose own policy is Never, end: the pod has Failed, or Succeeded."""
+        ...
+
+    def hung_node(self, client: Client, name: str, ready: str) -> AbstractAsyncContextManager[None]:
+        """Let a node end none of its pods until the context is left; `ready` is what its condition says meanwhile."""
+        ...
+
+    async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
+        """Have so many volumes that claims of this class may be bound to."""
+        ...
+
+
+@asynccontextmanager
+async def deleted_node(client: Client, name: str) -> AsyncIterator[None]:
+    """Delete a node, and make it again, without its pods, when the context is left."""
+    key = ObjectKey("", name)
+    node = await client.get(NODE_RESOURCE, key)
+    await client.delete(NODE_RESOURCE, key)
+    try:
+        yield
+    finally:
+        kept = {field: value for field, value in meta.metadata(node).items() if field in {"labels", "annotations"}}
+        spec = {field: value for field, value in meta.spec(node).items() if field != "taints"}
+        await client.create(NODE_RESOURCE, node | {"metadata": kept | {"name": name}, "spec": spec})
+
+
+async def report_ready(client: Client, name: str, status: str) -> None:
+    """Let a node say whether it is Ready."""
+    patch = {"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Tests"}]}}
+    await client.patch(NODE_RESOURCE, ObjectKey("", name), patch, kind="strategic", subresource="status")
+
+
+async def await_rest(client: Client, name: str) -> None:
+    """Wait until a node is Ready, and no taint of an earlier test drives pods off it."""
+    async with asyncio.timeout(REST_SECONDS):
+        while not is_at_rest(await client.get(NODE_RESOURCE, ObjectKey("", name))):  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.1)
+
+
+def is_at_rest(node: JSONObject) -> bool:
+    """Return whether a node is Ready and takes pods; one that is cordoned is at rest, too."""
+    driving = [taint for taint in meta.spec(node).get("taints") or [] if taint["effect"] == "NoExecute"]
+    return meta.is_condition_true(node, "Ready") and not driving
+
+
+async def pods_on(client: Client, node: str) -> list[JSONObject]:
+    """Return the pods of a node."""
+    return (await client.list(PODS, field_selector=f"spec.nodeName={node}")).items
+
+
+def transport(cluster: Cluster, user_agent: str) -> HTTPTransport:
+    """Open connections of one user to a cluster."""
+    return HTTPTransport(kubeconfig.load({}, kubeconfig=str(cluster.kubeconfig)), user_agent=user_agent)
+
+
+class Manager(Protocol):
+    """What runs LeaderWorkerSets on a cluster; it can be stopped, killed and started again."""
+
+    async def stop(self) -> None:
+        """Let it end in an orderly way."""
+        ...
+
+    async def kill(self) -> None:
+        """End it in the middle of whatever it does."""
+        ...
+
+    async def start(self) -> None:
+        """Start it and wait until it is ready."""
+        ...
+
+    def check(self) -> None:
+        """Raise what ended it, if something did."""
+        ...

@@ -1,0 +1,109 @@
+"""The embedded cluster for tests: everything of `lws up` but the processes of pods, which are modelled."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import STORAGE_CLASSES
+from localkube import assembly as embedded
+from localkube import workloads
+from localkube.cluster import Nodes, Settings
+from localkube.controllers.volumes.claims import DEFAULT_CLASS
+from localkube.kubelet.processes.model import ModelRunner, Program
+from localkube.kubelet.processes.runner import ContainerSpec, Exit
+
+from .cluster import (
+    CAPACITY,
+    NODES,
+    NODES_PER_RACK,
+    RACK,
+    RACKS_PER_ZONE,
+    RESTART_ALL,
+    START_DELAY,
+    ZONE,
+    pods_on,
+    report_ready,
+)
+
+OUTPUT = "TEST_OUTPUT"
+"""The variable with what the container prints."""
+
+LABELS = (
+    f"{RACK}=r{{i//{NODES_PER_RACK}}}",
+    f"{ZONE}=z{{i//{NODES_PER_RACK * RACKS_PER_ZONE}}}",
+)
+
+
+@dataclass
+class EmbeddedCluster:
+    """Implements `Cluster`."""
+
+    kubeconfig: Path
+    runner: ModelRunner
+    name: str = field(default="embedded", init=False)
+
+    async def await_namespace(self, client: Client, name: str) -> None:
+        """Nothing to wait for."""
+
+    async def restart_container(self, client: Client, pod: JSONObject) -> None:
+        """End the modelled process; the kubelet starts it again."""
+        self._end_container(pod, 1)
+
+    async def restart_all(self, client: Client, pod: JSONObject) -> None:
+        """End the modelled process such that the kubelet starts all of them again."""
+        self._end_container(pod, RESTART_ALL)
+
+    async def complete_container(self, client: Client, pod: JSONObject) -> None:
+        """End the modelled process; the kubelet starts it again."""
+        self._end_container(pod, 0)
+
+    async def end_kept(self, client: Client, pod: JSONObject) -> None:
+        """The kubelet does so."""
+
+    async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
+        """End the modelled process; the kubelet does not start it again."""
+        self._end_container(pod, code)
+
+    @asynccontextmanager
+    async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
+        """Let the processes there ignore every signal, as on a machine whose disk has gone."""
+        there = {meta.uid(pod) for pod in await pods_on(client, name)}
+        self.runner.hung |= there
+        await report_ready(client, name, ready)
+        try:
+            yield
+        finally:
+            self.runner.hung -= there
+            await report_ready(client, name, "True")
+
+    async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
+        """Have the class; the embedded binder makes a directory for every claim of it."""
+        named = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
+        await client.apply(STORAGE_CLASSES, named, manager="tests")
+
+    def _end_container(self, pod: JSONObject, code: int) -> None:
+        running = meta.status(pod)["containerStatuses"][0]["containerID"]
+        self.runner.end(running.removeprefix("process://"), Exit(code))
+
+
+def program_of(spec: ContainerSpec) -> Program:
+    """Run for ever, once a slow image is there; `true`, as init containers run it, ends at once."""
+    exits = (0.0, Exit(0)) if spec.argv == ("true",) else None
+    delay = float(spec.env.get(START_DELAY, "0s").removesuffix("s"))
+    return Program(start_delay=delay, exits=exits, output=spec.env.get(OUTPUT, ""))
+
+
+@asynccontextmanager
+async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
+    """Run an embedded cluster with modelled processes."""
+    capacity = tuple(f"{resource}={amount}" for resource, amount in CAPACITY.items())
+    nodes = Nodes(count=NODES, labels=LABELS, capacity=capacity)
+    settings = Settings(name="test", directory=directory, keep=False, nodes=nodes)
+    runner = ModelRunner(program_of)
+    async with embedded.serving(settings, SystemClock()) as served, workloads.working(served, runner):
+        yield EmbeddedCluster(settings.kubeconfig, runner)

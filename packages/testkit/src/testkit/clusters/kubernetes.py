@@ -1,0 +1,156 @@
+"""A real control plane for tests, with nodes that kwok plays."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.podstate import ALL_RESTARTED
+from kuberuntime.objects.resources import NODES as NODE_RESOURCE
+from kuberuntime.objects.resources import PERSISTENT_VOLUMES, PODS, SERVICE_ACCOUNTS
+
+from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready
+
+HUNG = "tests.example.com/hung"
+"""The annotation of nodes and pods that kwok does not play any more."""
+
+RESTARTS = "tests.example.com/restarts"
+"""The annotation of a pod with the restarts that kwok reports."""
+
+RESTARTED_AFTER = "tests.example.com/restarted-after"
+"""The annotation of a pod with the exit code before the last of them."""
+
+ENDED = "tests.example.com/ended"
+"""The annotation of a pod with the exit code that its containers ended with."""
+
+KWOK = {"kwok.x-k8s.io/node": "fake"}
+
+DECLARED = ["RestartAllContainersOnContainerExits"]
+"""What kube-scheduler asks of the nodes of pods that restart all their containers."""
+
+KILLED = 137
+
+
+@dataclass
+class KubernetesCluster:
+    """Implements `Cluster`."""
+
+    kubeconfig: Path
+    name: str = field(default="kubernetes", init=False)
+
+    async def await_namespace(self, client: Client, name: str) -> None:
+        """Wait for the service account without which pods are refused."""
+        accounts = Informer(client, Selection(SERVICE_ACCOUNTS, name))
+        there = asyncio.Event()
+        accounts.subscribe(lambda _: there.set())
+        following = asyncio.create_task(accounts.run())
+        async with asyncio.timeout(10):
+            await there.wait()
+        following.cancel()
+        await asyncio.wait([following])
+
+    async def restart_container(self, client: Client, pod: JSONObject) -> None:
+        """Have kwok report one restart more."""
+        await client.patch(PODS, meta.key(pod), restarted(pod, 1), kind="merge")
+
+    async def restart_all(self, client: Client, pod: JSONObject) -> None:
+        """Report what a kubelet does then: one restart more of all containers, and a pod that is not ready for a moment."""
+        ended = {"terminated": {"exitCode": KILLED, "reason": ALL_RESTARTED}}
+        again = [
+            {"name": one["name"], "restartCount": one["restartCount"] + 1, "lastState": ended}
+            for one in meta.status(pod)["containerStatuses"]
+        ]
+        is_gated = bool(meta.spec(pod).get("readinessGates"))  # kwok says when it is ready again (`stages.yaml`)
+        for status, kinds in (
+            ("False", ("ContainersReady", "Ready")),
+            ("True", ("ContainersReady", "Ready")[: 2 - is_gated]),
+        ):
+            conditions = [{"type": kind, "status": status} for kind in kinds]
+            found = {"containerStatuses": again, "conditions": conditions}
+            patch = {"metadata": {"uid": meta.uid(pod)}, "status": found}
+            await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
+
+    async def complete_container(self, client: Client, pod: JSONObject) -> None:
+        """Have kwok report one restart more, after an end with 0: it may report a pod's start twice, and so lose what others wrote."""
+        await client.patch(PODS, meta.key(pod), restarted(pod, 0), kind="merge")
+
+    async def end_kept(self, client: Client, pod: JSONObject) -> None:
+        """Report it as a kubelet does: kwok says nothing more of a pod that it has deleted."""
+        patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"phase": "Succeeded"}}
+        await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
+
+    async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
+        """Have kwok report that all containers ended, for good."""
+        await client.patch(PODS, meta.key(pod), annotated(ENDED, str(code), meta.uid(pod)), kind="merge")
+
+    @asynccontextmanager
+    async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
+        """Let kwok leave the node and its pods alone (`stages.yaml`)."""
+        key = ObjectKey("", name)
+        for pod in await pods_on(client, name):
+            with suppress(NotFoundError):  # a pod of an earlier test, on its way out
+                await client.patch(PODS, meta.key(pod), annotated(HUNG, "true"), kind="merge")
+        await client.patch(NODE_RESOURCE, key, annotated(HUNG, "true"), kind="merge")
+        await report_ready(client, name, ready)
+        try:
+            yield
+        finally:
+            await client.patch(NODE_RESOURCE, key, annotated(HUNG, None), kind="merge")
+
+    async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
+        """Create the volumes that an administrator would create."""
+        for number in range(count):
+            await client.create(PERSISTENT_VOLUMES, build_volume(f"{prefix}-{number}", storage_class))
+
+
+def restarted(pod: JSONObject, code: int) -> JSONObject:
+    """Return the patch after which kwok reports one restart more of this pod's first container, which ended with this code."""
+    restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
+    annotations = {RESTARTS: str(restarts), RESTARTED_AFTER: str(code)}
+    return {"metadata": {"annotations": annotations, "uid": meta.uid(pod)}}
+
+
+def annotated(name: str, value: str | None, uid: str | None = None) -> JSONObject:
+    """Return the patch that sets an annotation, or takes it off; of the object with this UID and no successor of it."""
+    return {"metadata": {"annotations": {name: value}} | ({"uid": uid} if uid else {})}
+
+
+async def create_nodes(client: Client) -> None:
+    """Create the nodes that kwok plays."""
+    for index in range(NODES):
+        await client.create(NODE_RESOURCE, build_node(index))
+
+
+def build_node(index: int) -> JSONObject:
+    """Return a node in its rack and zone."""
+    rack = index // NODES_PER_RACK
+    name = f"node-{index}"
+    labels = {"kubernetes.io/hostname": name, RACK: f"r{rack}", ZONE: f"z{rack // RACKS_PER_ZONE}"}
+    return {
+        "apiVersion": NODE_RESOURCE.api_version,
+        "kind": NODE_RESOURCE.kind,
+        "metadata": {"name": name, "labels": labels, "annotations": KWOK},
+        "status": {"capacity": CAPACITY, "allocatable": CAPACITY, "declaredFeatures": DECLARED},
+    }
+
+
+def build_volume(name: str, storage_class: str) -> JSONObject:
+    """Return a volume that nobody but its claim ever sees."""
+    return {
+        "apiVersion": PERSISTENT_VOLUMES.api_version,
+        "kind": PERSISTENT_VOLUMES.kind,
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": storage_class,
+            "hostPath": {"path": f"/volumes/{name}"},
+        },
+    }

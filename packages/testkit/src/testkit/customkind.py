@@ -1,0 +1,19 @@
+"""A custom kind with a large schema, as data: LeaderWorkerSets, of which the lower packages know nothing else."""
+
+from typing import Final
+
+import yaml
+
+from kuberuntime.manifests.yamltext import SafeLoader
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+
+from .repository import ROOT
+
+LEADERWORKERSETS: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
+
+
+def definition() -> JSONObject:
+    """Return the CustomResourceDefinition of LeaderWorkerSets, as it is installed."""
+    loaded: JSONObject = yaml.load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text(), SafeLoader)
+    return loaded

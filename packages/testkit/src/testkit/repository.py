@@ -1,0 +1,40 @@
+"""Where the repository is, and where each package has its sources and tests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[4]
+PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset")
+TESTS: Final = (
+    ROOT / "tests",
+    *(ROOT / "packages" / package / "tests" for package in PACKAGES),
+    ROOT / "packages/testkit/src",
+)
+"""The folders of tests: what needs several packages, those of each package, and the harness that they share."""
+
+PATHS: Final = (
+    *(ROOT / "packages" / package / "src" for package in (*PACKAGES, "testkit")),
+    *(ROOT / "packages" / package for package in PACKAGES),
+    ROOT,
+)
+"""What a Python program needs on its path to import the packages, and tests of them."""
+
+
+def sources(package: str) -> Path:
+    """Return the folder from which a package is imported."""
+    return ROOT / "packages" / package / "src"
+
+
+def modules(*packages: str) -> Iterator[tuple[str, Path]]:
+    """Yield the modules of packages, of all without names: each with its name as `localkube/kubelet/nodeloop.py`."""
+    for package in packages or PACKAGES:
+        for path in sorted((sources(package) / package).rglob("*.py")):
+            yield path.relative_to(sources(package)).as_posix(), path
+
+
+def files_of_tests() -> Iterator[tuple[str, Path]]:
+    """Yield the Python files of all folders of tests: each with its name below its folder, as `e2e/harness.py`."""
+    for folder in TESTS:
+        for path in sorted(folder.rglob("*.py")):
+            yield path.relative_to(folder).as_posix(), path

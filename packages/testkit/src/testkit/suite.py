@@ -1,0 +1,249 @@
+"""What holds for all tests, as a plugin of pytest: which of them run, how they begin, how they are shared out and counted.
+
+Tests that are coroutines run in an event loop of their own, and in virtual time where they are marked so.
+"""
+
+import asyncio
+import gc
+import os
+import re
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+import pytest
+import structlog
+from structlog.dev import ConsoleRenderer, plain_traceback
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+
+from testkit import coroutines, examples, virtualtime
+
+PARTS: Final = re.compile(r"(?:packages/\w+/)?tests/(?P<part>\w+)/[^\[]*(\[(?P<parameters>.*)\])?")
+CLUSTERS: Final = {
+    "embedded": "on the embedded cluster",
+    "kubernetes": "on Kubernetes",
+    "other_version": "on the other Kubernetes",
+}
+OUTCOMES: Final = ("passed", "failed", "error", "skipped")
+PRODUCT: Final = "packages/leaderworkerset/tests"
+SHARED: Final = (
+    "packages/localkube/tests/conformance/controllers",
+    "packages/localkube/tests/conformance",
+    f"{PRODUCT}/integration/lws",
+    f"{PRODUCT}/parity",
+    *(f"tests/kubernetes/{name}" for name in ("gang", "install", "kubectl", "lwsoperator", "manager", "shipped")),
+    "tests/node",
+)
+"""Folders whose tests share a cluster, which is started once."""
+
+LIVE: Final = ("tests/kubernetes/", "packages/localkube/tests/conformance/test_generated.py")
+"""Folders and files whose tests need the programs of Kubernetes, whatever their parameters."""
+
+BOTH: Final = ("packages/localkube/tests/conformance/",)
+"""Folders whose tests compare with recorded answers of Kubernetes or, with `--tier kubernetes`, with the living one."""
+
+NODE: Final = "tests/node/"
+"""The folder whose tests need a real node."""
+
+PAGES: Final = ("tests/e2e/test_documents.py", "tests/e2e/test_examples.py")
+"""Tests that may not meet: some of what they run uses port 8080."""
+
+Tier: TypeAlias = Literal["fast", "kubernetes", "node"]
+"""What `make test` runs; what needs a control plane, or takes long; what needs a real node."""
+
+COMMANDS: Final = "tests/e2e/"
+"""The folder whose tests start real processes for each step. Most are for the second tier."""
+
+SHOWN: Final = (*PAGES, "tests/e2e/test_first_hour.py", "tests/e2e/test_groups.py", "tests/e2e/test_verbs.py")
+"""Those of the first tier: every command of the README and of the pages, the examples, a newcomer's first hour."""
+
+MOST_UNSTABLE: Final = 3
+"""Tests of a run that may pass only when they are tried again."""
+
+AT_ONCE: Final = 5
+"""Tests of `make test` that run at once."""
+
+COLLECT_AFTER: Final = 10_000
+"""Objects made after which the garbage collector runs."""
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C end them also where these tests run in the background: shells let such programs ignore it, and their children
+    would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    examples.load_profile()
+    # To draw a traceback with frames and locals takes a tenth of a second, and much is logged.
+    ConsoleRenderer.get_active().exception_formatter = plain_traceback
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make test` say that it tries again what failed (it gives `--last-failed` with it), and `make nightly` keep counts."""
+    parser.addoption("--second-try", action="store_true", help="list the tests that pass: they failed before")
+    parser.addoption(
+        "--tier",
+        choices=get_args(Tier),
+        help="run only what `make test`, `make test-kubernetes` or `make test-node` runs",
+    )
+    parser.addoption("--record", type=Path, metavar="FILE", help="keep the counts of this run there (tests/results.py)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of other tiers."""
+    if wanted := config.getoption("tier"):
+        chosen = [item for item in items if wanted in tiers_of(item.nodeid)]
+        config.hook.pytest_deselected(items=[item for item in items if wanted not in tiers_of(item.nodeid)])
+        items[:] = chosen
+
+
+def tiers_of(node: str) -> tuple[Tier, ...]:
+    """Return what a test may run on, by its path and its parameters.
+
+    >>> tiers_of("packages/leaderworkerset/tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
+    ('kubernetes',)
+    """
+    if node.startswith(NODE):
+        return ("node",)
+    if node.startswith(BOTH) and not node.startswith(LIVE):
+        return ("fast", "kubernetes")
+    if node.startswith(COMMANDS):
+        return ("fast",) if node.startswith(SHOWN) else ("kubernetes",)
+    is_live = node.startswith(LIVE) or not {*clusters_of(node)} <= {CLUSTERS["embedded"]}
+    return ("kubernetes",) if is_live else ("fast",)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin a unit test with structlog as it is by default: tests of other folders leave filters behind.
+
+    A fixture would say the same and, thousands of times, take more than this.
+    """
+    if "/tests/unit/" in item.nodeid:
+        structlog.reset_defaults()
+
+
+@pytest.hookimpl
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine: in virtual time where it, or its module, is marked so."""
+    is_virtual = pyfuncitem.get_closest_marker("virtual_time")
+    return coroutines.run_test(pyfuncitem, virtualtime.run if is_virtual else asyncio.run)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the thousands of tests that were found out of the garbage collector's sight: they live to the end.
+
+    Tests make many objects and keep few: with Python's 700 objects a tenth of the time goes into looking for garbage.
+    """
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
+
+
+class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
+    """Runs the tests of a group in one process, one after the other.
+
+    The marker `xdist_group` would say the same, but pytest-xdist 3.8 ignores it with pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+    def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+        """Forget the groups that are done before what is left is counted, which happens after each test."""
+        for done in [scope for scope, tests in workload.items() if all(tests.values())]:
+            del workload[done]
+        return int(super()._pending_of(workload))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Let those tests that share a cluster run one after the other, where several processes run tests (`-n`)."""
+    return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Run more tests at once than there are cores: most wait for processes, and three leave a third of two cores idle.
+
+    The fast tests (`-n logical`) wait for nothing: each process beyond the cores would only collect them once more.
+    """
+    cores = os.cpu_count() or 2
+    return min(cores, 4) if config.option.numprocesses == "logical" else AT_ONCE
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print how many tests of each part passed, failed or were skipped, and which of them are unstable."""
+    counts: dict[str, Counter[str]] = {}
+    for outcome in OUTCOMES:
+        for report in terminalreporter.stats.get(outcome, []):
+            counts.setdefault(part_of(report.nodeid), Counter())[outcome] += 1
+    if path := config.getoption("record"):
+        from tests import results
+
+        results.record(path, counts)
+    if len(counts) > 1:
+        terminalreporter.section("tests by part")
+        for part, found in sorted(counts.items()):
+            told = ", ".join(f"{number} {outcome}" for outcome, number in found.items())
+            terminalreporter.line(f"{part}: {told}")
+    if unstable := unstable_tests(terminalreporter, config):
+        terminalreporter.section("unstable tests: they failed, and passed when tried again; mend them")
+        for node in unstable:
+            terminalreporter.line(f"unstable: {node}")
+        if len(unstable) > MOST_UNSTABLE:
+            terminalreporter.line(
+                f"{len(unstable)} tests are unstable, and at most {MOST_UNSTABLE} may be: the run fails"
+            )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a second try in which too many tests passed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    is_passed = session.exitstatus == pytest.ExitCode.OK
+    if reporter and is_passed and len(unstable_tests(reporter, session.config)) > MOST_UNSTABLE:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def unstable_tests(reporter: pytest.TerminalReporter, config: pytest.Config) -> list[str]:
+    """Return the tests that passed in a second try: they failed in the first one."""
+    reports = reporter.stats.get("passed", []) if config.getoption("second_try") else []
+    return sorted(report.nodeid for report in reports)
+
+
+def group_of(node: str) -> str:
+    """Name the tests that must run one after the other with this one: those of its file, or of its cluster.
+
+    >>> group_of("packages/leaderworkerset/tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
+    'integration/lws on Kubernetes'
+    >>> group_of("packages/kuberuntime/tests/unit/kuberuntime/objects/test_names.py::test_it[1]")
+    'unit/kuberuntime/objects/test_names.py'
+    """
+    file = node.partition("::")[0].removeprefix("tests/")
+    if file in PAGES:
+        return "pages"
+    shared = next((folder for folder in SHARED if file.startswith(f"{folder}/")), file)
+    return " ".join([shared, *clusters_of(node)])
+
+
+def clusters_of(node: str) -> list[str]:
+    """Return which clusters a test has as parameter; fast tests, whose parameters may be any text, have none.
+
+    >>> clusters_of("packages/localkube/tests/unit/localkube/test_it.py::test_it[x-kubernetes-list-type]")
+    []
+    """
+    found = PARTS.match(node)
+    parameters = ((found and found["part"] != "unit" and found["parameters"]) or "").split("-")
+    return [CLUSTERS[one] for one in parameters if one in CLUSTERS]
+
+
+def part_of(node: str) -> str:
+    """Name the part of the suite, and the cluster where a test has one as parameter.
+
+    >>> part_of("packages/leaderworkerset/tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
+    'integration on Kubernetes'
+    >>> part_of("packages/kuberuntime/tests/unit/kuberuntime/objects/test_names.py::test_it")
+    'unit'
+    """
+    found = PARTS.match(node)
+    if found is None:
+        return node
+    return " ".join([found["part"], *clusters_of(node)])

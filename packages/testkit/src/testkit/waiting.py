@@ -1,0 +1,14 @@
+"""Waiting for what no event reports."""
+
+import select
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def until(check: Callable[[], Any], what: str, seconds: float = 30, *, poll: float = 0.1) -> None:
+    """Wait for what no event reports: check the machine every tenth of a second."""
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"
+        select.select([], [], [], poll)

@@ -1,0 +1,139 @@
+"""Fifteen programs that fail: each cause is named at every moment, and every command that is suggested works then."""
+
+import json
+import re
+import shlex
+import stat
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from testkit.waiting import until
+from tests.e2e.harness import SLEEP, Cluster, Shell, lws, python, shell_script
+from tests.e2e.terminals import terminal
+from tests.explanations.ways import ASKS_LEADER, WAYS
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+SAMPLES: Final = 4
+"""Rounds over all programs. They are recreated in between, each with a pace of its own."""
+
+SUGGESTED: Final = re.compile(r"(?:^|: )(lws --local=\S+ -n \S+ .*)$")
+CHANGES: Final = frozenset({"restart", "recover", "exec", "wait"})
+"""Commands that change what is observed, or wait."""
+
+BINDS_TWICE: Final = """
+import socket
+first = socket.create_server(("0.0.0.0", 8000))
+second = socket.socket()
+second.bind(("0.0.0.0", 8000))
+"""
+
+
+class Failing(NamedTuple):
+    """A program that fails: the LeaderWorkerSet, words of the cause, and words of the next step."""
+
+    obj: JSONObject
+    words: str
+    step: str
+
+    @property
+    def name(self) -> str:
+        """Return the name of the LeaderWorkerSet."""
+        return str(self.obj["metadata"]["name"])
+
+
+def _known(name: str, words: str = "") -> Failing:
+    """Return one of the ways to break a program."""
+    way = next(one for one in WAYS if one.name == name)
+    return Failing(way.obj, words or way.sentence, way.step)
+
+
+def _stuck(name: str) -> JSONObject:
+    """Return a group whose leader reports one step and waits for ever."""
+    obj = lws(
+        name, python("import time; print('::lws progress step=1 total=9', flush=True); time.sleep(1000)", grace=1)
+    )
+    obj["metadata"]["annotations"] = {labels.FOLLOW_PROGRESS: "true", labels.PROGRESS_TIMEOUT: "5s"}
+    return obj
+
+
+def _read_only(name: str) -> JSONObject:
+    mounts = [{"name": "data", "mountPath": "/data", "readOnly": True}]
+    obj = lws(name, shell_script("echo step > /data/out", volumeMounts=mounts))
+    obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["volumes"] = [{"name": "data", "emptyDir": {}}]
+    return obj
+
+
+def programs(directory: Path) -> list[Failing]:
+    """Return the fifteen programs; a file without the permission to be executed is made in the directory."""
+    script = directory / "start.sh"
+    script.write_text("#!/bin/sh\nsleep 1000\n")
+    script.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    never = SLEEP | {"readinessProbe": ASKS_LEADER}
+    slow = SLEEP | {"startupProbe": {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 2}}
+    unmapped = {"image": "image.example/app:1", "command": ["python3", "serve.py"]}
+    return [
+        _known("absent"),
+        Failing(lws("module", python("import no_such_engine")), "No module named 'no_such_engine'", "logs module/0/0"),
+        Failing(lws("port", python(BINDS_TWICE)), "Address already in use", "logs port/0/0"),
+        _known("killed", "exit code 137"),
+        Failing(lws("never", never), "the readiness probe of pod never-0 fails", "logs never/0/0"),
+        _known("init", "exit code 2"),
+        Failing(_stuck("deadlock"), "no progress", "logs deadlock/0/0"),
+        Failing(_read_only("volume"), "Read-only file system", "logs volume/0/0"),
+        _known("config"),
+        Failing(lws("unmapped", unmapped), "can't open file", "map it: --image image.example/app:1=DIR"),
+        _known("raises", "KeyError: 'rank'"),
+        Failing(lws("mode", {"command": [str(script)]}), f"{script} may not be executed", "describe mode/0/0"),
+        _known("ends", "exit code 0"),
+        Failing(lws("startup", slow), "startup probe", "startup/0/0"),
+        _known("gpus"),
+    ]
+
+
+def test_the_cause_and_the_commands_of_failing_programs_are_right_at_every_moment(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    failing = programs(tmp_path)
+    assert len(failing) == 15
+    cluster.apply(*(one.obj for one in failing))
+    for one in failing:
+        until(lambda one=one: one.words in cluster.ended("explain", one.name).stdout, one.words, 90)  # type: ignore[misc]
+    wrong: list[str] = []
+    for _ in range(SAMPLES):
+        for one in failing:
+            wrong += faults(cluster, one)
+    assert wrong == []
+
+
+def faults(cluster: Cluster, one: Failing) -> list[str]:
+    """Return what is wrong with the explanation of a program at this moment."""
+    text = cluster.ended("explain", one.name).stdout
+    steps = text.partition("\nNext:\n")[2].partition("\n\n")[0].splitlines()
+    found = [] if one.words in text else [f"{one.name}: not {one.words!r}: {text}"]
+    found += [] if any(one.step in step for step in steps) else [f"{one.name}: no step {one.step!r}: {text}"]
+    for match in filter(None, (SUGGESTED.search(step.strip()) for step in steps)):
+        words = shlex.split(match[1])[1:]
+        if words[3] in CHANGES:
+            continue
+        result = cluster.shell.ended(*words)
+        if result.returncode:
+            found.append(f"{one.name}: {match[1]} ended with {result.returncode}: {result.stderr}{text}")
+    return found
+
+
+def test_a_failed_run_keeps_what_its_suggested_command_shows(shell: Shell, tmp_path: Path) -> None:
+    """The cluster of the run is gone when somebody types the command."""
+    manifest = tmp_path / "module.json"
+    manifest.write_text(json.dumps(lws("module", python("import no_such_engine"))))
+    with terminal(shell, "run", "-f", str(manifest), "--stuck-after=1", columns=400) as screen:
+        assert screen.end(120) == 1
+        shown = [line for line in screen.screen() if line]
+    (step,) = {line.removeprefix("next: ") for line in shown if line.startswith("next: ")}
+    assert "No module named 'no_such_engine'" in shell.lws(*shlex.split(step)[1:]).stdout
+    (recorded,) = [line for line in shown if line.startswith("recorded: ")]
+    assert "module/0#1" in shell.lws(*shlex.split(recorded.split("`")[1])[1:]).stdout

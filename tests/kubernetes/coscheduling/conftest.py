@@ -1,0 +1,94 @@
+"""Real control planes on which the scheduler of scheduler-plugins runs beside Kubernetes' own, and the manager as it ships."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from testkit.clusters.cluster import transport
+from testkit.clusters.kubernetes import KubernetesCluster
+from tests.controlplane import build
+from tests.controlplane.process import LOOPBACK, Plane, control_plane, free_ports, start
+from tests.integration.clusters.managed import set_up
+from tests.integration.lws.conftest import Running, pytest_pyfunc_call, runner, space
+from tests.kubernetes.gang.conftest import kept, serving
+from tests.kubernetes.programs.build import MANIFESTS, SCHEDULER_PLUGINS
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.core.gang.coscheduling import COSCHEDULING
+
+__all__ = ["pytest_pyfunc_call", "runner", "space"]
+
+SCHEDULER: Final = "coscheduler"
+"""The `schedulerName` of the profile that has the plugin."""
+
+
+@pytest.fixture(scope="package", params=build.CLUSTERS)
+def running(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """Run one version of Kubernetes after the other; skip where the scheduler was not built."""
+    program = SCHEDULER_PLUGINS.find()
+    if program is None:
+        pytest.skip(SCHEDULER_PLUGINS.missing)
+    directory = tmp_path_factory.mktemp(request.param)
+    assets = build.assets(lambda text: print(text, file=sys.stderr), build.CLUSTERS[request.param])  # noqa: T201 - progress
+
+    def prepare(made: Plane) -> None:
+        cluster = KubernetesCluster(made.kubeconfig)
+        runner.run(set_up(cluster))
+        runner.run(define(cluster, yaml.safe_load((program.parent / MANIFESTS / "crd.yaml").read_text())))
+
+    with control_plane(assets, directory, prepare) as made:
+        start(made, SCHEDULER, flags(made), program=str(program))
+        with kept(runner, serving(KubernetesCluster(made.kubeconfig), directory, COSCHEDULING.name)) as one:
+            yield one
+        assert made.processes[SCHEDULER].poll() is None, made.log(SCHEDULER)
+
+
+async def define(cluster: KubernetesCluster, definition: JSONObject) -> None:
+    """Define PodGroups as the scheduler's own release does."""
+    client = Client(transport(cluster, "setup"))
+    await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
+    await client.close()
+
+
+def flags(plane: Plane) -> list[str]:
+    """Return the flags of the scheduler, whose configuration is written into the plane's directory."""
+    (port,) = free_ports(1)
+    file = plane.directory / f"{SCHEDULER}.yaml"
+    file.write_text(json.dumps(configuration(plane.kubeconfig)))
+    return [
+        f"--config={file}",
+        f"--authentication-kubeconfig={plane.kubeconfig}",
+        f"--authorization-kubeconfig={plane.kubeconfig}",
+        f"--bind-address={LOOPBACK}",
+        f"--secure-port={port}",
+        f"--cert-dir={plane.directory / SCHEDULER}",
+    ]
+
+
+def configuration(kubeconfig: Path) -> dict[str, Any]:
+    """Return a configuration with one profile: the plugin, and its order of the queue."""
+    plugin = [{"name": "Coscheduling"}]
+    profile = {
+        "schedulerName": SCHEDULER,
+        "plugins": {
+            "multiPoint": {"enabled": plugin},
+            "queueSort": {"enabled": plugin, "disabled": [{"name": "*"}]},
+        },
+        "pluginConfig": [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 10}}],
+    }
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": str(kubeconfig)},
+        "profiles": [profile],
+    }

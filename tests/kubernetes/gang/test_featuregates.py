@@ -1,0 +1,99 @@
+"""`lws explain` and `lws doctor` name the component that lacks the feature gate of native groups.
+
+On the newer Kubernetes; with `THOROUGH=1`, as in `make nightly`, on both.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from testkit.clusters.cluster import transport
+from testkit.clusters.kubernetes import KubernetesCluster
+from testkit.examples import IS_THOROUGH
+from tests.controlplane import build
+from tests.controlplane.process import Plane, await_ready, kill, start_again
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.pools import add_to_pool, bound, half_a_node
+from tests.integration.clusters.space import Space, space_of
+from tests.integration.clusters.state import State, shows
+from tests.kubernetes.gang.conftest import plane
+from tests.kubernetes.manager.deployed import deployed
+from tests.kubernetes.manager.replicas import Replica
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import ConnectionFailedError
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", params=[*build.CLUSTERS] if IS_THOROUGH else ["other_version"])
+def without_gates(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Plane]:
+    """Run a control plane of its own, whose components are started again without the gate."""
+    with plane(runner, tmp_path_factory.mktemp(request.param), build.CLUSTERS[request.param]) as made:
+        yield made
+
+
+async def test_the_component_without_the_gate_is_named(without_gates: Plane, tmp_path: Path) -> None:
+    cluster = KubernetesCluster(without_gates.kubeconfig)
+    settings = {"gangSchedulingManagement": {"schedulerProvider": "native"}}
+    replica = Replica(tmp_path, "manager", tmp_path / "manager.kubeconfig", settings)
+    client = Client(transport(cluster, "tests"))
+    async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
+        await add_to_pool(space, range(1))
+        lose_gate(without_gates, "kube-controller-manager")
+        await groups_stay(space, without_gates)
+        for component, started in (("kube-scheduler", 2), ("kube-apiserver", 1)):
+            lose_gate(without_gates, component)
+            with suppress(ConnectionFailedError):  # of an API server that has ended
+                await space.versions()
+            await a_group_starts_in_part(space, without_gates, component, started)
+    await client.close()
+
+
+def lose_gate(made: Plane, component: str) -> None:
+    """Start a component again without the gate."""
+    kill(made, component)
+    start_again(made, component, without="--feature-gates")
+    await_ready(made)
+
+
+async def groups_stay(space: Space, made: Plane) -> None:
+    """A group that ran is deleted, and its PodGroup is not."""
+    await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": half_a_node(space)}))
+    await space.delete("web")
+    await says(made, space, "kube-controller-manager does not end it", "doctor", "--no-machine")
+
+
+async def a_group_starts_in_part(space: Space, made: Plane, component: str, started: int) -> None:
+    """Of a group of four, which has space for two, both start without the others; without PodGroups only the leader does."""
+    await space.create(lws(replicas=1, size=4, template={"workerTemplate": half_a_node(space)}))
+    await space.until(shows(lambda state: bound(state, 1), [started]))
+    explained = await says(made, space, "LWS-E055", "explain", "web")
+    assert f"{component} lacks the feature gate of native groups" in explained
+    assert f"start {component} with --feature-gates=GenericWorkload=true" in explained
+    await says(made, space, f"start {component} with", "doctor", "--no-machine")
+    await space.delete("web")
+    await space.until(is_gone)
+
+
+def is_gone(state: State) -> None:
+    assert not state.pods
+
+
+async def says(made: Plane, space: Space, words: str, *command: str) -> str:
+    """Wait until a command, as typed, says these words; return all that it says."""
+    typed = [sys.executable, "-m", "leaderworkerset.cli", *command, "-n", space.namespace]
+    environment = {**os.environ, "KUBECONFIG": str(made.kubeconfig)}
+
+    async def run() -> str:
+        process = await asyncio.create_subprocess_exec(*typed, env=environment, stdout=asyncio.subprocess.PIPE)
+        told, _ = await process.communicate()
+        return " ".join(told.decode().split())
+
+    return await space.eventually(run, lambda told: words in told, poll=2.0)

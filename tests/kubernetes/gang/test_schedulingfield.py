@@ -1,0 +1,27 @@
+"""`spec.scheduling` where its kinds are not served: refused, and everything else goes on."""
+
+import pytest
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.kubernetes.gang.test_workloadaware import WHOLE, is_served
+
+from kuberuntime.errors import ForbiddenError
+
+
+async def test_it_is_refused_where_its_kinds_are_not_served(space: Space) -> None:
+    """N-SCH-VAL-6, N-117-5: on Kubernetes 1.36 and on the embedded cluster, by name and with what is missing."""
+    if await is_served(space):
+        pytest.skip("its kinds are served here")
+    with pytest.raises(ForbiddenError, match="v1beta1 Workload API is not available"):
+        await space.create(lws(scheduling={}))
+
+
+async def test_it_is_checked_where_its_kinds_are_served(space: Space) -> None:
+    """N-SCH-VAL-16, N-SCH-VAL-10."""
+    if not await is_served(space):
+        pytest.skip("its kinds are not served here")
+    with pytest.raises(ForbiddenError, match="incompatible with startupPolicy LeaderReady"):
+        await space.create(lws(scheduling={}, startupPolicy="LeaderReady"))
+    await space.create(lws(scheduling={}, replicas=0))
+    with pytest.raises(ForbiddenError, match="cannot switch the active scheduling level"):
+        await space.edit(scheduling=WHOLE)

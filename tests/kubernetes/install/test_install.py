@@ -1,0 +1,238 @@
+"""`lws install` on a real control plane: what it makes, what it leaves alone, what it says when it cannot."""
+
+import base64
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.clusters import objects
+from tests.kubernetes.install.conftest import Administrator
+from tests.kubernetes.install.served import served
+
+from leaderworkerset.api import metadata
+from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.kinds.managed import MANAGED
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+IN = ("-n", "lws-system")
+SECRET = ("secret/lws-webhook-server-cert", *IN)
+MUTATING = "mutatingwebhookconfiguration/lws-mutating-webhook-configuration"
+DEPLOYMENT = ("deployment/lws-controller-manager", *IN)
+CONFIGURATION = ("configmap/lws-manager-config", *IN)
+OWN_CONFIGURATION = """\
+apiVersion: config.lws.x-k8s.io/v1
+kind: Configuration
+clientConnection: {qps: 50, burst: 100}
+"""
+
+
+def words(output: str) -> set[str]:
+    """Return the last word of every line: created, configured, unchanged."""
+    return {line.split()[-1] for line in output.splitlines()}
+
+
+def versions(administrator: Administrator) -> dict[str, str]:
+    """Return the resourceVersion of every installed object, but those whose status moves by itself."""
+    return {
+        f"{kind}/{name}": obj["metadata"]["resourceVersion"]
+        for (kind, name), obj in administrator.installed().items()
+        if kind not in {"Deployment", "CustomResourceDefinition"}
+    }
+
+
+def test_it_is_accepted_runs_and_changes_nothing_the_second_time(fresh: Administrator) -> None:
+    checked = fresh.lws("install", "--dry-run=server")
+    assert "clusterrole/lws-manager-role created (dry run)" in checked
+    assert "deployment/lws-controller-manager not checked: its namespace is not there yet (dry run)" in checked
+    assert fresh.get("namespace/lws-system") is None
+
+    output = fresh.install()
+    assert [line for line in output.splitlines() if not line.endswith(" created")] == []
+
+    before = versions(fresh)
+    assert words(fresh.lws("install")) == {"unchanged"}
+    assert versions(fresh) == before
+    assert {line.rsplit(" ", 3)[1] for line in fresh.lws("install", "--dry-run=server").splitlines()} == {"unchanged"}
+
+
+def test_wait_proves_the_way_to_the_webhooks(fresh: Administrator) -> None:
+    """The pods that kwok plays are ready, and answer nothing: the first write of a user would be refused."""
+    told = fresh.lws("install", "--wait", "--timeout=20s", code=124)
+    assert "webhooks not reached" in told
+    assert "failed calling webhook" in told
+    with served(fresh, "live"):
+        output = fresh.lws("install", "--wait").splitlines()
+    assert output[-2:] == ["deployment/lws-controller-manager rolled out", "webhooks reached"]
+
+
+def test_its_namespace_takes_only_pods_without_privileges(administrator: Administrator) -> None:
+    """Pod Security `restricted` is enforced, and the manager's own pods pass it."""
+    administrator.install()
+    pods = administrator.there("pods", *IN, "-l", "control-plane=controller-manager")["items"]
+    assert len(pods) == 2
+    refused = administrator.kubectl("run", "other", "--image=other:1", *IN, code=1)
+    assert 'violates PodSecurity "restricted' in refused
+
+
+def test_an_update_keeps_certificates_and_configuration(administrator: Administrator) -> None:
+    """R-OP-50: what the manager wrote stays; a configuration is replaced only by another one."""
+    administrator.lws("install")
+    bundle = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
+    administrator.kubectl("patch", *SECRET, "-p", f'{{"data": {{"ca.crt": "{bundle}"}}}}')
+    edited = {"data": {"controller_manager_config.yaml": OWN_CONFIGURATION}}
+    administrator.kubectl("patch", *CONFIGURATION, "--type=merge", "-p", str(edited).replace("'", '"'))
+    template = administrator.there(*DEPLOYMENT)["spec"]["template"]
+
+    output = administrator.lws("install", "--image=lws:2", "--replicas=3")
+    assert "configmap/lws-manager-config unchanged" in output
+    assert "poddisruptionbudget/lws-controller-manager unchanged" in output
+    assert administrator.there(*SECRET)["data"] == {"ca.crt": bundle}
+    assert administrator.there(*CONFIGURATION)["data"] == edited["data"]
+    deployment = administrator.there(*DEPLOYMENT)
+    assert deployment["spec"]["replicas"] == 3
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "lws:2"
+    assert deployment["spec"]["template"]["metadata"] != template["metadata"]
+
+    other = administrator.directory / "config.yaml"
+    other.write_text(OWN_CONFIGURATION.replace("50", "75"))
+    assert "configmap/lws-manager-config configured" in administrator.lws("install", "--config", str(other))
+    assert "qps: 75" in administrator.there(*CONFIGURATION)["data"]["controller_manager_config.yaml"]
+
+
+def go_installation() -> list[dict[str, Any]]:
+    """Return what matters of an installation of the Go manager: same names, more rights, other settings (contract 12)."""
+    installed = {(kind.kind, obj["metadata"]["name"]): obj for kind, obj in build_all(MANAGED, InstallSettings())}
+    role = installed["ClusterRole", "lws-manager-role"]
+    deployment = installed["Deployment", "lws-controller-manager"]
+    definition = installed["CustomResourceDefinition", "leaderworkersets.leaderworkerset.x-k8s.io"]
+    pod = deployment["spec"]["template"]["spec"]
+    container = pod["containers"][0] | {
+        "image": "registry.k8s.io/lws/lws:v0.10.0",
+        "args": ["--config=/controller_manager_config.yaml", "--zap-log-level=4"],
+        "env": [{"name": "OTHER", "value": "kept"}],
+    }
+    service = {"name": "lws-webhook-service", "namespace": "lws-system", "path": "/convert"}
+    convert = {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]},
+    }
+    changed = [
+        role | {"rules": [{"apiGroups": [""], "resources": ["secrets", "nodes"], "verbs": ["get", "update"]}]},
+        deployment
+        | {
+            "spec": deployment["spec"]
+            | {"template": deployment["spec"]["template"] | {"spec": pod | {"containers": [container]}}}
+        },
+        definition | {"spec": definition["spec"] | {"conversion": convert}},
+    ]
+    replaced = {(obj["kind"], obj["metadata"]["name"]) for obj in changed}
+    same = [
+        obj for key, obj in installed.items() if key not in replaced and not key[0].endswith("WebhookConfiguration")
+    ]
+    return [*same, *changed]
+
+
+def test_the_go_manager_is_replaced_in_place(fresh: Administrator) -> None:
+    """R-OP-48, R-OP-55: same objects, LeaderWorkerSets untouched; the conversion of older definitions is never called (R-API-4)."""
+    fresh.kubectl("apply", "--server-side", "-f", "-", objects=go_installation())
+    fresh.await_kind()
+    fresh.kubectl("create", "-f", "-", objects=[objects.lws("web", replicas=1, size=2)])
+    before, web = fresh.there(*DEPLOYMENT), fresh.there("lws/web")
+
+    output = fresh.lws("install")
+
+    assert "deployment/lws-controller-manager configured" in output
+    assert "serviceaccount/lws-controller-manager unchanged" in output
+    deployment = fresh.there(*DEPLOYMENT)
+    assert deployment["metadata"]["uid"] == before["metadata"]["uid"]
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    assert container["image"] == InstallSettings().image
+    assert container["args"][1] == "--zap-log-level=2"
+    assert "secrets" not in str(fresh.there("clusterrole/lws-manager-role")["rules"])
+    assert fresh.there("lws/web") == web
+
+
+def test_a_namespace_of_others_is_left_as_it_is(fresh: Administrator) -> None:
+    fresh.kubectl("create", "namespace", "lws-system")
+    before = fresh.there("namespace/lws-system")
+    output = fresh.lws("install")
+    assert "namespace/lws-system left as it is: not made by an installation" in output
+    assert fresh.there("namespace/lws-system") == before
+
+
+def test_there_is_one_installation_on_a_cluster(administrator: Administrator) -> None:
+    """Its webhooks and roles serve all of it."""
+    administrator.lws("install")
+    for command in ("install", "uninstall"):
+        refused = administrator.lws(command, "-n", "elsewhere", code=1)
+        assert "LeaderWorkerSet is installed in namespace lws-system, not in elsewhere" in refused
+    assert administrator.get("namespace/elsewhere") is None
+
+
+def test_a_deployment_of_another_installer_is_named(administrator: Administrator) -> None:
+    """A Helm release of another name has another selector, and selectors cannot change."""
+    administrator.lws("install")
+    deployment = administrator.there(*DEPLOYMENT)
+    administrator.kubectl("delete", *DEPLOYMENT)
+    labels = {"app.kubernetes.io/name": "lws", "app.kubernetes.io/instance": "mine"}
+    spec = deployment["spec"] | {"selector": {"matchLabels": labels}}
+    spec["template"]["metadata"]["labels"] = labels
+    own = {name: deployment["metadata"][name] for name in ("name", "namespace")}
+    other = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": own, "spec": spec}
+    administrator.kubectl("create", "-f", "-", objects=[other])
+    administrator.kubectl("delete", *CONFIGURATION)
+    refused = administrator.lws("install", code=1)
+    assert "deployment/lws-controller-manager:" in refused
+    assert "nothing was installed" in refused
+    assert administrator.get(*CONFIGURATION) is None
+    administrator.kubectl("delete", *DEPLOYMENT)
+    assert "another installer made it with other labels: delete deployment lws-controller-manager first" in refused
+
+
+def test_the_full_definition_explains_itself(fresh: Administrator) -> None:
+    fresh.lws("install", "--crd=full")
+    fresh.await_kind()
+    own = fresh.kubectl("explain", "lws.spec.leaderWorkerTemplate.size")
+    assert "How many pods a group has" in own
+    pods = fresh.kubectl("explain", "lws.spec.leaderWorkerTemplate.workerTemplate.spec.nodeSelector")
+    assert "must be true for the pod to fit on a node" in pods
+    assert words(fresh.lws("install", "--crd=full")) == {"unchanged"}
+
+
+def test_who_may_not_install_is_told_what_is_missing(fresh: Administrator) -> None:
+    token = fresh.kubectl("create", "token", "default").strip()
+    config = fresh.directory / "weak.kubeconfig"
+    text = fresh.plane.kubeconfig.read_text().replace(fresh.plane.token, token)
+    config.write_text(text)
+    refused = fresh.lws("install", "--kubeconfig", str(config), code=1)
+    assert 'clusterrolebindings.rbac.authorization.k8s.io "lws-manager-rolebinding" is forbidden' in refused
+    assert fresh.get("namespace/lws-system") is None
+
+
+def test_all_that_is_installed_is_there_and_carries_our_labels(administrator: Administrator) -> None:
+    administrator.lws("install")
+    installed = administrator.installed()
+    assert installed.keys() == {
+        (kind.kind, obj["metadata"]["name"]) for kind, obj in build_all(MANAGED, InstallSettings())
+    }
+    assert all(metadata.is_installed(obj) for obj in installed.values())
+
+
+def test_the_commands_of_the_page_do_what_it_says(fresh: Administrator) -> None:
+    """Images are built and pushed elsewhere; the nodes here pull nothing."""
+    page = (ROOT / "docs/how-to/install.md").read_text()
+    blocks = "".join(re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    lines = [shlex.split(line, comments=True)[1:] for line in blocks.splitlines() if line.startswith("lws ")]
+    fresh.install()
+    with served(fresh, "live"):
+        printed = [fresh.lws(*lines[0])]
+    printed += [fresh.lws(*line) for line in lines[1:]]
+    assert "deployment/lws-controller-manager rolled out" in printed[0]
+    assert "namespace/lws-system deleted" in printed[-1]
+    for option in re.findall(r"^\| `(--[a-z-]+)", page, re.MULTILINE):
+        assert option in fresh.lws("install", "--help")

@@ -1,0 +1,171 @@
+"""The kustomize base, rendered by the real kubectl: what `lws install` applies, also from an overlay."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from deploy.packages import userroles
+from tests.kubernetes.install.conftest import Administrator
+
+from kuberuntime.manifests.yamltext import SafeLoader
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.install import installsettings
+from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.manager.config import configurationfile
+from leaderworkerset.manager.config.configuration import GroupRestarts
+from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+KUSTOMIZE = ROOT / "deploy" / "kustomize"
+
+
+def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(obj["kind"], obj["metadata"]["name"]): obj for obj in objects}
+
+
+def built(chosen: InstallSettings) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what an installation applies; the files of definitions carry no labels, those are for `lws uninstall`."""
+    objects = by_name(obj for _, obj in build_all(MANAGED, chosen))
+    for resource in MANAGED.defined:
+        del objects["CustomResourceDefinition", resource.group_resource]["metadata"]["labels"]
+    return objects
+
+
+def rendered(administrator: Administrator, folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    return by_name(yaml.load_all(administrator.kubectl("kustomize", str(folder)), SafeLoader))
+
+
+def overlay(directory: Path, **fields: Any) -> Path:
+    """Write an overlay beside nothing else; kustomize takes folders by relative paths only."""
+    base = Path(*[".."] * len(directory.relative_to("/").parts)) / KUSTOMIZE.relative_to("/")
+    content = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [str(base)]}
+    components = [str(base / name) for name in fields.pop("components", [])]
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(content | fields | {"components": components}))
+    return directory
+
+
+def test_the_base_is_what_is_installed(settled: Administrator) -> None:
+    assert rendered(settled, KUSTOMIZE) == built(InstallSettings())
+
+
+def test_an_overlay_chooses_namespace_image_and_replicas(settled: Administrator, tmp_path: Path) -> None:
+    """R-OP-47: references move along, those of the webhooks too."""
+    name, _, tag = installsettings.IMAGE.partition(":")
+    folder = overlay(
+        tmp_path,
+        namespace="serving",
+        images=[{"name": name, "newName": "example.com/lws", "newTag": "7"}],
+        replicas=[{"name": "lws-controller-manager", "count": 3}],
+    )
+    assert tag
+    assert rendered(settled, folder) == built(
+        InstallSettings(namespace="serving", image="example.com/lws:7", replicas=3)
+    )
+
+
+def test_the_component_lets_the_manager_write_gangs(settled: Administrator, tmp_path: Path) -> None:
+    """R-OP-47: the rights are those of `lws install` with gang scheduling; the configuration is the user's."""
+    folder = overlay(tmp_path, components=["components/gang"])
+    ganged = by_name(obj for _, obj in build_all(managed("auto"), InstallSettings()))
+    role = ("ClusterRole", "lws-manager-role")
+    found = rendered(settled, folder)
+    assert found | {role: None} == built(InstallSettings()) | {role: None}
+    assert granted(found[role]) == granted(ganged[role]) > granted(built(InstallSettings())[role])
+
+
+def granted(role: JSONObject) -> set[tuple[str, str, str]]:
+    """Return what a role allows, in whatever rules; those of webhooks, which name objects, are the same in all."""
+    return {
+        (group, resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+@pytest.mark.parametrize(("name", "prometheus"), [("cert-manager", ""), ("prometheus", "monitoring")])
+def test_an_overlay_of_an_overlay_lives_in_any_namespace(
+    settled: Administrator, tmp_path: Path, name: str, prometheus: str
+) -> None:
+    """R-OP-47: names of certificates, and whom they are for, move along by the replacements of the page."""
+    page = (ROOT / "docs/how-to/install.md").read_text()
+    _, text = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    folder = overlay(tmp_path, namespace="serving", **yaml.safe_load(text))
+    (kustomization,) = folder.iterdir()
+    kustomization.write_text(kustomization.read_text().replace("deploy/kustomize", f"deploy/kustomize/overlays/{name}"))
+    chosen = InstallSettings(
+        namespace="serving",
+        certificates="cert-manager",
+        configuration=installsettings.MOUNTED_CERTIFICATES,
+        prometheus=prometheus,
+    )
+    assert rendered(settled, folder) == built(chosen)
+
+
+def test_the_component_monitors_without_cert_manager(settled: Administrator, tmp_path: Path) -> None:
+    folder = overlay(tmp_path, namespace="serving", components=["components/monitoring"])
+    assert rendered(settled, folder) == built(InstallSettings(namespace="serving", prometheus="monitoring"))
+
+
+def test_the_component_adds_the_roles_for_users(settled: Administrator, tmp_path: Path) -> None:
+    folder = overlay(tmp_path, components=["components/user-roles"])
+    roles = by_name(obj for _, obj in userroles.build(MANAGED))
+    assert rendered(settled, folder) == built(InstallSettings()) | roles
+
+
+def test_the_operators_overlay_of_the_page_sets_both_images(settled: Administrator, tmp_path: Path) -> None:
+    """R-OP-34: the image of the operand is an environment variable, which `images` alone does not reach."""
+    page = (ROOT / "docs/how-to/operator.md").read_text()
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "kustomization.yaml").write_text(text)
+    (tmp_path / "leaderworkerset").symlink_to(ROOT)
+    (container,) = rendered(settled, tmp_path)["Deployment", OPERATOR]["spec"]["template"]["spec"]["containers"]
+    variables = {one["name"]: one.get("value") for one in container["env"]}
+    assert container["image"].startswith("registry.example.com/")
+    assert variables[IMAGE_VARIABLE] == container["image"]
+
+
+def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(settled: Administrator, tmp_path: Path) -> None:
+    """The section of the page is its content; nothing else differs from the base."""
+    page = (ROOT / "docs/how-to/restarts.md").read_text()
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (section,) = (text for text in blocks if text.startswith("groupRestarts:"))
+    (kustomization,) = (text for text in blocks if text.startswith("# kustomization.yaml"))
+    (tmp_path / "kustomization.yaml").write_text(kustomization)
+    (tmp_path / "controller_manager_config.yaml").write_text(installsettings.CONFIGURATION + section)
+    (tmp_path / "leaderworkerset").symlink_to(ROOT)
+    found, plain = rendered(settled, tmp_path), built(InstallSettings())
+    key = ("ConfigMap", "lws-manager-config")
+    read = configurationfile.parse(found[key]["data"]["controller_manager_config.yaml"].encode())
+    assert read.group_restarts == GroupRestarts()
+    deployment = ("Deployment", "lws-controller-manager")
+    assert {one for one in found.keys() | plain.keys() if found[one] != plain[one]} == {key, deployment}
+    annotations = found[deployment]["spec"]["template"]["metadata"]["annotations"]
+    assert annotations[labels.CONFIGURATION_HASH] == installsettings.CONFIGURATION + section
+
+
+def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
+    """By `kubectl apply --server-side -k` first, by `lws install` later: the latter only adds its labels."""
+    fresh.kubectl("apply", "--server-side", "-k", str(KUSTOMIZE))
+    lines = fresh.lws("install").splitlines()
+    assert {line.split()[0] for line in lines if not line.endswith("unchanged")} == {
+        f"customresourcedefinition/{resource.group_resource}" for resource in MANAGED.defined
+    }
+
+
+def test_the_overlay_of_the_page_is_an_installation(settled: Administrator, tmp_path: Path) -> None:
+    page = (ROOT / "docs/how-to/install.md").read_text()
+    text, _ = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "kustomization.yaml").write_text(text)
+    (tmp_path / "leaderworkerset").symlink_to(ROOT)
+    image = "registry.example.com/lws/leaderworkerset:0.2.0"
+    assert rendered(settled, tmp_path) == built(InstallSettings(namespace="serving", image=image))

@@ -1,0 +1,198 @@
+"""`lws uninstall` on a real control plane: what stands in its way, what goes, what stays."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.clusters import objects
+from tests.kubernetes.install.conftest import DEFINITION, Administrator
+
+from kuberuntime.objects import meta
+from leaderworkerset.api import labels
+
+pytestmark = pytest.mark.slow
+
+USER_ROLES = Path(__file__).parents[3] / "deploy/kustomize/components/user-roles/roles.yaml"
+RESTARTS = Path(__file__).parents[3] / "docs/how-to/restarts.md"
+IN = ("-n", "lws-system")
+
+
+def left(administrator: Administrator) -> set[str]:
+    """Return the kinds of everything installed that is still there."""
+    return {kind for kind, _ in administrator.installed()}
+
+
+def create_sets(administrator: Administrator, *names: str) -> None:
+    """Create LeaderWorkerSets where no webhook stands in between, and for each a service that it owns."""
+    administrator.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")
+    administrator.await_kind()
+    administrator.kubectl("create", "-f", "-", objects=[objects.lws(name, replicas=1) for name in names])
+    administrator.kubectl("create", "-f", "-", objects=[owned(administrator, name) for name in names])
+
+
+def owned(administrator: Administrator, name: str) -> dict[str, Any]:
+    lws = administrator.there("lws", name)
+    owner = {"apiVersion": lws["apiVersion"], "kind": lws["kind"], "name": name, "uid": lws["metadata"]["uid"]}
+    metadata = {
+        "name": name,
+        "labels": {"leaderworkerset.sigs.k8s.io/name": name},
+        "ownerReferences": [owner | {"controller": True, "blockOwnerDeletion": True}],
+    }
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": "None"}}
+
+
+def test_nothing_is_left(administrator: Administrator) -> None:
+    """R-OP-31: webhooks go first."""
+    administrator.install()
+    administrator.kubectl("apply", "--server-side", "-f", str(USER_ROLES))
+    output = administrator.lws("uninstall").splitlines()
+    assert output[0].startswith("validatingwebhookconfiguration/")
+    assert output[-2:] == [f"customresourcedefinition/{DEFINITION} deleted", "namespace/lws-system deleted"]
+    assert left(administrator) == set()
+    assert administrator.get("clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/name=lws") is None
+    assert administrator.lws("uninstall") == "there is nothing to remove\n"
+
+
+def test_leaderworkersets_are_not_lost_unawares(administrator: Administrator) -> None:
+    """R-OP-30."""
+    administrator.lws("install")
+    create_sets(administrator, "one", "two")
+    refused = administrator.lws("uninstall", code=1)
+    assert (
+        "objects would be deleted with their definitions: leaderworkerset default/one, leaderworkerset default/two; delete"
+        in refused
+    )
+    assert "Deployment" in left(administrator)
+    assert len(administrator.there("lws", "-A")["items"]) == 2
+
+
+def test_leaderworkersets_can_be_kept(administrator: Administrator) -> None:
+    """With their definitions, so that another installation continues with them; the empty namespace is deleted."""
+    administrator.lws("install")
+    create_sets(administrator, "one")
+    before = administrator.there("lws/one")
+    output = administrator.lws("uninstall", "--keep-crd")
+    assert "nothing recreates, scales or updates them until it is installed again" in output
+    assert left(administrator) == {"CustomResourceDefinition"}
+    assert administrator.there("lws/one") == before
+    assert administrator.there("service/one")
+    administrator.lws("install")
+    assert administrator.there("lws/one") == before
+
+
+def test_leaderworkersets_can_go_first(administrator: Administrator) -> None:
+    """What they own is gone before their definition: without it the garbage collector would leave all of it."""
+    administrator.lws("install")
+    create_sets(administrator, "one", "two")
+    output = administrator.lws("uninstall", "--delete-leaderworkersets")
+    assert output.splitlines()[:2] == ["leaderworkerset/default/one deleted", "leaderworkerset/default/two deleted"]
+    assert left(administrator) == set()
+    assert administrator.get("service", "-l", "leaderworkerset.sigs.k8s.io/name") is None
+
+
+def test_a_set_that_is_held_is_named(administrator: Administrator) -> None:
+    administrator.lws("install")
+    create_sets(administrator, "held")
+    administrator.kubectl(
+        "patch", "lws/held", "--type=merge", "-p", '{"metadata": {"finalizers": ["example.com/hold"]}}'
+    )
+    refused = administrator.lws("uninstall", "--delete-leaderworkersets", "--timeout=2", code=124)
+    assert "leaderworkerset/default/held is still there after 2 s: held by finalizers example.com/hold" in refused
+    assert "Deployment" in left(administrator)
+    administrator.kubectl("patch", "lws/held", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+
+
+def keep_evidence(
+    administrator: Administrator, of: str, namespace: str = "default", theirs: Sequence[str] = ()
+) -> None:
+    """Create the pods of a group that used up its restarts, as the manager leaves them; others keep its worker, too."""
+    for name, rank in ((f"{of}-0", "0"), (f"{of}-0-1", "1")):
+        marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"} if rank == "0" else {}
+        metadata = {
+            "name": name,
+            "namespace": namespace,
+            "labels": {labels.NAME: of, labels.WORKER_INDEX: rank},
+            "annotations": marks,
+            "finalizers": [labels.GROUP_RESTART_BUDGET_CLEANUP, *(theirs if rank == "1" else ())],
+        }
+        spec = {"containers": [{"name": "main", "image": "app:1"}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        administrator.kubectl("create", "-f", "-", objects=[pod])
+        administrator.kubectl("delete", "pod", name, "-n", namespace, "--wait=false")
+
+
+def kept(administrator: Administrator) -> list[str]:
+    return [meta.name(pod) for pod in (administrator.get("pods", "-A", "-l", labels.NAME) or {"items": []})["items"]]
+
+
+def test_evidence_is_not_stranded_with_the_sets_that_stay(administrator: Administrator) -> None:
+    """N-RB-5: nobody would take the finalizer off; the command of the page does where no manager runs."""
+    administrator.lws("install")
+    create_sets(administrator, "one")
+    keep_evidence(administrator, "one", theirs=("example.com/theirs",))
+    for words in ((), ("--dry-run",)):
+        refused = administrator.lws("uninstall", "--keep-crd", *words, code=1)
+        assert "would stay for ever, and with them their namespaces: default/one-0, default/one-0-1;" in refused
+        assert "lws recover one -n default" in refused
+    assert "Deployment" in left(administrator)
+    administrator.shell(command_of_the_page())
+    assert kept(administrator) == ["one-0-1"]
+    assert administrator.there("pod/one-0-1")["metadata"]["finalizers"] == ["example.com/theirs"]
+    administrator.kubectl("patch", "pod/one-0-1", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+    administrator.lws("uninstall", "--keep-crd")
+    assert administrator.there("lws/one")
+
+
+def command_of_the_page() -> str:
+    section = RESTARTS.read_text().partition("## Before the manager is removed")[2]
+    return section.partition("```bash\n")[2].partition("```")[0]
+
+
+def test_evidence_goes_with_the_sets(administrator: Administrator) -> None:
+    """N-RB-5, N-RB-16: workers first, after the manager; its namespace can be deleted. A dry run says so."""
+    administrator.lws("install")
+    administrator.kubectl("create", "namespace", "tenant")
+    create_sets(administrator, "one")
+    keep_evidence(administrator, "one")
+    keep_evidence(administrator, "gone", "tenant")  # of a set that was deleted while no manager ran
+    released = [
+        f"pod/{pod} released: it was kept as evidence of a failed group"
+        for pod in ("default/one-0-1", "tenant/gone-0-1", "default/one-0", "tenant/gone-0")
+    ]
+    before = administrator.installed()
+    trial = administrator.lws("uninstall", "--delete-workloads", "--dry-run").splitlines()
+    assert administrator.installed() == before
+    assert len(kept(administrator)) == 4
+    assert administrator.there("lws/one")
+
+    output = administrator.lws("uninstall", "--delete-workloads").splitlines()
+    assert [line for line in output if line.startswith("pod/")] == released
+    assert trial == [f"{line} (dry run)" for line in output]
+    assert output.index("deployment/lws-controller-manager deleted") < output.index(released[0])
+    assert kept(administrator) == []
+    administrator.kubectl("delete", "namespace", "tenant")
+    assert left(administrator) == set()
+
+
+def test_evidence_that_another_installer_left_is_released(administrator: Administrator) -> None:
+    """N-RB-5: also where neither a manager nor its definitions are there any more."""
+    administrator.lws("uninstall", "--delete-workloads")
+    keep_evidence(administrator, "one")
+    assert "pod/default/one-0 released" in administrator.lws("uninstall")
+    assert kept(administrator) == []
+
+
+def test_what_others_made_stays(administrator: Administrator) -> None:
+    """An object of our name without our labels, and a namespace in which somebody else lives."""
+    administrator.lws("install")
+    administrator.kubectl(
+        "label", "clusterrole/lws-proxy-role", "app.kubernetes.io/instance-", "app.kubernetes.io/name-"
+    )
+    administrator.kubectl("create", "configmap", "tenant", *IN)
+    output = administrator.lws("uninstall")
+    assert "clusterrole/lws-proxy-role left as it is: it has no labels of an installation" in output
+    assert "namespace/lws-system left as it is: configmap/tenant is in it" in output
+    assert left(administrator) == {"ClusterRole", "Namespace"}
+    assert administrator.there("configmap/tenant", *IN)
+    administrator.kubectl("delete", "clusterrole/lws-proxy-role")

@@ -1,0 +1,90 @@
+"""What a cluster says of itself: resources, versions, explanations, who one is."""
+
+import pytest
+from tests.controlplane import build
+from tests.kubernetes.kubectl.conftest import Place
+
+
+def test_the_cluster_tells_what_it_serves(cluster: Place) -> None:
+    resources = cluster.run("api-resources", "-o", "name").split()
+    assert {"pods", "statefulsets.apps", "leaderworkersets.leaderworkerset.x-k8s.io", "leases.coordination.k8s.io"} <= {
+        *resources
+    }
+    assert "lws" in cluster.run("api-resources", "--api-group=leaderworkerset.x-k8s.io")
+    assert {"v1", "apps/v1", "leaderworkerset.x-k8s.io/v1"} <= {*cluster.run("api-versions").split()}
+    version = build.CHOSEN if cluster.name == "kubernetes" else "1.36"
+    assert f"Server Version: v{version}" in cluster.run("version")
+    assert "Kubernetes control plane" in cluster.run("cluster-info")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("lws", "LeaderWorkerSet"),
+        ("lws.spec", "leaderWorkerTemplate"),
+        ("lws.spec.replicas", "replicas <integer>"),
+        ("lws.spec.leaderWorkerTemplate.workerTemplate.spec.containers.image", "image <string>"),
+        ("pod.spec.containers", "imagePullPolicy"),
+        ("sts.spec.updateStrategy", "rollingUpdate"),
+    ],
+)
+def test_fields_are_explained(cluster: Place, path: str, expected: str) -> None:
+    assert expected in cluster.run("explain", path)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        (
+            "pod",
+            [
+                "A Pod is a group of containers that are started together",
+                "ELSEWHERE",
+                "spec\t<PodSpec>",
+                "What is wanted.",
+            ],
+        ),
+        ("pod.spec.containers", ["Container of the Kubernetes API.", "ELSEWHERE", "ports\t<[]ContainerPort>"]),
+        ("sts.spec.template", ["What is wanted.", "PodTemplateSpec of the Kubernetes API.", "ELSEWHERE"]),
+        ("svc.spec.ports", ["targetPort\t<IntOrString>", "ELSEWHERE"]),
+    ],
+)
+def test_the_embedded_cluster_says_where_built_in_kinds_are_described(
+    cluster: Place, path: str, told: list[str]
+) -> None:
+    if cluster.name != "embedded":
+        pytest.skip("kube-apiserver describes them itself")
+    elsewhere = (
+        "does not describe its fields; they are described at https://kubernetes.io/docs/reference/kubernetes-api/"
+    )
+    text = " ".join(cluster.run("explain", path).split())
+    for words in told:
+        assert " ".join(words.replace("ELSEWHERE", elsewhere).split()) in text
+
+
+def test_leaderworkersets_are_described(cluster: Place) -> None:
+    """On Kubernetes they are after `lws install --crd=full`, which its own test shows."""
+    if cluster.name != "embedded":
+        pytest.skip("the definition is installed without descriptions")
+    assert "A LeaderWorkerSet runs groups of pods" in cluster.run("explain", "lws")
+    spec = cluster.run("explain", "lws.spec")
+    assert "How many groups of one leader and its workers shall run. Defaults to 1." in spec
+    assert "enum: LeaderCreated, LeaderReady" in spec
+    assert "<no description>" not in spec
+    for path in ("leaderWorkerTemplate", "rolloutStrategy.rollingUpdateConfiguration", "networkConfig"):
+        assert "<no description>" not in cluster.run("explain", f"lws.spec.{path}")
+    assert "<no description>" not in cluster.run("explain", "lws.status")
+
+
+def test_the_administrator_may_do_anything(cluster: Place) -> None:
+    assert cluster.run("auth", "can-i", "create", "pods").strip() == "yes"
+    assert cluster.run("auth", "can-i", "delete", "lws").strip() == "yes"
+    assert "system:masters" in cluster.run("auth", "whoami")
+
+
+def test_nodes_are_closed_and_opened(cluster: Place) -> None:
+    node = cluster.run("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
+    assert "cordoned" in cluster.run("cordon", node)
+    assert "SchedulingDisabled" in cluster.run("get", "node", node)
+    assert "uncordoned" in cluster.run("uncordon", node)
+    assert "Conditions" in cluster.run("describe", "node", node)

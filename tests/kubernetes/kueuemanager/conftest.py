@@ -1,0 +1,92 @@
+"""The real control plane with the real Kueue, and a queue with a quota in the namespace of a test."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pytest
+from testkit.clusters.cluster import ZONE
+from testkit.clusters.keeper import Keeper
+from tests.integration.clusters.space import Space
+from tests.integration.lws.conftest import Running, manage, pytest_pyfunc_call, runner, running, space
+from tests.kubernetes.programs import build
+from tests.kueue.program import GROUP, kueue_manager, named, typed
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import Resource
+
+__all__ = ["manage", "pytest_pyfunc_call", "runner", "running", "space"]
+
+FLAVORS: Final = Resource(GROUP, "v1beta2", "resourceflavors", "ResourceFlavor", namespaced=False)
+CLUSTER_QUEUES: Final = Resource(GROUP, "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False)
+LOCAL_QUEUES: Final = Resource(GROUP, "v1beta2", "localqueues", "LocalQueue")
+WORKLOADS: Final = Resource(GROUP, "v1beta2", "workloads", "Workload")
+TOPOLOGIES: Final = Resource(GROUP, "v1beta2", "topologies", "Topology", namespaced=False)
+LOCAL_QUEUE: Final = "team"
+
+
+@dataclass
+class Queue:
+    """The queue of a test's namespace: pods run as far as its CPUs suffice; each asks for one."""
+
+    client: Client
+    namespace: str
+
+    async def make(self, cpus: int, *, levels: tuple[str, ...] = ()) -> None:
+        """Create it, with a topology where levels are given."""
+        spec: JSONObject = {}
+        if levels:
+            await self._create(TOPOLOGIES, {"levels": [{"nodeLabel": level} for level in levels]})
+            spec = {"nodeLabels": {ZONE: "z0"}, "topologyName": self.namespace}
+        await self._create(FLAVORS, spec)
+        await self._create(CLUSTER_QUEUES, {"namespaceSelector": {}} | self._quota(cpus))
+        metadata = {"name": LOCAL_QUEUE, "namespace": self.namespace}
+        queue = {"metadata": metadata, "spec": {"clusterQueue": self.namespace}}
+        await self.client.create(LOCAL_QUEUES, typed(LOCAL_QUEUES) | queue)
+
+    async def allow(self, cpus: int) -> None:
+        """Set the quota anew."""
+        patch = {"spec": self._quota(cpus)}
+        await self.client.patch(CLUSTER_QUEUES, ObjectKey("", self.namespace), patch, kind="merge")
+
+    async def workloads(self) -> list[JSONObject]:
+        """Return the Workloads that Kueue keeps for the groups of the namespace."""
+        return (await self.client.list(WORKLOADS, namespace=self.namespace)).items
+
+    async def activate(self, workload: str, *, active: bool) -> None:
+        """Let Kueue evict a group, or take it into account again."""
+        patch = {"spec": {"active": active}}
+        await self.client.patch(WORKLOADS, ObjectKey(self.namespace, workload), patch, kind="merge")
+
+    async def forget(self, workload: str) -> None:
+        """Delete a Workload; Kueue makes a new one for its group."""
+        await self.client.delete(WORKLOADS, ObjectKey(self.namespace, workload))
+
+    def _quota(self, cpus: int) -> JSONObject:
+        flavor = {"name": self.namespace, "resources": [{"name": "cpu", "nominalQuota": str(cpus)}]}
+        return {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}
+
+    async def _create(self, resource: Resource, spec: JSONObject) -> None:
+        """Create an object of the cluster that is named like the namespace, whose tests alone use it."""
+        await self.client.create(resource, typed(resource) | named(self.namespace) | {"spec": spec})
+
+
+@pytest.fixture(scope="package")
+def kueue(runner: asyncio.Runner, running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run Kueue beside our manager; skip where it was not built."""
+    if build.KUEUE.find() is None:
+        pytest.skip(build.KUEUE.missing)
+    directory = tmp_path_factory.mktemp("kueue")
+    keeper = runner.run(Keeper.enter(kueue_manager(running.cluster.kubeconfig, running.client, directory)))
+    runner.run(keeper.value())
+    yield
+    runner.run(keeper.leave())
+
+
+@pytest.fixture
+def queue(space: Space, kueue: None) -> Queue:
+    """Return the queue of a namespace, which a test makes."""
+    del kueue
+    return Queue(space.client, space.namespace)

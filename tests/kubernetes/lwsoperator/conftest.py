@@ -1,0 +1,186 @@
+"""A control plane with the operator, which runs as a process with the rights of its account."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deploy.packages.operatordeployment import OperatorSettings, build_operator, cluster, deployment
+from testkit.clusters.kubernetes import build_node
+from tests.controlplane import build
+from tests.controlplane.audit import Audit
+from tests.controlplane.process import Plane, control_plane, free_ports
+from tests.kubernetes.install.conftest import Administrator
+from tests.kubernetes.lwsoperator import certmanager
+from tests.kubernetes.lwsoperator.waiting import until
+
+from kuberuntime.objects import meta
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator.operand import ISSUED, OperatorPlace
+from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
+from leaderworkerset.operator.operatorprocess import registry
+from leaderworkerset.operator.verbosity import Verbosity
+
+IN = ("-n", OPERATOR)
+ACCOUNT = f"system:serviceaccount:{OPERATOR}:{OPERATOR}"
+MANAGER = ("deployment/lws-controller-manager", *IN)
+OBJECT = "leaderworkersetoperators/cluster"
+IMAGE = "example.com/lws:1"
+PROGRAMS = Path(__file__).parents[3] / "deploy"
+"""The folder of the programs that images have in `/`."""
+
+
+@dataclass
+class Site:
+    """The administrator of a cluster with an operator, whose process can be stopped and started again."""
+
+    administrator: Administrator
+    directory: Path
+    process: "OperatorRun | None" = None
+
+    @property
+    def log(self) -> Path:
+        """Return where the operator logs."""
+        return self.directory / "operator.log"
+
+    def start(self, image: str = IMAGE) -> None:
+        """Start the operator with the rights of its account, for an operand of this image."""
+        token = self.administrator.kubectl("create", "token", OPERATOR, *IN).strip()
+        config = json.loads(self.administrator.plane.kubeconfig.read_text())
+        config["users"] = [{"name": "admin", "user": {"token": token}}]
+        kubeconfig = self.directory / "operator.kubeconfig"
+        kubeconfig.write_text(json.dumps(config))
+        self.process = OperatorRun(kubeconfig, self.log, image)
+
+    def stop(self) -> None:
+        """Stop the operator in an orderly way."""
+        if self.process is not None:
+            self.process.stop()
+        self.process = None
+
+    def install(self) -> None:
+        """Install the operator: all but its process, and the object `cluster`."""
+        # One call for the definition and the namespace, which are there for all others then.
+        self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=objects())
+
+    def cluster(self) -> dict[str, Any]:
+        """Return the object `cluster`."""
+        return self.administrator.there(OBJECT)
+
+    def conditions(self) -> dict[str, tuple[str, str]]:
+        """Return its conditions: status and reason by type."""
+        found = meta.status(self.cluster()).get("conditions") or []
+        return {one["type"]: (one["status"], one["reason"]) for one in found}
+
+    def create(self, **spec: Any) -> None:
+        """Create the object, or bring it to this spec, without annotations of ours."""
+        self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[cluster(**spec)])
+
+    def patch(self, **spec: Any) -> None:
+        """Change its spec."""
+        self.administrator.kubectl("patch", OBJECT, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def manager(self) -> dict[str, Any]:
+        """Return the Deployment of the operand."""
+        return self.administrator.there(*MANAGER)
+
+    def await_condition(self, kind: str, status: str, reason: str) -> None:
+        """Wait for a condition."""
+        try:
+            until(lambda: self.conditions().get(kind) == (status, reason), f"{kind}={status}/{reason}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{meta.status(self.cluster())}\n{self.log.read_text()[-4000:]}") from error
+
+    def await_available(self) -> None:
+        """Wait until the operand is installed and runs."""
+        certmanager.install(self.administrator)
+        for name, secret in ISSUED.items():
+            if self.administrator.get(f"secret/{secret}", *IN) is None:
+                certmanager.issue(self.administrator, name, OPERATOR)
+        self.await_condition("Degraded", "False", "AsExpected")
+        self.await_condition("Available", "True", "AsExpected")
+
+
+def objects() -> list[dict[str, Any]]:
+    """Return what an installation of the operator applies, but the object `cluster`."""
+    kinds = registry(MANAGED, OperatorPlace(namespace=OPERATOR, image=IMAGE, version=""), Verbosity())
+    return [obj for kind, obj in build_operator(kinds, MANAGED, OperatorSettings()) if kind != OPERATORS]
+
+
+@pytest.fixture(scope="package")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """Run a control plane that writes down what the operator asks for, and refuses what its roles do not allow."""
+    directory = tmp_path_factory.mktemp("plane")
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+    flags = ("--enable-admission-plugins=OwnerReferencesPermissionEnforcement", *Audit(directory).flags(ACCOUNT))
+
+    def define(plane: Plane) -> None:
+        administrator = Administrator(plane, directory, Audit(directory))
+        administrator.kubectl("apply", "--server-side", "-f", "-", objects=objects()[:1])
+
+    with control_plane(assets, directory, prepare=define, flags=flags) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def site(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Install the operator, and run it."""
+    home = tmp_path_factory.mktemp("home")
+    administrator = Administrator(plane, home, Audit(plane.directory))
+    administrator.kubectl("create", "-f", "-", objects=[build_node(index) for index in range(2)])
+    found = Site(administrator, home)
+    found.install()
+    found.start()
+    try:
+        yield found
+    finally:
+        found.stop()
+
+
+class OperatorRun:
+    """The operator as a process, with the program, arguments and environment of its Deployment; flags of the tests follow."""
+
+    def __init__(self, kubeconfig: Path, log: Path, image: str, *, namespace: str = OPERATOR) -> None:
+        self._log = log.open("ab")
+        begun = log.stat().st_size
+        (port,) = free_ports(1)
+        words = [f"--kubeconfig={kubeconfig}", f"--namespace={namespace}", f"--listen=127.0.0.1:{port}", "-v=4"]
+        (container,) = deployment(OperatorSettings(operand_image=image))["spec"]["template"]["spec"]["containers"]
+        program = f"{PROGRAMS}{container['command'][0]}"
+        self._process = subprocess.Popen(
+            [sys.executable, "-IBu", program, *container["args"], *words],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            env=os.environ | {one["name"]: one["value"] for one in container["env"] if "value" in one},
+        )
+        # Before that it takes no orders.
+        until(lambda: b"serving probes and metrics" in log.read_bytes()[begun:], "an operator that serves")
+
+    def kill(self) -> None:
+        """End it without a word, as a node that is lost."""
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+
+    def stop(self) -> None:
+        """Ask it to end; it ends well."""
+        self._process.terminate()
+        try:
+            assert self._process.wait(timeout=30) == 0
+        finally:
+            self._process.kill()
+            self._log.close()
+
+
+@pytest.fixture
+def available(site: Site) -> Site:
+    """Return a site whose operand runs as the sample asks for."""
+    site.create()
+    site.await_available()
+    return site

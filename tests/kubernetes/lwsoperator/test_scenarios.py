@@ -1,0 +1,348 @@
+"""The operator on a real control plane: installed, kept, configured, left alone, removed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from deploy.packages.operatordeployment import cluster
+from tests.kubernetes.lwsoperator import certmanager
+from tests.kubernetes.lwsoperator.certmanager import definition
+from tests.kubernetes.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, PROGRAMS, Site
+from tests.kubernetes.lwsoperator.waiting import until
+
+from leaderworkerset.install.certmanager import SERVING
+from leaderworkerset.install.installsettings import SERVICE_MONITORS
+from leaderworkerset.operator.openshift import API_SERVERS, INFRASTRUCTURES
+from leaderworkerset.operator.operatornames import DELETE_CRDS, OPERATOR, OWNED_BY, OWNED_LABEL
+
+pytestmark = pytest.mark.slow
+
+DEFINITION = "crd/leaderworkersets.leaderworkerset.x-k8s.io"
+OWNED = (
+    "clusterroles,clusterrolebindings,roles,rolebindings,services,configmaps,serviceaccounts,deployments,"
+    "networkpolicies,poddisruptionbudgets,mutatingwebhookconfigurations,validatingwebhookconfigurations"
+)
+
+
+def owned(site: Site) -> dict[str, str]:
+    """Return the versions of what the operand consists of; not of what has a status, which moves by itself."""
+    listed = site.administrator.get(OWNED, *IN, "-l", f"{OWNED_LABEL}={OWNED_BY}") or {"items": []}
+    found = listed.get("items", [listed])
+    return {
+        f"{obj['kind']}/{obj['metadata']['name']}": obj["metadata"]["resourceVersion"]
+        for obj in found
+        if obj["kind"] not in ("Deployment", "PodDisruptionBudget")
+    }
+
+
+def test_what_is_missing_is_said_and_an_installation_follows_by_itself(site: Site) -> None:
+    """R-OP-63, R-OP-64, R-OP-68, AT-001-1, AT-001-2, AT-003-1: no cert-manager, then cert-manager; no ServiceMonitor is no error."""
+    site.create()
+    site.await_condition("Degraded", "True", "MissingDependency")
+    assert site.conditions()["TargetConfigControllerDegraded"] == ("True", "SyncError")
+    assert site.conditions()["Available"] == ("False", "DeploymentUnavailable")
+    assert site.administrator.get(*MANAGER) is None
+    assert site.administrator.get(DEFINITION) is None
+
+    site.await_available()
+    status = site.cluster()["status"]
+    manager = site.manager()
+    assert status["readyReplicas"] == 2
+    assert status["generations"][0]["lastGeneration"] == manager["metadata"]["generation"]
+    assert manager["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+    assert site.administrator.get(DEFINITION) is not None
+    events = site.administrator.there("events.events.k8s.io", *IN)["items"]
+    assert "DeploymentCreated" in {event["reason"] for event in events}
+
+
+def test_a_second_object_is_refused(site: Site) -> None:
+    """R-OP-2, R-OP-64, AT-001-2."""
+    other = cluster() | {"metadata": {"name": "other"}}
+    assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
+
+
+def test_a_namespace_in_the_object_is_dropped(available: Site) -> None:
+    """R-OP-3: published samples carry one, though the kind has none."""
+    before = generation(available)
+    sample = cluster()
+    sample["metadata"]["namespace"] = OPERATOR
+    words = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+    available.administrator.kubectl(*words, objects=[sample])
+    found = available.cluster()["metadata"]
+    assert "namespace" not in found
+    assert found["generation"] == before
+
+
+def test_at_rest_nothing_is_written_and_no_kind_requested_that_is_not_served(available: Site) -> None:
+    """No API server's default and no reader of ours is taken for drift; kinds wait for their definitions."""
+    before, mark = owned(available), available.administrator.audit.mark()
+    available.patch(operatorLogLevel="Debug")  # planned again, for the status has another generation
+    until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the new generation")
+    assert owned(available) == before
+    asked = {event["objectRef"]["resource"] for event in available.administrator.audit.events(mark)}
+    assert "leaderworkersetoperators" in asked
+    assert asked.isdisjoint((API_SERVERS.plural, INFRASTRUCTURES.plural, SERVICE_MONITORS.plural))
+
+
+def generation(site: Site) -> int:
+    return int(site.cluster()["metadata"]["generation"])
+
+
+def test_drift_is_reverted_within_seconds(available: Site) -> None:
+    """R-OP-13, R-OP-25, R-OP-66, AT-001-4: scaled by hand, edited, deleted."""
+    kubectl = available.administrator.kubectl
+    before = available.administrator.there("clusterrole/lws-manager-role")["rules"]
+    kubectl("scale", *MANAGER, "--replicas=5")
+    kubectl("delete", "configmap/lws-manager-config", "networkpolicy/lws-controller-manager", *IN)
+    kubectl("patch", "clusterrole/lws-manager-role", "--type=merge", "-p", '{"rules": []}')
+    until(lambda: available.manager()["spec"]["replicas"] == 2, "replicas")
+    until(lambda: available.administrator.get("configmap/lws-manager-config", *IN) is not None, "the ConfigMap")
+    until(lambda: available.administrator.get("networkpolicy/lws-controller-manager", *IN) is not None, "the policy")
+    until(lambda: available.administrator.there("clusterrole/lws-manager-role")["rules"] == before, "the rules")
+
+
+def test_edited_lists_are_reverted(available: Site) -> None:
+    """R-OP-25, R-OP-82: server-side apply alone leaves a port beside the edited one, and both sources of a volume."""
+    administrator = available.administrator
+    services = ("lws-webhook-service", "lws-controller-manager-metrics-service")
+    edits: list[tuple[str, str]] = [
+        (f"service/{name}", '[{"op": "replace", "path": "/spec/ports/0/port", "value": 444}]') for name in services
+    ]
+    volume = '{"name": "tmp", "hostPath": {"path": "/tmp"}}'
+    edits += [(MANAGER[0], f'[{{"op": "replace", "path": "/spec/template/spec/volumes/0", "value": {volume}}}]')]
+
+    def lists() -> list[object]:
+        found = [administrator.there(name, *IN)["spec"] for name, _ in edits]
+        return [spec.get("ports") or spec["template"]["spec"]["volumes"] for spec in found]
+
+    available.await_condition("Progressing", "False", "AsExpected")
+    before = lists()
+    for name, patch in edits:
+        administrator.kubectl("patch", name, *IN, "--type=json", "-p", patch)
+    until(lambda: lists() == before, "the lists as before")
+    available.await_condition("TargetConfigControllerDegraded", "False", "AsExpected")
+
+
+def test_log_level_and_node_placement_reach_the_manager_and_go_again(available: Site) -> None:
+    """R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4."""
+    toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}
+
+    def pod() -> dict[str, object]:
+        spec: dict[str, object] = available.manager()["spec"]["template"]["spec"]
+        return spec
+
+    available.patch(
+        logLevel="Debug", nodePlacement={"nodeSelector": {"kubernetes.io/os": "linux"}, "tolerations": [toleration]}
+    )
+    until(lambda: pod().get("nodeSelector") == {"kubernetes.io/os": "linux"}, "the node selector")
+    assert pod()["tolerations"] == [toleration]
+    assert "--zap-log-level=4" in available.manager()["spec"]["template"]["spec"]["containers"][0]["args"]
+    available.patch(logLevel="Normal", nodePlacement=None)
+    until(lambda: "nodeSelector" not in pod() and "tolerations" not in pod(), "no placement")
+
+
+def test_a_renewed_certificate_rolls_the_manager(available: Site) -> None:
+    """R-OP-26, R-OP-66, AT-001-4."""
+    name = "secrets/webhook-server-cert"
+
+    def hashed() -> str:
+        return str(available.manager()["spec"]["template"]["metadata"]["annotations"][name])
+
+    before = hashed()
+    available.administrator.kubectl("delete", "secret/webhook-server-cert", *IN)
+    certmanager.issue(available.administrator, SERVING, OPERATOR)
+    until(lambda: hashed() != before, "another template")
+    available.await_condition("Available", "True", "AsExpected")
+
+
+@pytest.mark.parametrize("state", ["Unmanaged", "Removed"])
+def test_what_is_not_managed_stays_as_it_is(available: Site, state: str) -> None:
+    """R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4: the operand may be scaled by hand until the operator manages it again."""
+    available.patch(managementState=state)
+    until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the state")
+    available.administrator.kubectl("scale", *MANAGER, "--replicas=3")
+    until(lambda: available.cluster()["status"].get("readyReplicas") == 3, "three replicas in the status")
+    assert available.manager()["spec"]["replicas"] == 3
+    available.patch(managementState="Managed")
+    until(lambda: available.manager()["spec"]["replicas"] == 2, "two replicas")
+
+
+def test_a_service_monitor_comes_with_its_kind(available: Site) -> None:
+    """R-OP-23c: without an error before, and without a restart after."""
+    words = (f"{SERVICE_MONITORS.group_resource}/lws-controller-manager-metrics-monitor", *IN)
+    kind = certmanager.definition(SERVICE_MONITORS)
+    available.administrator.kubectl("apply", "--server-side", "-f", "-", objects=[kind])
+    available.administrator.await_kind(SERVICE_MONITORS.plural)
+    until(lambda: available.administrator.get(*words) is not None, "the ServiceMonitor")
+    (endpoint,) = available.administrator.there(*words)["spec"]["endpoints"]
+    assert endpoint["tlsConfig"]["serverName"] == f"lws-controller-manager-metrics-service.{OPERATOR}.svc"
+
+
+def test_certificates_can_be_the_managers_own(available: Site) -> None:
+    """R-OP-22, R-OP-83 (D4): the annotation chooses, and what cert-manager had to do is removed; back again it comes back."""
+    issuer = ("issuers.cert-manager.io/lws-selfsigned-issuer", *IN)
+    configuration = ("configmap/lws-manager-config", *IN)
+    available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/certificates=internal")
+    until(lambda: available.administrator.get(*issuer) is None, "no issuer")
+    (text,) = available.administrator.there(*configuration)["data"].values()
+    assert "enable: true" in text
+    available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/certificates-")
+    until(lambda: available.administrator.get(*issuer) is not None, "the issuer")
+
+
+def configured(site: Site) -> str:
+    """Return the text of the manager's configuration."""
+    (text,) = site.administrator.there("configmap/lws-manager-config", *IN)["data"].values()
+    return str(text)
+
+
+def test_overrides_reach_the_manager_or_are_refused(available: Site) -> None:
+    """R-OP-41: merged into its file, which rolls it; what it would refuse changes nothing."""
+    available.patch(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})
+    until(lambda: "qps: 20" in configured(available), "the override")
+    until(lambda: available.conditions()["Upgradeable"] == ("False", "UnsupportedConfigOverrides"), "not upgradeable")
+    available.patch(unsupportedConfigOverrides={"clientConnection": {"qps": None}, "replicas": 3})
+    available.await_condition("TargetConfigControllerDegraded", "True", "SyncError")
+    assert "qps: 20" in configured(available)
+    available.patch(unsupportedConfigOverrides=None)
+    until(lambda: "qps" not in configured(available), "no override")
+    available.await_condition("Upgradeable", "True", "AsExpected")
+
+
+def test_restarts_of_groups_are_an_annotation_of_the_object(available: Site) -> None:
+    """The manager's file has them and its pods are rolled; `Upgradeable` stays, and what is invalid changes nothing."""
+
+    def annotate(words: str) -> None:
+        available.administrator.kubectl("annotate", OBJECT, "--overwrite", f"lws.x-k8s.io/group-restarts{words}")
+
+    before = available.manager()["spec"]["template"]["metadata"]["annotations"]
+    annotate('={"releaseLostPodsAfter": "5m"}')
+    until(lambda: "releaseLostPodsAfter: 5m" in configured(available), "the section")
+    until(lambda: available.manager()["spec"]["template"]["metadata"]["annotations"] != before, "another template")
+    annotate('={"releaseLostPodsAfter": "5 minutes"}')
+    available.await_condition("TargetConfigControllerDegraded", "True", "SyncError")
+    assert "releaseLostPodsAfter: 5m" in configured(available)
+    assert available.conditions()["Upgradeable"] == ("True", "AsExpected")
+    annotate("-")
+    until(lambda: "groupRestarts" not in configured(available), "no section")
+    available.await_condition("Degraded", "False", "AsExpected")
+
+
+def test_the_tls_profile_of_the_cluster_is_followed(available: Site) -> None:
+    """R-OP-28: as soon as OpenShift's kind is served; noted in the spec, and in the manager's configuration."""
+    kubectl = available.administrator.kubectl
+    defined = definition(API_SERVERS) | {"metadata": {"name": API_SERVERS.group_resource}}
+    defined["spec"]["scope"] = "Cluster"
+    kubectl("apply", "--server-side", "-f", "-", objects=[defined])
+    kubectl("wait", "--for=condition=established", f"crd/{API_SERVERS.group_resource}")
+    profile = {
+        "apiVersion": API_SERVERS.api_version,
+        "kind": API_SERVERS.kind,
+        "metadata": {"name": "cluster"},
+        "spec": {"tlsSecurityProfile": {"type": "Modern"}},
+    }
+    kubectl("apply", "--server-side", "-f", "-", objects=[profile])
+    until(lambda: "minVersion: VersionTLS13" in configured(available), "TLS 1.3")
+    assert available.cluster()["spec"]["observedConfig"] == {"tls": {"minVersion": "VersionTLS13"}}
+    kubectl("delete", "crd", API_SERVERS.group_resource)
+    available.patch(observedConfig=None)
+    until(lambda: "minVersion" not in configured(available), "no profile")
+
+
+def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
+    """R-OP-24, R-OP-83 (D5): and comes back when it is managed again."""
+    available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand=true")
+    available.patch(managementState="Removed")
+    until(lambda: available.administrator.get(*MANAGER) is None, "no Deployment")
+    until(lambda: owned(available) == {}, "nothing owned")
+    assert available.administrator.get(DEFINITION) is not None
+    until(lambda: "version" not in available.cluster()["status"], "no version")
+    available.patch(managementState="Managed")
+    until(lambda: available.administrator.get(*MANAGER) is not None, "the Deployment")
+    available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand-")
+
+
+def test_an_installation_is_gathered_without_its_secrets(available: Site, tmp_path: Path) -> None:
+    """R-OP-42: by the program that `oc adm must-gather` runs in the image."""
+    directory = tmp_path / "gathered"
+    words = [sys.executable, "-IBu", str(PROGRAMS / "gather"), f"--dest-dir={directory}"]
+    environment = os.environ | {"KUBECONFIG": str(available.administrator.plane.kubeconfig)}
+    printed = subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
+    assert printed.startswith(f"{directory}: ")
+    namespace = directory / "namespaces" / OPERATOR
+    cluster_wide = directory / "cluster-scoped-resources"
+    for path in (
+        cluster_wide / "operator.openshift.io/leaderworkersetoperators/cluster.yaml",
+        cluster_wide / "rbac.authorization.k8s.io/clusterroles/lws-manager-role.yaml",
+        namespace / "apps/deployments/lws-controller-manager.yaml",
+        namespace / "cert-manager.io/certificates/lws-serving-cert.yaml",
+        namespace / "core/secrets/webhook-server-cert.yaml",
+    ):
+        assert path.exists(), path
+    key = available.administrator.there("secret/webhook-server-cert", *IN)["data"]["tls.key"]
+    assert "a certificate until" in (namespace / "core/secrets/webhook-server-cert.yaml").read_text()
+    assert not [path for path in directory.rglob("*") if path.is_file() and key in path.read_text()]
+    assert {path.stat().st_mode & 0o777 for path in directory.rglob("*") if path.is_file()} == {0o600}
+    refused = available.administrator.lws("must-gather", "--dest-dir", str(directory), code=2)
+    assert "is not empty" in refused
+
+
+@pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
+def test_nobody_installs_beside_the_operator(available: Site, words: list[str]) -> None:
+    """It would be reverted within seconds: the refusal says what to change instead."""
+    refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
+    assert "the operator keeps this installation" in refused
+
+
+def test_a_definition_ends_with_the_object_only_if_both_say_so(available: Site) -> None:
+    """R-OP-30, R-OP-83 (D1): who may edit the object has no right to annotate definitions; the object says what would go."""
+    kubectl, name = available.administrator.kubectl, DEFINITION.partition("/")[2]
+
+    def owners() -> int:
+        return len(available.administrator.there(DEFINITION)["metadata"].get("ownerReferences") or [])
+
+    kubectl("annotate", OBJECT, f"{DELETE_CRDS}=true")
+    available.await_condition("DeletesDefinitions", "False", "NotConfirmed")
+    assert owners() == 0
+    words = ("--verb=delete", "--resource=customresourcedefinitions", f"--resource-name={name}")
+    kubectl("create", "clusterrole", "deletes-definitions", *words)
+    account = f"--serviceaccount={OPERATOR}:{OPERATOR}"
+    kubectl("create", "clusterrolebinding", "deletes-definitions", "--clusterrole=deletes-definitions", account)
+    kubectl("annotate", DEFINITION, f"{DELETE_CRDS}=true")
+    available.await_condition("DeletesDefinitions", "True", "Annotated")
+    until(lambda: owners() == 1, "the owner")
+    kubectl("annotate", OBJECT, f"{DELETE_CRDS}-")
+    until(lambda: owners() == 0, "no owner")
+    available.await_condition("DeletesDefinitions", "False", "AsExpected")
+    kubectl("annotate", DEFINITION, f"{DELETE_CRDS}-")
+    kubectl("delete", "clusterrole/deletes-definitions", "clusterrolebinding/deletes-definitions")
+
+
+def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Site) -> None:
+    """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5: the definition stays, and with it every LeaderWorkerSet.
+
+    So another installer can install into another namespace, and the operator again after it.
+    """
+    administrator = available.administrator
+    identity = administrator.there(DEFINITION)["metadata"]["uid"]
+    administrator.kubectl("delete", OBJECT)
+    until(lambda: administrator.get(*MANAGER) is None, "no Deployment")
+    until(lambda: owned(available) == {}, "nothing owned")
+    administrator.lws("install")
+    administrator.lws("uninstall", "--keep-crd")
+    available.create()
+    available.await_available()
+    assert administrator.there(DEFINITION)["metadata"]["uid"] == identity
+
+
+def test_nothing_was_refused_to_the_operator(available: Site) -> None:
+    """R-OP-29, R-OP-32: its roles allow all that it asks for."""
+    refused = [
+        f"{event['verb']} {event['requestURI']}"
+        for event in available.administrator.audit.events()
+        if event["annotations"].get("authorization.k8s.io/decision") == "forbid"
+        or event.get("responseStatus", {}).get("code") == 403
+    ]
+    assert refused == []

@@ -1,0 +1,100 @@
+"""The operator as a process beside its cluster: its lease, its events, pods that come back, one object and no other."""
+
+import time
+
+import pytest
+from tests.kubernetes.lwsoperator.conftest import IN, MANAGER, OBJECT, Site
+from tests.kubernetes.lwsoperator.waiting import until
+
+from leaderworkerset.operator.operatornames import LEASE
+
+pytestmark = pytest.mark.slow
+
+PODS = ("pods", *IN, "-l", "control-plane=controller-manager")
+
+
+def holder(site: Site) -> str:
+    return str(site.administrator.there(f"lease/{LEASE}", *IN)["spec"].get("holderIdentity") or "")
+
+
+def test_it_holds_its_lease_while_it_runs(available: Site) -> None:
+    """R-OP-12: by the shorter times of clusters that are not OpenShift's; free after the end."""
+    found = available.administrator.there("lease/openshift-lws-operator-lock", *IN)["spec"]
+    assert found["leaseDurationSeconds"] == 30
+    assert holder(available)
+    available.stop()
+    assert holder(available) == ""
+    available.start()
+    until(lambda: holder(available) != "", "a leader")
+
+
+def test_another_replica_leads_soon_after_one_that_was_killed(available: Site) -> None:
+    """R-OP-12: its lease expires, and what is edited meanwhile is restored then."""
+    leader = holder(available)
+    assert available.process is not None
+    killed = available.process
+    available.start()
+    killed.kill()
+    started = time.monotonic()
+    available.administrator.kubectl("scale", *MANAGER, "--replicas=3")
+    until(lambda: holder(available) not in ("", leader), "another leader")
+    assert time.monotonic() - started < 45
+    until(lambda: available.manager()["spec"]["replicas"] == 2, "replicas")
+
+
+def test_its_events_are_about_itself_and_name_what_was_written(available: Site) -> None:
+    """R-OP-14: also the second event of an object that was restored."""
+    administrator = available.administrator
+    administrator.kubectl("delete", "service/lws-webhook-service", *IN)
+    until(lambda: administrator.get("service/lws-webhook-service", *IN) is not None, "the service")
+
+    def notes() -> set[tuple[str, str]]:
+        listed = administrator.there("events.events.k8s.io", *IN)["items"]
+        return {(one["reason"], one["note"]) for one in listed if one["regarding"]["name"] == "openshift-lws-operator"}
+
+    text = "Created Service/lws-webhook-service -n openshift-lws-operator because it was missing"
+    until(lambda: ("ServiceCreated", text) in notes(), "the event")
+
+
+def test_pods_of_the_operand_that_are_deleted_come_back(available: Site) -> None:
+    """R-OP-43c: as many, and all of them others."""
+    before = {one["metadata"]["uid"] for one in available.administrator.there(*PODS)["items"]}
+    available.administrator.kubectl("delete", *PODS, "--wait=false")
+
+    def are_replaced() -> bool:
+        found = (available.administrator.get(*PODS) or {"items": []})["items"]
+        running = {one["metadata"]["uid"] for one in found if one["status"].get("phase") == "Running"}
+        return len(running - before) == 2 and not before & {one["metadata"]["uid"] for one in found}
+
+    until(are_replaced, "two other pods")
+    available.await_condition("Available", "True", "AsExpected")
+
+
+def test_there_is_one_object_and_it_is_not_degraded(available: Site) -> None:
+    """R-OP-43a."""
+    kind = OBJECT.partition("/")[0]
+    assert [one["metadata"]["name"] for one in available.administrator.there(kind)["items"]] == ["cluster"]
+    found = available.conditions()
+    assert {status for name, (status, _) in found.items() if name.endswith("Degraded")} == {"False"}
+    assert found["Available"] == ("True", "AsExpected")
+    assert available.manager()["status"]["availableReplicas"] == 2
+
+
+def test_what_the_operand_consists_of_is_owned_by_the_object(available: Site) -> None:
+    """R-OP-16, R-OP-64, AT-001-2: by a reference that neither controls nor blocks."""
+    uid = available.cluster()["metadata"]["uid"]
+    head = {"apiVersion": "operator.openshift.io/v1", "kind": "LeaderWorkerSetOperator"}
+    for words in (MANAGER, ("configmap/lws-manager-config", *IN), ("clusterrole/lws-manager-role",)):
+        owners = available.administrator.there(*words)["metadata"]["ownerReferences"]
+        assert owners == [{**head, "name": "cluster", "uid": uid}]
+
+
+def test_the_api_server_knows_states_and_levels(available: Site) -> None:
+    """R-OP-4: what it is told that is none is refused, what it does not know is dropped."""
+    kubectl = available.administrator.kubectl
+    for field, value in (("managementState", "Paused"), ("managementState", ""), ("logLevel", "Loud")):
+        words = ("patch", OBJECT, "--type=merge", "--dry-run=server", "-p", f'{{"spec": {{"{field}": "{value}"}}}}')
+        assert f"spec.{field}" in kubectl(*words, code=1)
+    more = '{"spec": {"replicas": 3}}'
+    kubectl("patch", OBJECT, "--type=merge", "-p", more)
+    assert "replicas" not in available.cluster()["spec"]

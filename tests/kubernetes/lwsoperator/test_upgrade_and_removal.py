@@ -1,0 +1,241 @@
+"""The end of a release and of an operator: upgraded under running groups, removed in the right order and in wrong ones."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.clusters import objects as sets
+from tests.kubernetes.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, Site, objects
+from tests.kubernetes.lwsoperator.managers import Managers, managers
+from tests.kubernetes.lwsoperator.test_scenarios import DEFINITION, generation, owned
+from tests.kubernetes.lwsoperator.waiting import until
+
+from leaderworkerset.api import labels, metadata
+from leaderworkerset.core.restarts.retention import FINALIZER
+from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+NEWER = "example.com/lws:2"
+GROUPS = "groups"
+CERTIFICATE_ROLE = "lws-certificates-role"
+KEPT = ("CustomResourceDefinition", "Namespace")
+SERVED = ("crd", "clusterrole", "clusterrolebinding", "validatingwebhookconfiguration", "mutatingwebhookconfiguration")
+
+
+@pytest.fixture
+def installed(site: Site) -> Iterator[Site]:
+    """Return a site whose operand runs, whatever an earlier test has removed."""
+    site.stop()
+    site.install()
+    site.start()
+    site.create()
+    site.await_available()
+    yield site
+    site.stop()
+
+
+def snapshot(site: Site) -> dict[str, Any]:
+    """Return what identifies every object of the groups, and how often containers were restarted (R-OP-44)."""
+    listed = site.administrator.there("lws,statefulsets,services,controllerrevisions,pods", "-n", GROUPS)["items"]
+    return {f"{obj['kind']}/{obj['metadata']['name']}": _identity(obj) for obj in listed}
+
+
+def _identity(obj: dict[str, Any]) -> tuple[str, str, int]:
+    restarts = sum(one["restartCount"] for one in obj.get("status", {}).get("containerStatuses", []))
+    return obj["metadata"]["uid"], obj["metadata"]["resourceVersion"], restarts
+
+
+def create_set(site: Site, name: str) -> None:
+    lws = sets.lws(name, replicas=2, size=3)
+    site.administrator.kubectl("create", "-n", GROUPS, "-f", "-", objects=[lws])
+
+
+def await_set(site: Site, name: str, running: Managers) -> None:
+    """Wait until all its groups are ready, as its status says."""
+
+    def is_ready() -> bool:
+        status = site.administrator.there(f"lws/{name}", "-n", GROUPS).get("status", {})
+        return bool(status.get("readyReplicas") == 2)
+
+    try:
+        until(is_ready, f"LeaderWorkerSet {name}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{running.tail()}") from error
+
+
+def make_older(site: Site) -> None:
+    """Bring the operand to what an older release would have left: another definition, an object that is not wanted now."""
+    kubectl = site.administrator.kubectl
+    remove = '[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}]'
+    kubectl("patch", DEFINITION, "--type=json", "-p", remove)
+    labels = {**metadata.LABELS, OWNED_LABEL: OWNED_BY}
+    own = {"name": CERTIFICATE_ROLE, "namespace": OPERATOR, "labels": labels}
+    kubectl(
+        "create", "-f", "-", objects=[{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": own}]
+    )
+
+
+def test_an_upgrade_and_the_way_back_leave_running_groups_alone(installed: Site, tmp_path: Path) -> None:
+    """R-OP-39, R-OP-44: image, definition and objects change; groups keep pods, generations and restart counts."""
+    with managers(installed, tmp_path) as running:
+        running.start("old")
+        manage(installed, "Unmanaged")  # else the operator would restore what leads to the replica
+        running.route("old")
+        installed.administrator.kubectl("create", "namespace", GROUPS)
+        create_set(installed, "before")
+        await_set(installed, "before", running)
+        installed.stop()
+        make_older(installed)
+        before = snapshot(installed)
+        assert len(before) == 2 * 3 + 3 + 1 + 1 + 4  # pods, StatefulSets, service, set; revisions of all these
+
+        installed.start(NEWER)
+        manage(installed, "Managed")
+        until(lambda: image(installed) == NEWER, "the newer image")
+        installed.await_condition("Available", "True", "AsExpected")
+        until(lambda: installed.administrator.get(f"role/{CERTIFICATE_ROLE}", *IN) is None, "no older Role")
+        columns = installed.administrator.there(DEFINITION)["spec"]["versions"][0]["additionalPrinterColumns"]
+        assert "Ready" in {one["name"] for one in columns}
+        running.start("new")
+        manage(installed, "Unmanaged")
+        running.route("new")
+        running.stop("old")
+        create_set(installed, "after")
+        await_set(installed, "after", running)
+
+        assert snapshot(installed).items() >= before.items()
+
+        installed.stop()
+        installed.start()
+        manage(installed, "Managed")
+        until(lambda: image(installed) == IMAGE, "the older image")
+        installed.await_condition("Available", "True", "AsExpected")
+        assert snapshot(installed).items() >= before.items()
+    installed.administrator.kubectl("delete", "namespace", GROUPS, "--wait=false")
+
+
+def manage(site: Site, state: str) -> None:
+    """Have the operator keep the operand, or leave it alone."""
+    site.patch(managementState=state)
+    until(lambda: site.cluster()["status"]["observedGeneration"] == generation(site), state)
+
+
+def image(site: Site) -> str:
+    return str(site.manager()["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
+def remove_operator(site: Site) -> None:
+    """Remove the operator, but its kind and its namespace."""
+    site.stop()
+    found = [obj for obj in objects() if obj["kind"] not in KEPT]
+    site.administrator.kubectl("delete", "-f", "-", objects=found)
+
+
+def is_gone(site: Site) -> bool:
+    """Return whether nothing of the operand is left, the definitions set apart."""
+    return site.administrator.get(*MANAGER) is None and owned(site) == {}
+
+
+def test_an_operator_that_went_first_takes_over_what_it_left(installed: Site) -> None:
+    """R-OP-31, R-OP-67, AT-001-5: nothing of the operand goes, and the next operator writes nothing but the status."""
+    before = owned(installed)
+    remove_operator(installed)
+    assert owned(installed) == before
+    installed.install()
+    installed.start()
+    installed.patch(operatorLogLevel="Trace")
+    until(lambda: installed.cluster()["status"]["observedGeneration"] == generation(installed), "the new generation")
+    assert owned(installed) == before
+    installed.await_condition("Available", "True", "AsExpected")
+
+
+def test_without_the_operator_its_kind_takes_the_operand_along(installed: Site) -> None:
+    """R-OP-67, AT-001-5: the garbage collector removes what the object owned; definitions of workloads stay (D1)."""
+    remove_operator(installed)
+    installed.administrator.kubectl("delete", f"crd/{OPERATORS.group_resource}")
+    until(lambda: is_gone(installed), "nothing owned")
+    assert installed.administrator.get(DEFINITION) is not None
+
+
+def test_pods_of_exhausted_groups_go_with_their_set_while_nobody_keeps_a_manager(installed: Site) -> None:
+    """N-RB-16: after the object was deleted, too; pods of a set that stays are left until it goes."""
+    kubectl = installed.administrator.kubectl
+    installed.stop()
+    kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here
+    kubectl("create", "-f", "-", objects=[sets.lws("stays", replicas=1), kept_pod("stays"), kept_pod("gone")])
+    kubectl("delete", "pod", "gone-0", "stays-0", "--wait=false", "--grace-period=0", "--force")
+    installed.start()
+    kubectl("delete", OBJECT)
+    until(lambda: installed.administrator.get("pod/gone-0") is None, "no pod of a set that is gone")
+    assert installed.administrator.get("pod/stays-0") is not None
+    kubectl("delete", "lws/stays")
+    until(lambda: installed.administrator.get("pod/stays-0") is None, "no pod of either set")
+
+
+def kept_pod(name: str) -> dict[str, Any]:
+    """Return the leader of an exhausted group, as its manager left it."""
+    pod = labeled_pod()
+    marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
+    metadata = {"name": f"{name}-0", "labels": {labels.NAME: name}, "annotations": marks, "finalizers": [FINALIZER]}
+    return pod | {"metadata": metadata}
+
+
+def test_a_namespace_that_went_first_blocks_nobody_for_long(installed: Site) -> None:
+    """R-OP-31, R-OP-67, AT-001-5: webhooks that nobody answers refuse pods of groups, until the object that owns them is deleted."""
+    kubectl = installed.administrator.kubectl
+    installed.stop()
+    kubectl("delete", "namespace", OPERATOR)
+    assert "webhook" in kubectl("create", "-f", "-", objects=[labeled_pod()], code=1)
+    refused = installed.administrator.lws("uninstall", "--keep-crd", "-n", OPERATOR, code=1)
+    assert OBJECT.partition("/")[2] in refused
+    kubectl("delete", OBJECT)
+    until(lambda: installed.administrator.get("mutatingwebhookconfigurations") is None, "no webhooks")
+    until(lambda: installed.administrator.get("validatingwebhookconfigurations") is None, "no webhooks")
+    kubectl("create", "-f", "-", objects=[labeled_pod()])
+    kubectl("delete", "pod/labeled", "--force")
+
+
+def labeled_pod() -> dict[str, Any]:
+    labels = {"leaderworkerset.sigs.k8s.io/name": "x"}
+    spec = {"containers": [{"name": "main", "image": "app:1"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "labeled", "labels": labels}, "spec": spec}
+
+
+def test_the_commands_of_the_page_leave_nothing_but_workloads(installed: Site) -> None:
+    """R-OP-30, R-OP-67, AT-001-5: the operand goes and its operator; a LeaderWorkerSet stays until it is deleted, then all is gone."""
+    kubectl = installed.administrator.kubectl
+    installed.stop()
+    kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here
+    kubectl("create", "-f", "-", objects=[sets.lws("kept", replicas=1)])
+    installed.start()
+    lines = removal()
+    assert lines[0].startswith("kubectl delete lwsop/cluster")
+    kubectl(*lines[0].split()[1:3])
+    until(lambda: is_gone(installed), "nothing owned")
+    installed.stop()
+    kubectl("delete", "-k", str(ROOT / "deploy/operator"))
+    assert installed.administrator.get("lws/kept") is not None
+    left = [name for name in names(installed) if not name.startswith("customresourcedefinition")]
+    assert left == []
+    kubectl("delete", "lws", "--all", "-A")
+    kubectl("delete", *names(installed))
+    assert names(installed) == []
+    kubectl("create", "-f", "-", objects=[labeled_pod()])
+
+
+def removal() -> list[str]:
+    """Return the commands by which the page removes the operator."""
+    page = (ROOT / "docs/how-to/operator.md").read_text()
+    section = page[page.index("## Remove it") :]
+    (block,) = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    return str(block).splitlines()
+
+
+def names(site: Site) -> list[str]:
+    """Return whatever of the whole cluster is named after LeaderWorkerSets."""
+    found = site.administrator.kubectl("get", ",".join(SERVED), "-o", "name").splitlines()
+    return [name for name in found if re.search("lws|leaderworkerset|disaggregatedset", name, re.IGNORECASE)]

@@ -1,0 +1,131 @@
+"""Rounds of a leader that stands still until another one leads, and goes on: which of its writes came too late.
+
+The API server's audit log decides. Each replica has a user agent of its own; a write is late that the API server
+received from a replica after another one took the lease from it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.controlplane.audit import WRITES, described
+from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.replicas import Replica, until
+from tests.kubernetes.manager.world import RENEWAL, World
+
+from kuberuntime.errors import ConnectionFailedError, KubeError
+
+NAMES: Final = ("aaaaaaa", "bbbbbbb")
+"""The commits that the two replicas report, which tells them apart in the audit log."""
+
+SETS: Final = 4
+MOST_GROUPS: Final = 6
+PAUSE: Final = 0.2
+SETTLED: Final = 0.5
+"""Seconds in which a replica that woke has sent what it would send."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the audit log has: writes that were answered with success, and those of them that came late."""
+
+    writes: int
+    late: tuple[str, ...]
+
+
+async def rounds(world: World, *, count: int, client: dict[str, Any]) -> Counts:
+    """Let the leader stand still so often; `client` is the section `clientConnection` of its configuration."""
+    mark = world.audit.mark()
+    replicas = [await _start(world, name, client) for name in NAMES]
+    space = await Space(world.client, f"fencing-{client.get('qps', 'usual')}").open()
+    async with _load(space):
+        for _ in range(count):
+            await _round(world, replicas)
+    return judge(world.audit.events(mark))
+
+
+def judge(events: Iterable[dict[str, Any]]) -> Counts:
+    """Count the writes, and name those that a replica sent after another took the lease."""
+    holder, taken, writes, late = "", "", 0, list[str]()
+    for event in sorted(events, key=lambda event: str(event["requestReceivedTimestamp"])):
+        name = event["userAgent"].rpartition(" ")[2]
+        if name not in NAMES or event["verb"] not in WRITES or event["responseStatus"]["code"] >= 300:
+            continue
+        if described(event) in {RENEWAL, "create leases"}:
+            if name != holder:
+                holder, taken = name, event["stageTimestamp"]
+        elif event["objectRef"].get("apiGroup") not in {"authentication.k8s.io", "authorization.k8s.io"}:
+            writes += 1
+            if holder not in {"", name} and event["requestReceivedTimestamp"] > taken:
+                late.append(f"{described(event)} by {name} at {event['requestReceivedTimestamp']}, taken {taken}")
+    return Counts(writes, tuple(late))
+
+
+async def _start(world: World, name: str, client: dict[str, Any]) -> Replica:
+    replica = await world.prepare(name, clientConnection=client)
+    replica.environment["LWS_GIT_COMMIT"] = name
+    replica.start()
+    world.balancer.backends.append(replica.webhooks)
+    await replica.await_ready()
+    return replica
+
+
+async def _round(world: World, replicas: list[Replica]) -> None:
+    """Stop the leader, wait for another, and let the first go on."""
+    before, leader = await _leader(world, replicas)
+    world.balancer.backends.remove(leader.webhooks)
+    leader.freeze()
+    try:
+
+        async def changed() -> bool:
+            return await world.holder() not in {before, ""}
+
+        await until(changed, *replicas)
+    finally:
+        leader.thaw()
+    await asyncio.sleep(SETTLED)
+    world.balancer.backends.append(leader.webhooks)
+
+
+async def _leader(world: World, replicas: list[Replica]) -> tuple[str, Replica]:
+    """Wait until somebody leads; return the holder of the lease, and the replica that logged to be that."""
+
+    async def find() -> tuple[str, Replica] | None:
+        holder = await world.holder()
+        return next(((holder, one) for one in replicas if holder and holder in one.log.read_text()), None)
+
+    found = await until(find, *replicas)
+    assert found is not None
+    return found
+
+
+@asynccontextmanager
+async def _load(space: Space) -> AsyncIterator[None]:
+    """Keep the controllers busy: LeaderWorkerSets that grow and shrink all the time."""
+    for index in range(SETS):
+        await _despite_outages(space.create(f"web-{index}", replicas=1, size=2))
+
+    async def scale() -> None:
+        step = 0
+        while True:
+            step += 1
+            for index in range(SETS):
+                await _despite_outages(space.scale(f"web-{index}", 1 + step % MOST_GROUPS))
+            await asyncio.sleep(PAUSE)
+
+    task = asyncio.create_task(scale())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _despite_outages(request: Any) -> None:
+    """Await a request that webhooks may refuse while the one replica stands still and the other is not asked yet."""
+    try:
+        await request
+    except (KubeError, ConnectionFailedError):
+        return

@@ -1,0 +1,142 @@
+"""LeaderWorkerSets in a namespace of their own, and whether everything of them is there, once."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from tests.integration.clusters import objects
+from tests.kubernetes.manager.replicas import until
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    NAMESPACES,
+    PODS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+
+@dataclass(frozen=True)
+class Space:
+    """A namespace, and what is asked of it."""
+
+    client: Client
+    namespace: str
+
+    async def open(self) -> "Space":
+        """Create it and wait until pods may be created there."""
+        obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
+        await self.client.create(NAMESPACES, obj)
+        await until(self._has_account)
+        return self
+
+    async def create(self, name: str, *, replicas: int, size: int) -> JSONObject:
+        """Create a LeaderWorkerSet."""
+        lws = objects.lws(name, replicas=replicas, size=size)
+        lws["metadata"]["namespace"] = self.namespace
+        return await self.client.create(LEADERWORKERSETS, lws)
+
+    async def forbid_statefulsets(self) -> None:
+        """Allow no StatefulSet in the namespace."""
+        quotas = Resource("", "v1", "resourcequotas", "ResourceQuota")
+        metadata = {"name": "none", "namespace": self.namespace}
+        spec = {"hard": {"count/statefulsets.apps": "0"}}
+        await self.client.create(quotas, {"apiVersion": "v1", "kind": quotas.kind, "metadata": metadata, "spec": spec})
+
+    async def scale(self, name: str, replicas: int) -> None:
+        """Ask for another number of groups through `/scale`."""
+        patch = {"spec": {"replicas": replicas}}
+        key = ObjectKey(self.namespace, name)
+        await self.client.patch(LEADERWORKERSETS, key, patch, kind="merge", subresource="scale")
+
+    async def ready_groups(self, name: str) -> int:
+        """Return how many groups the status says are ready."""
+        lws = await self.client.get(LEADERWORKERSETS, ObjectKey(self.namespace, name))
+        return int(meta.status(lws).get("readyReplicas") or 0)
+
+    async def await_ready(self, name: str, replicas: int) -> None:
+        """Wait until so many groups are ready, and the LeaderWorkerSet says so."""
+
+        async def is_ready() -> bool:
+            lws = await self.client.get(LEADERWORKERSETS, ObjectKey(self.namespace, name))
+            return (
+                meta.status(lws).get("readyReplicas") == replicas
+                and meta.status(lws).get("observedGeneration") == meta.generation(lws)
+                and meta.is_condition_true(lws, "Available")
+            )
+
+        await until(is_ready)
+
+    async def names(self, resource: Resource) -> list[str]:
+        """Return the names of all objects of LeaderWorkerSets of a kind."""
+        listing = await self.client.list(resource, namespace=self.namespace, label_selector=labels.NAME)
+        return sorted(meta.name(obj) for obj in listing.items)
+
+    async def await_retired(self, count: int) -> None:
+        """Wait until no more than so many revisions are left: the one before goes after its rollout is reported."""
+
+        async def are_retired() -> bool:
+            return len(await self._own_revisions()) <= count
+
+        await until(are_retired)
+
+    async def assert_whole(self, *names: str, replicas: int, size: int) -> None:
+        """Check that every object of these LeaderWorkerSets is there, once, and none beside."""
+        leaders = [f"{name}-{group}" for name in names for group in range(replicas)]
+        workers = [f"{leader}-{rank}" for leader in leaders for rank in range(1, size)]
+        assert await self.names(PODS) == sorted(leaders + workers)
+        assert await self.names(STATEFULSETS) == sorted([*names, *leaders])
+        assert await self.names(SERVICES) == sorted(names)
+        assert len(await self._own_revisions()) == len(names)
+        assert await self._changed_workers() == []
+
+    async def versions(self) -> dict[str, str]:
+        """Return the resourceVersion of everything that belongs to LeaderWorkerSets."""
+        return {
+            f"{resource.plural}/{meta.name(obj)}": meta.resource_version(obj)
+            for resource in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
+            for obj in (await self.client.list(resource, namespace=self.namespace)).items
+        }
+
+    async def _own_revisions(self) -> list[str]:
+        selector = f"{labels.NAME},!controller.kubernetes.io/hash"
+        listing = await self.client.list(CONTROLLER_REVISIONS, namespace=self.namespace, label_selector=selector)
+        return [meta.name(obj) for obj in listing.items]
+
+    async def _changed_workers(self) -> list[str]:
+        """Return the worker StatefulSets that were written more than once (they are only created, R-ARC-3)."""
+        listing = await self.client.list(STATEFULSETS, namespace=self.namespace, label_selector=labels.GROUP_INDEX)
+        return [meta.name(obj) for obj in listing.items if meta.generation(obj) != 1]
+
+    async def _has_account(self) -> bool:
+        try:
+            await self.client.get(SERVICE_ACCOUNTS, ObjectKey(self.namespace, "default"))
+        except NotFoundError:
+            return False
+        return True
+
+
+async def space_with_groups(client: Client, namespace: str, *, replicas: int, size: int) -> Space:
+    """Return a new namespace with the LeaderWorkerSet `web`, of which all groups are ready."""
+    space = await Space(client, namespace).open()
+    await space.create("web", replicas=replicas, size=size)
+    await space.await_ready("web", replicas)
+    return space
+
+
+def counter(text: str, name: str) -> Counter[str]:
+    """Return the samples of a metric by their labels."""
+    found: Counter[str] = Counter()
+    for line in text.splitlines():
+        match = re.fullmatch(rf"{name}(\{{.*\}})? (\S+)", line)
+        if match:
+            found[match[1] or ""] = int(float(match[2]))
+    return found

@@ -1,0 +1,132 @@
+"""Certificates are renewed while requests come in, and none is refused for it (R-CERT-1, R-CERT-2)."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.kubernetes.manager import installation
+from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.replicas import until
+from tests.kubernetes.manager.stream import Stream
+from tests.kubernetes.manager.world import World
+
+from kuberuntime.errors import KubeError
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS
+from leaderworkerset.install.installsettings import NAMESPACE
+from leaderworkerset.webhooks import certificates, configurations, rotation
+from leaderworkerset.webhooks.configurations import SERVICE_NAME
+from leaderworkerset.webhooks.rotation import Material
+
+pytestmark = pytest.mark.slow
+
+HOST = f"{SERVICE_NAME}.{NAMESPACE}.svc"
+
+
+async def material(world: World) -> Material:
+    secret = await world.client.get(SECRETS, installation.SECRET)
+    return rotation.read(secret.get("data") or {})
+
+
+async def await_served(world: World, count: int) -> None:
+    """Wait until every replica has shown its certificate for so many times."""
+
+    async def served() -> bool:
+        return all(one.log.read_text().count("certificate served") >= count for one in world.replicas)
+
+    await until(served, *world.replicas)
+
+
+async def test_a_new_serving_certificate_refuses_no_request(world: World) -> None:
+    await world.start("a")
+    await world.start("b")
+    space = await Space(world.client, "renewed-certificate").open()
+    stream = Stream(space)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(stream.run())
+        for round_number in range(1, 4):
+            await stream.go_on(10)
+            before = await material(world)
+            await world.client.patch(
+                SECRETS, installation.SECRET, {"data": {"tls.crt": None, "tls.key": None}}, kind="merge"
+            )
+            await await_served(world, round_number + 1)
+            assert (await material(world)).authority == before.authority
+            await stream.go_on(10)
+        running.cancel()
+    assert stream.refused == []
+
+
+async def test_a_new_authority_refuses_no_request(world: World) -> None:
+    """The managers are given an authority that is to be renewed a few seconds later."""
+    await world.start("a")
+    await world.start("b")
+    now = datetime.now(UTC)
+    validity = rotation.LOOKAHEAD + timedelta(seconds=8)
+    authority = certificates.create_authority(now, algorithm="rsa", validity=validity)
+    serving = certificates.issue(authority, [HOST], now, algorithm="rsa", validity=validity)
+    data = {"data": rotation.write(Material(authority, serving))}
+    await world.client.patch(SECRETS, installation.SECRET, data, kind="merge")
+    space = await Space(world.client, "renewed-authority").open()
+    await await_served(world, 2)
+    stream = Stream(space)
+
+    async def is_renewed() -> bool:
+        return (await material(world)).authority != authority
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(stream.run())
+        await until(is_renewed, *world.replicas)
+        await stream.go_on(20)
+        running.cancel()
+    assert stream.refused == []
+    renewed = await material(world)
+    assert certificates.split(renewed.bundle)[1:] == (authority.certificate,)
+
+
+async def test_the_authority_is_injected_again_when_somebody_removes_it(world: World) -> None:
+    await world.start("a")
+    key = ObjectKey("", configurations.MUTATING_NAME)
+    found = await world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
+    for webhook in found["webhooks"]:
+        del webhook["clientConfig"]["caBundle"]
+    await world.client.update(MUTATING_WEBHOOK_CONFIGURATIONS, found)
+
+    async def is_back() -> bool:
+        now = await world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
+        return all("caBundle" in webhook["clientConfig"] for webhook in now["webhooks"])
+
+    await until(is_back, *world.replicas)
+
+
+async def test_certificates_from_files_are_read_again(world: World) -> None:
+    """R-CERT-2, R-OP-76: without a restart."""
+    directory = world.directory / "certs"
+    authority = certificates.create_authority(datetime.now(UTC))
+    await installation.trust(world.client, authority.certificate)
+    installation.write_certificate(directory, authority)
+    await world.start(
+        "a",
+        internalCertManagement={"enable": False},
+        webhook={"certDir": str(directory)},
+    )
+    space = await Space(world.client, "certificate-files").open()
+    await space.create("before", replicas=0, size=1)
+    other = certificates.create_authority(datetime.now(UTC))
+    await installation.trust(world.client, authority.certificate + other.certificate)
+    installation.write_certificate(directory, other)
+    await trust_only_when_served(world, other.certificate, space)
+
+
+async def trust_only_when_served(world: World, authority: bytes, space: Space) -> None:
+    """Wait until requests pass where only this authority is trusted."""
+    await installation.trust(world.client, authority)
+
+    async def passes() -> bool:
+        try:
+            await space.create("after", replicas=0, size=1)
+        except KubeError:
+            return False
+        return True
+
+    await until(passes, *world.replicas)

@@ -1,0 +1,201 @@
+"""An etcd that loses its leader while the manager works, and one that is restored from a backup: nothing of that stays."""
+
+import asyncio
+import itertools
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.controlplane import build, process
+from tests.controlplane.audit import Audit
+from tests.controlplane.etcd_members import Member, knows_leader, leader_of
+from tests.controlplane.process import Plane, control_plane
+from tests.kubernetes.manager.conftest import prepare
+from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.installation import ACCOUNT
+from tests.kubernetes.manager.replicas import until
+from tests.kubernetes.manager.world import opened
+
+from kuberuntime.errors import AlreadyExistsError, KubeError
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import LEASES, PODS
+from leaderworkerset.api import labels
+
+pytestmark = pytest.mark.slow
+
+ETCD_MEMBERS: Final = 3
+"""So many go on when one of them ends."""
+
+ETCD: Final = "etcd"
+KWOK: Final = "kwok"
+PROGRAMS: Final = (ETCD, "kube-apiserver", "kube-controller-manager", "kube-scheduler", KWOK)
+"""The programs of a control plane, in the order in which they start."""
+
+COUNT: Final = 6
+REPLICAS: Final = 2
+SIZE: Final = 3
+
+
+async def create_patiently(space: Space, name: str) -> None:
+    """Create a LeaderWorkerSet, however often that fails; a create without an answer may have been one."""
+
+    async def exists() -> bool:
+        try:
+            await space.create(name, replicas=REPLICAS, size=SIZE)
+        except AlreadyExistsError:
+            return True
+        except KubeError:
+            return False
+        return True
+
+    await until(exists)
+
+
+def kill_leader(plane: Plane) -> Member:
+    """End the member that leads by force."""
+    leader = leader_of(plane.members)
+    assert leader is not None
+    process.kill(plane, leader.name)
+    return leader
+
+
+async def repeat_stages(space: Space) -> None:
+    """Touch the pods that are not ready, again and again.
+
+    Where etcd does not answer in time, kwok leaves a pod as it is until that changes; a kubelet tries again by itself.
+    """
+    for count in itertools.count():
+        touched = {"metadata": {"annotations": {"tests.example.com/touched": str(count)}}}
+        with suppress(KubeError):
+            for pod in (await space.client.list(PODS, namespace=space.namespace)).items:
+                if not meta.is_condition_true(pod, "Ready"):
+                    await space.client.patch(PODS, meta.key(pod), touched, kind="merge")
+        await asyncio.sleep(1.0)
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Iterator[Plane]:
+    """Run a control plane of its own: three members cost three times what one does, which is enough for all other tests."""
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+    flags = Audit(tmp_path).flags(ACCOUNT)
+    with control_plane(assets, tmp_path, prepare, flags, members=ETCD_MEMBERS) as running:
+        yield running
+
+
+async def test_a_change_of_the_leader_of_etcd_is_outlived(many: Plane, tmp_path: Path) -> None:
+    async with opened(many, tmp_path) as world:
+        replica = await world.start("a")
+        await world.await_master(replica)
+        space = await Space(world.client, "etcd-leader").open()
+        mark = world.audit.mark()
+        names = [f"web-{index}" for index in range(COUNT)]
+        for name in names[: COUNT // 2]:
+            await create_patiently(space, name)
+        killed = kill_leader(world.plane)
+        try:
+            for name in names[COUNT // 2 :]:
+                await create_patiently(space, name)
+            process.await_ready(world.plane)
+            async with asyncio.TaskGroup() as tasks:
+                stages = tasks.create_task(repeat_stages(space))
+                for name in names:
+                    await space.await_ready(name, REPLICAS)
+                stages.cancel()
+        finally:
+            process.start_again(world.plane, killed.name)
+        await space.assert_whole(*names, replicas=REPLICAS, size=SIZE)
+        assert [write for write in world.writes(mark) if write.startswith("delete")] == []
+        await world.await_master(replica)
+        assert replica.process.poll() is None
+        assert replica.failures() == []
+
+        async def has_come_back() -> bool:
+            return knows_leader(killed)
+
+        await until(has_come_back)
+        await create_patiently(space, "afterwards")
+        await space.await_ready("afterwards", REPLICAS)
+
+
+@pytest.fixture
+def single(tmp_path: Path) -> Iterator[Plane]:
+    """Run a control plane of its own, whose etcd may lose what it has."""
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+    flags = Audit(tmp_path).flags(ACCOUNT)
+    with control_plane(assets, tmp_path, prepare, flags) as running:
+        yield running
+
+
+def copy_etcd(plane: Plane, backup: Path) -> None:
+    """Write a backup of etcd, which stands still meanwhile."""
+    process.kill(plane, ETCD)
+    shutil.copytree(plane.directory / ETCD, backup)
+    process.start_again(plane, ETCD)
+    process.await_ready(plane)
+
+
+def restore_etcd(plane: Plane, backup: Path) -> None:
+    """End the control plane, put the backup in place of etcd's data, and start all of it but kwok again, as the page says."""
+    for name in reversed(PROGRAMS):
+        process.kill(plane, name)
+    ended = {name: plane.processes.pop(name) for name in PROGRAMS}
+    kwok = ended.pop(KWOK)
+    shutil.rmtree(plane.directory / ETCD)
+    shutil.copytree(backup, plane.directory / ETCD)
+    for name, former in ended.items():
+        plane.processes[name] = former
+        process.start_again(plane, name)
+        if name == PROGRAMS[1]:
+            process.await_ready(plane)
+    plane.processes[KWOK] = kwok
+
+
+async def pods_of(space: Space, name: str) -> dict[str, str]:
+    """Return the UIDs of the pods of a LeaderWorkerSet by name."""
+    pods = await space.client.list(PODS, namespace=space.namespace, label_selector=f"{labels.NAME}={name}")
+    return {meta.name(pod): meta.uid(pod) for pod in pods.items}
+
+
+async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: Path) -> None:
+    """What the backup has keeps its pods; what came later is gone, without a trace that blocks a second try."""
+    async with opened(single, tmp_path) as world:
+        replica = await world.start("a")
+        await world.await_master(replica)
+        space = await Space(world.client, "restored").open()
+        await space.create("kept", replicas=REPLICAS, size=SIZE)
+        await space.await_ready("kept", REPLICAS)
+        before = await pods_of(space, "kept")
+        copy_etcd(single, tmp_path / "backup")
+        await create_patiently(space, "later")
+        await space.await_ready("later", REPLICAS)
+        await space.scale("kept", REPLICAS + 1)
+        await space.await_ready("kept", REPLICAS + 1)
+
+        replica.end()
+        restore_etcd(single, tmp_path / "backup")
+
+        async def answers() -> bool:
+            """Read something: the connections from before were closed."""
+            with suppress(KubeError):
+                return bool(await pods_of(space, "kept"))
+            return False
+
+        await until(answers)
+        # The kwok from before holds the leases of its nodes for 80 seconds; a kubelet keeps its own.
+        await world.client.delete_collection(LEASES, "kube-node-lease")
+        process.start_again(single, KWOK)
+        again = await world.start("b")
+        await world.await_master(again)
+        await space.await_ready("kept", REPLICAS)
+        assert await pods_of(space, "kept") == before
+        assert await pods_of(space, "later") == {}
+        await space.scale("kept", REPLICAS + 1)
+        await create_patiently(space, "later")
+        await space.await_ready("kept", REPLICAS + 1)
+        await space.await_ready("later", REPLICAS)
+        assert (await pods_of(space, "kept")).items() >= before.items()
+        assert again.failures() == []

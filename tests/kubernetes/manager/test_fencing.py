@@ -1,0 +1,19 @@
+"""A leader that stood still writes nothing once another leads, whatever waited in it (R-MGR-3, R-ARC-1)."""
+
+from typing import Any, Final
+
+import pytest
+from tests.kubernetes.manager import fencing
+from tests.kubernetes.manager.world import World
+
+pytestmark = pytest.mark.slow
+
+ROUNDS: Final = 2
+"""`python -m bench.fencing` has two hundred."""
+
+
+@pytest.mark.parametrize("client", [{"qps": 5, "burst": 5}, {}], ids=["limited", "usual"])
+async def test_a_leader_that_stood_still_writes_nothing_late(world: World, client: dict[str, Any]) -> None:
+    counts = await fencing.rounds(world, count=ROUNDS, client=client)
+    assert counts.late == ()
+    assert counts.writes >= ROUNDS

@@ -1,0 +1,111 @@
+"""Two managers, one lease: who leads, and what becomes of the work when the leader goes (R-MGR-3, R-ARC-1)."""
+
+import asyncio
+import time
+
+import pytest
+from tests.kubernetes.manager.groups import Space, space_with_groups
+from tests.kubernetes.manager.replicas import LEASE_SECONDS, LIMIT, until
+from tests.kubernetes.manager.stream import Stream
+from tests.kubernetes.manager.world import World
+
+from kuberuntime.objects.resources import STATEFULSETS
+
+pytestmark = pytest.mark.slow
+
+SIZE = 2
+LONG_LEASE = {"leaseDuration": f"{2 * LIMIT:g}s", "renewDeadline": f"{LIMIT:g}s"}
+"""Nobody waits for the end of such a lease."""
+
+
+async def await_other_holder(world: World, before: str) -> float:
+    """Wait until somebody else holds the lease; return how long that took."""
+    begun = time.monotonic()
+
+    async def changed() -> bool:
+        return await world.holder() not in {before, ""}
+
+    await until(changed, *world.replicas)
+    return time.monotonic() - begun
+
+
+async def test_a_stopped_leader_hands_over_at_once(world: World) -> None:
+    first = await world.start("a", leaderElection=LONG_LEASE)
+    await world.await_master(first)
+    second = await world.start("b", leaderElection=LONG_LEASE)
+    assert [await world.is_master(one) for one in (first, second)] == [True, False]
+    space = await space_with_groups(world.client, "stopped-leader", replicas=2, size=SIZE)
+    before = await world.holder()
+    world.balancer.backends.remove(first.webhooks)
+    stopping = asyncio.create_task(first.stop())
+    await await_other_holder(world, before)
+    assert await stopping < 10
+    await space.scale("web", 3)
+    await space.await_ready("web", 3)
+    await space.assert_whole("web", replicas=3, size=SIZE)
+    assert await world.is_master(second)
+
+
+async def test_a_leader_killed_in_the_middle_of_a_scale_up_leaves_nothing_doubled_and_nothing_missing(
+    world: World,
+) -> None:
+    first = await world.start("a")
+    await world.await_master(first)
+    await world.start("b")
+    space = await space_with_groups(world.client, "killed-leader", replicas=3, size=SIZE)
+    before = await world.holder()
+    await space.scale("web", 20)
+
+    async def has_begun() -> bool:
+        return len(await space.names(STATEFULSETS)) > 6
+
+    await until(has_begun, *world.replicas, poll=0.05)
+    first.kill()
+    world.balancer.backends.remove(first.webhooks)
+    assert await space.ready_groups("web") < 20
+    waited = await await_other_holder(world, before)
+    assert waited < 3 * LEASE_SECONDS, f"handed over after {waited:.2f} s"
+    await space.await_ready("web", 20)
+    await space.assert_whole("web", replicas=20, size=SIZE)
+
+
+async def test_a_leader_that_was_frozen_does_not_write_when_it_wakes(world: World) -> None:
+    """It believes for a moment that it leads; its writes are fenced, and it waits for the lease like any other."""
+    first = await world.start("a")
+    await world.await_master(first)
+    second = await world.start("b")
+    space = await space_with_groups(world.client, "frozen-leader", replicas=2, size=2)
+    before = await world.holder()
+    first.freeze()
+    world.balancer.backends.remove(first.webhooks)
+    await await_other_holder(world, before)
+    await space.scale("web", 4)
+    await space.await_ready("web", 4)
+    first.thaw()
+
+    async def has_noticed() -> bool:
+        return "leadership lost" in first.log.read_text()
+
+    await until(has_noticed, first)
+    await first.await_ready()
+    assert [await world.is_master(one) for one in (first, second)] == [False, True]
+    await space.assert_whole("web", replicas=4, size=2)
+
+
+async def test_replacing_both_managers_refuses_no_request(world: World) -> None:
+    """As a rolling update of the Deployment does: a new one is ready, an old one leaves the service and is stopped."""
+    old = [await world.start("a"), await world.start("b")]
+    space = await Space(world.client, "rolling-update").open()
+    stream = Stream(space)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(stream.run())
+        for index, replica in enumerate(old):
+            await world.start(f"new-{index}")
+            await stream.go_on(10)
+            world.balancer.backends.remove(replica.webhooks)
+            assert await replica.stop() < 10
+            await stream.go_on(10)
+        running.cancel()
+    assert stream.refused == []
+    await space.create("web", replicas=1, size=2)
+    await space.await_ready("web", 1)

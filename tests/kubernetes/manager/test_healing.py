@@ -1,0 +1,53 @@
+"""What fails around the manager and passes by itself: it goes on without a restart."""
+
+import pytest
+from tests.controlplane import process
+from tests.kubernetes.manager import installation
+from tests.kubernetes.manager.groups import Space, space_with_groups
+from tests.kubernetes.manager.world import World
+
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api.metadata import MANAGER
+
+pytestmark = pytest.mark.slow
+
+
+async def test_an_api_server_that_restarts_stops_nobody(world: World) -> None:
+    first = await world.start("a")
+    await world.start("b")
+    await world.await_master(first)
+    space = await space_with_groups(world.client, "restarted-server", replicas=2, size=2)
+    process.kill(world.plane, "kube-apiserver")
+    process.start_again(world.plane, "kube-apiserver")
+    process.await_ready(world.plane)
+    for replica in world.replicas:
+        await replica.await_ready()
+    await space.scale("web", 5)
+    await space.await_ready("web", 5)
+    await space.assert_whole("web", replicas=5, size=2)
+    assert all(replica.process.poll() is None for replica in world.replicas)
+
+
+async def test_a_token_that_is_refused_is_read_again(world: World) -> None:
+    """The kubelet renews the file; the old token stops being good when its account is made anew."""
+    replica = await world.start("a")
+    await world.await_master(replica)
+    space = await space_with_groups(world.client, "renewed-token", replicas=1, size=2)
+    await installation.recreate_account(world.client)
+    await installation.write_token(world.client, MANAGER, replica.kubeconfig.with_suffix(".token"))
+    await space.scale("web", 3)
+    await space.await_ready("web", 3)
+    assert replica.process.poll() is None
+
+
+async def test_a_fault_in_one_leaderworkerset_stops_no_other(world: World) -> None:
+    """A quota refuses the pods of the one; the other grows meanwhile."""
+    await world.await_master(await world.start("a"))
+    poor, rich = Space(world.client, "no-quota"), Space(world.client, "with-quota")
+    await poor.open()
+    await rich.open()
+    await poor.forbid_statefulsets()
+    await poor.create("web", replicas=2, size=2)
+    await rich.create("web", replicas=2, size=2)
+    await rich.await_ready("web", 2)
+    assert await poor.names(PODS) == []

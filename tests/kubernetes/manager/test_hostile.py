@@ -1,0 +1,134 @@
+"""One tenant stops nobody: what somebody stores in one namespace neither ends the manager nor slows another tenant down."""
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import pytest
+from testkit.examples import examples
+from tests import hostile
+from tests.controlplane import build
+from tests.controlplane.process import Plane, control_plane
+from tests.kubernetes.gang.conftest import GATES, SERVED
+from tests.kubernetes.manager import installation
+from tests.kubernetes.manager.conftest import prepare
+from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.replicas import until
+from tests.kubernetes.manager.tenant import admit, roll
+from tests.kubernetes.manager.world import World, opened
+from yaml import safe_load_all as load_all
+
+from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import NAMESPACES, ROLE_BINDINGS
+from leaderworkerset.core.gang import native
+from leaderworkerset.core.gang.gate import BUILT_IN
+from leaderworkerset.diagnosis.observed import RESOURCE_QUOTAS
+from leaderworkerset.kinds.managed import managed
+
+PAGE: Final = (Path(__file__).parents[3] / "docs/how-to/share-a-cluster.md").read_text()
+
+RESYNC: Final = 120.0
+"""Seconds in which a controller of quotas finds the kinds that were defined since it was started; it looks each 30."""
+
+pytestmark = pytest.mark.slow
+
+SEED: Final = 1
+OBJECTS: Final = examples(60)
+"""The attacker stores so many, several of each kind; `EXAMPLES=20` has more than a thousand, `make night` (bench.hostile) more yet."""
+
+GROUPS: Final = 2
+
+SHIPPED: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
+"""As Deployments start it: two cores with a control plane at work are no reason to lose a lease."""
+
+FLOOR: Final = 30.0
+"""Seconds that a rollout may take in any case: the machine does more than this, and the attacker keeps it busy."""
+
+
+async def attack(world: World, provider: str) -> None:
+    """Roll the second tenant's set again and again meanwhile; the process is the same one at the end."""
+    await installation.install(world.client, world.balancer.port, managed(provider))
+    gangs = {"gangSchedulingManagement": {"schedulerProvider": provider}} if provider else {}
+    replica = await world.start("a", leaderElection=SHIPPED, **gangs)
+    await world.await_master(replica)
+    victim = await Space(world.client, f"victim{provider}").open()
+    await victim.create("web", replicas=GROUPS, size=2)
+    await victim.await_ready("web", GROUPS)
+    before = await roll(victim, "web", GROUPS, "before", replica)
+    memory = replica.resident_mebibytes()
+    tenant = await admit(world, f"hostile{provider}", SEED)
+
+    during: list[float] = []
+    async with asyncio.TaskGroup() as tasks:
+        storing = tasks.create_task(tenant.attack(OBJECTS))
+        while not storing.done():
+            during.append(await roll(victim, "web", GROUPS, f"during:{len(during)}", replica))
+
+    groups = {native.POD_GROUPS, native.ALPHA_POD_GROUPS} & tenant.stored.keys()
+    assert set(tenant.stored) - groups == hostile.KINDS, tenant.refused
+    assert len(groups) == (provider == native.NAME), tenant.refused
+    assert median(during) <= max(2 * before, FLOOR)
+    await tenant.clear()
+    await tenant.client.close()
+    await roll(victim, "web", GROUPS, "after", replica)
+    replica.check()
+    assert replica.failures() == []
+    assert replica.resident_mebibytes() <= 1.5 * memory
+    await victim.await_retired(1)
+    await victim.assert_whole("web", replicas=GROUPS, size=2)
+
+
+@pytest.mark.parametrize("provider", ["", BUILT_IN.name], ids=["no gangs", "built-in gate"])
+async def test_a_tenant_who_stores_anything_neither_stops_the_manager_nor_slows_others_down(
+    world: World, provider: str
+) -> None:
+    await attack(world, provider)
+
+
+def test_so_with_the_groups_of_kube_scheduler(tmp_path: Path) -> None:
+    """The tenant stores PodGroups, too, which the manager watches then."""
+
+    async def scenario(plane: Plane) -> None:
+        async with opened(plane, tmp_path) as world:
+            await attack(world, native.NAME)
+
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+    serve = f"--runtime-config=scheduling.k8s.io/{SERVED[build.CHOSEN]}=true"
+    with control_plane(assets, tmp_path, prepare, (serve,), gates=GATES[build.CHOSEN]) as plane:
+        asyncio.run(scenario(plane))
+
+
+async def test_the_quota_of_the_page_bounds_what_a_team_has(world: World) -> None:
+    """An API server counts each kind that the page names, and refuses to the team what is above, or elsewhere."""
+    replica = await world.start("a")
+    await world.await_master(replica)
+    tenant = await admit(world, "team-a", 1)
+    documents = [
+        one for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) for one in load_all(text)
+    ]
+    kinds = (NAMESPACES, ROLE_BINDINGS, RESOURCE_QUOTAS)
+    for resource, obj in zip(kinds, documents, strict=True):
+        await world.client.apply(resource, obj, manager="tests")
+    quota = documents[-1]
+
+    async def is_counted() -> bool:
+        found = await world.client.get(RESOURCE_QUOTAS, meta.key(quota))
+        used = meta.status(found).get("used") or {}
+        if used and set(used) != set(quota["spec"]["hard"]):  # too early: it would be counted again in minutes
+            await world.client.delete(RESOURCE_QUOTAS, meta.key(quota))
+            await world.client.apply(RESOURCE_QUOTAS, quota, manager="tests")
+        return set(used) == set(quota["spec"]["hard"])
+
+    await until(is_counted, seconds=RESYNC, poll=1)
+    own = Space(tenant.client, "team-a")
+    for number in range(int(quota["spec"]["hard"]["count/leaderworkersets.leaderworkerset.x-k8s.io"])):
+        await own.create(f"web-{number}", replicas=0, size=1)
+    with pytest.raises(ForbiddenError, match="exceeded quota: groups"):
+        await own.create("more", replicas=0, size=1)
+    with pytest.raises(ForbiddenError, match='cannot create resource "leaderworkersets"'):
+        await Space(tenant.client, "default").create("elsewhere", replicas=0, size=1)
+    await tenant.client.close()

@@ -1,0 +1,41 @@
+"""Which refused creations are explained: a check of the check that managers are killed under."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.kubernetes.manager.refusals import unexplained
+
+LOG = 'WARN reconcile failed {{"error":"create StatefulSet team/web-0: POST /apis/apps/v1/… was {}","retry_in":0.005}}'
+
+
+def creation(second: int, code: int) -> dict[str, Any]:
+    """Return the audit event of a creation of web-0."""
+    return {
+        "verb": "create",
+        "objectRef": {"resource": "statefulsets", "name": "web-0"},
+        "requestReceivedTimestamp": f"2026-01-01T00:00:{second:02}.000000Z",
+        "responseStatus": {"code": code},
+    }
+
+
+@pytest.mark.parametrize(
+    ("codes", "log", "kills", "count"),
+    [
+        ((201,), "", [], 0),
+        ((201, 409), "", [], 1),
+        ((409,), "", [], 1),
+        ((504, 409), "", [], 0),
+        ((201, 409), "not answered within 0.4 s, as the lease asks for", [], 0),
+        ((201, 409), "given up: this process does not lead any more", [], 0),
+        ((201, 409), "not sent: this process does not lead any more", [], 1),
+        ((201, 409, 409), "not answered within 0.4 s, as the lease asks for", [], 1),
+        ((201, 409), "", [datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)], 0),
+        ((201, 409), "", [datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)], 1),
+    ],
+)
+def test_a_refused_creation_repeats_one_that_nobody_confirmed(
+    codes: tuple[int, ...], log: str, kills: list[datetime], count: int
+) -> None:
+    events = [creation(second, code) for second, code in enumerate(codes)]
+    assert len(unexplained(events, [LOG.format(log)], kills)) == count

@@ -1,0 +1,38 @@
+"""At rest the manager writes nothing, nor does one that takes over, as the API server saw it."""
+
+import asyncio
+from typing import Final
+
+import pytest
+from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.world import World
+
+pytestmark = pytest.mark.slow
+
+COUNT: Final = 10
+SECONDS: Final = 10.0
+REVIEWS: Final = {"create tokenreviews", "create subjectaccessreviews"}
+"""What a manager asks about whoever reads its metrics."""
+
+
+async def test_at_rest_nothing_is_written(world: World) -> None:
+    """Renewals of the lease are all that the audit log has of two managers, also when the other one takes over."""
+    leader = await world.start("a")
+    other = await world.start("b")
+    await world.await_master(leader)
+    space = await Space(world.client, "at-rest").open()
+    names = [f"web-{index}" for index in range(COUNT)]
+    await asyncio.gather(*(space.create(name, replicas=1, size=2) for name in names))
+    for name in names:
+        await space.await_ready(name, 1)
+    await world.rest()
+    mark, versions = world.audit.mark(), await space.versions()
+    await asyncio.sleep(SECONDS)
+    assert world.writes(mark) == {}
+    assert world.renewals(mark) > 0
+    assert await space.versions() == versions
+    world.balancer.backends.remove(leader.webhooks)
+    await leader.stop()
+    await world.await_master(other)
+    await asyncio.sleep(SECONDS)
+    assert world.writes(mark).keys() <= REVIEWS

@@ -1,0 +1,108 @@
+"""How a manager starts, with parts of it left out, and what keeps it from starting (R-MGR-2, R-CERT-1)."""
+
+import socket
+import ssl
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import pytest
+from tests.kubernetes.manager import installation
+from tests.kubernetes.manager.balancer import Balancer
+from tests.kubernetes.manager.groups import space_with_groups
+from tests.kubernetes.manager.replicas import until
+from tests.kubernetes.manager.world import World
+
+from kuberuntime.objects.resources import SECRETS
+from leaderworkerset.core.gang.gangs import AUTO
+from leaderworkerset.kinds.managed import managed
+from leaderworkerset.webhooks import certificates
+
+pytestmark = pytest.mark.slow
+
+
+async def test_without_election_and_metrics_it_works_alone(world: World) -> None:
+    replica = await world.start(
+        "a",
+        leaderElection={"leaderElect": False},
+        metrics={"bindAddress": "0"},
+        tls={"minVersion": "VersionTLS13"},
+    )
+    await space_with_groups(world.client, "works-alone", replicas=2, size=2)
+    assert await world.holder() == ""
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", replica.metrics)) != 0
+    assert negotiated(replica.webhooks) == "TLSv1.3"
+    with pytest.raises(ssl.SSLError):
+        negotiated(replica.webhooks, ssl.TLSVersion.TLSv1_2)
+
+
+async def test_without_webhooks_it_needs_no_certificates(world: World) -> None:
+    await installation.clear(world.client)
+    await world.client.delete(SECRETS, installation.SECRET)
+    replica = await world.prepare("a")
+    replica.environment["ENABLE_WEBHOOKS"] = "false"
+    replica.start()
+    await replica.await_ready()
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
+
+
+async def test_with_auto_it_serves_nothing_before_it_knows_the_gang_schedulers(world: World) -> None:
+    """Its certificate is there, but the API server is away when it starts; what it admitted then would be without a group."""
+    async with Balancer() as away:
+        await installation.install(world.client, world.balancer.port, managed(AUTO))
+        authority = certificates.create_authority(datetime.now(UTC))
+        installation.write_certificate(world.directory / "certs", authority)
+        replica = await world.prepare(
+            "a",
+            gangSchedulingManagement={"schedulerProvider": AUTO},
+            internalCertManagement={"enable": False},
+            webhook={"certDir": str(world.directory / "certs")},
+        )
+        server = world.plane.server
+        text = replica.kubeconfig.read_text().replace(server, f"https://127.0.0.1:{away.port}")
+        replica.kubeconfig.write_text(text)
+        replica.start()
+
+        async def has_asked() -> bool:
+            return "gang schedulers not detected" in replica.log.read_text()
+
+        await until(has_asked, replica)
+        assert "gang schedulers are not detected, webhooks do not serve" in await replica.readiness()
+        with socket.socket() as probe:
+            assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
+
+        away.backends.append(urlsplit(server).port or 0)
+        await replica.await_ready()
+        assert negotiated(replica.webhooks)
+
+
+async def test_without_its_secret_it_ends_and_says_so(world: World) -> None:
+    await world.client.delete(SECRETS, installation.SECRET)
+    replica = await world.prepare("a")
+    replica.start()
+    assert await replica.await_end() == 1
+    assert "Secret lws-system/lws-webhook-server-cert not found: create it empty" in replica.tail()
+
+
+@pytest.mark.parametrize("server", ["webhooks", "metrics", "probes"])
+async def test_a_port_that_is_taken_ends_it(world: World, server: str) -> None:
+    replica = await world.prepare("a")
+    port = getattr(replica, server)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        replica.start()
+        assert await replica.await_end() == 1
+    assert f"127.0.0.1:{port}" in replica.tail()
+    assert "problem running manager" in replica.tail()
+
+
+def negotiated(port: int, highest: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED) -> str | None:
+    """Return the TLS version that a client gets."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.maximum_version = highest
+    with socket.create_connection(("127.0.0.1", port)) as plain, context.wrap_socket(plain) as wrapped:
+        return wrapped.version()

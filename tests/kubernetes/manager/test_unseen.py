@@ -1,0 +1,106 @@
+"""A worker goes between the death of the leading manager and its successor's start: its group is recreated, and no other.
+
+The other manager's webhook admits the worker's successor meanwhile, so that all pods are there when it begins to lead.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import pytest
+from tests.integration.clusters import objects
+from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.replicas import until
+from tests.kubernetes.manager.world import World
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.restarts import unseen
+
+pytestmark = pytest.mark.slow
+
+SLOW: Final = {"workerTemplate": objects.slow_template(2)}
+"""Pods that take as long to start as real ones: a group is ready in a later second than it was created in."""
+
+SETS: Final = {
+    lws["metadata"]["name"]: lws
+    for lws in (
+        objects.lws("torn", replicas=2, size=3, template=SLOW),
+        objects.lws("whole", replicas=2, size=3, template=SLOW),
+        objects.lws("late", replicas=1, size=3, template=SLOW, startupPolicy="LeaderReady"),
+        objects.lws("resized", replicas=1, size=2, template=SLOW),
+        objects.lws("grown", replicas=1, size=2, template=SLOW),
+        objects.lws("alone", replicas=1, size=3, template=SLOW | {"restartPolicy": "None"}),
+    )
+}
+EDITS: Final = {"resized": {"leaderWorkerTemplate": {"size": 3}}, "grown": {"replicas": 2}}
+LOST: Final = ("torn-1-2", "alone-0-1")
+
+
+async def test_a_group_that_lost_a_worker_while_nobody_led_is_recreated_and_no_other(world: World) -> None:
+    first = await world.start("a")
+    await world.await_master(first)
+    second = await world.start("b")
+    space = await Space(world.client, "unseen-workers").open()
+    await come_to_be(space)
+    before = await uids(space)
+    await until_it_is_long_ago(space)
+
+    first.kill()
+    world.balancer.backends.remove(first.webhooks)
+    for name in LOST:
+        await world.client.delete(PODS, ObjectKey(space.namespace, name), grace_period=0)
+    await are_replaced(space, before, LOST, world)
+    await world.await_master(second)
+
+    await are_replaced(space, before, ("torn-1", "torn-1-1"), world)
+    await are_ready(space)
+    await world.rest()
+    after = await uids(space)
+    assert after.keys() == before.keys()
+    assert {name for name in after if after[name] != before[name]} == {"torn-1", "torn-1-1", *LOST}
+
+
+async def come_to_be(space: Space) -> None:
+    """Create the sets, and edit those that should have been edited, until all groups are ready."""
+    for lws in SETS.values():
+        await space.client.create(
+            LEADERWORKERSETS, lws | {"metadata": lws["metadata"] | {"namespace": space.namespace}}
+        )
+    for name, lws in SETS.items():
+        await space.await_ready(name, lws["spec"]["replicas"])
+    for name, spec in EDITS.items():
+        await space.client.patch(LEADERWORKERSETS, ObjectKey(space.namespace, name), {"spec": spec}, kind="merge")
+    await are_ready(space)
+
+
+async def are_ready(space: Space) -> None:
+    for name, lws in SETS.items():
+        await space.await_ready(name, (lws["spec"] | EDITS.get(name, {}))["replicas"])
+
+
+async def uids(space: Space) -> dict[str, str]:
+    """Return the UIDs of all pods by name."""
+    pods = await space.client.list(PODS, namespace=space.namespace, label_selector=labels.NAME)
+    return {meta.name(pod): meta.uid(pod) for pod in pods.items}
+
+
+async def until_it_is_long_ago(space: Space) -> None:
+    """Wait until whatever is created now is later than the statuses by more than clocks may differ."""
+
+    async def is_long_ago() -> bool:
+        listing = await space.client.list(LEADERWORKERSETS, namespace=space.namespace)
+        times = [datetime.fromisoformat(unseen.whole_since(lws)) for lws in listing.items]
+        return datetime.now(UTC) - max(times) > unseen.SKEW + timedelta(seconds=1)
+
+    await until(is_long_ago, seconds=2 * unseen.SKEW.total_seconds())
+
+
+async def are_replaced(space: Space, before: dict[str, str], names: tuple[str, ...], world: World) -> None:
+    async def has_others() -> bool:
+        now = await uids(space)
+        return all(now.get(name, before[name]) != before[name] for name in names)
+
+    await until(has_others, *world.replicas[1:])

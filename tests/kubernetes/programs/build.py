@@ -1,0 +1,119 @@
+"""Build the Go programs that the tests of packages use, once per content of their modules; minutes, so tests only use
+what is there.
+
+    python -m tests.kubernetes.programs.build [helm | promtool | kueue | lws | operator-verify | scheduler-plugins]
+
+Out: the paths of the programs, below the user's cache folder.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.controlplane import build
+
+HERE = Path(__file__).parent
+MANIFESTS: Final = "manifests"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that a Go module below this folder builds; `variable` of the environment names another build of it.
+
+    `manifests` is a folder of the module that has the program, copied beside it.
+    """
+
+    name: str
+    package: str
+    variable: str
+    tags: str = ""
+    manifests: str = ""
+
+    @property
+    def place(self) -> Path:
+        """Return where it is kept."""
+        texts = [(HERE / self.name / name).read_bytes() for name in ("go.mod", "go.sum")]
+        digest = hashlib.sha256(b"".join((*texts, self.tags.encode())))
+        return build.cache().parent / self.name / digest.hexdigest()[:16] / self.name
+
+    @property
+    def missing(self) -> str:
+        """Return why tests are skipped."""
+        return f"no {self.name}: build it with `python -m tests.kubernetes.programs.build`, or set {self.variable}"
+
+    def find(self) -> Path | None:
+        """Return one that was built before, or that the environment names; None where there is none."""
+        if named := os.environ.get(self.variable):
+            return Path(named)
+        return self.place if self.place.exists() else None
+
+    def make(self) -> Path:
+        """Build it where it is missing; return its path."""
+        target = self.place
+        with build.exclusive(target.parents[1], say):
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                self._compile(target)
+        return target
+
+    def _compile(self, target: Path) -> None:
+        unfinished = target.with_suffix(".part")
+        say(f"building {self.name} (once; some minutes)")
+        self._go("build", f"-tags={self.tags}", "-ldflags", "-s -w", "-o", str(unfinished), self.package)
+        if self.manifests:
+            source = Path(self._go("list", "-f", "{{.Module.Dir}}", self.package).strip()) / self.manifests
+            shutil.copytree(source, target.parent / MANIFESTS, copy_function=shutil.copyfile, dirs_exist_ok=True)
+        unfinished.replace(target)
+
+    def _go(self, *arguments: str) -> str:
+        settings = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local"}
+        command = [str(build.find_go(say)), *arguments]
+        done = subprocess.run(
+            command, cwd=HERE / self.name, env=os.environ | settings, check=True, stdout=subprocess.PIPE, text=True
+        )
+        return done.stdout
+
+
+HELM: Final = Program("helm", "helm.sh/helm/v3/cmd/helm", "LWS_HELM")
+PROMTOOL: Final = Program(
+    "promtool",
+    "github.com/prometheus/prometheus/cmd/promtool",
+    "LWS_PROMTOOL",
+    # Rules are evaluated without the clients of dozens of clouds.
+    tags="remove_all_sd",
+)
+KUEUE: Final = Program("kueue", "sigs.k8s.io/kueue/cmd/kueue", "LWS_KUEUE", manifests="config/components")
+LWS: Final = Program("lws", "sigs.k8s.io/lws/cmd", "LWS_GO_MANAGER")
+"""The Go manager of the last release whose module has all it needs; fleets are handed to it and back."""
+
+OPERATOR_VERIFY: Final = Program(
+    "operator-verify", "github.com/operator-framework/api/cmd/operator-verify", "LWS_OPERATOR_VERIFY"
+)
+"""The validators of the operator framework."""
+
+SCHEDULER_PLUGINS: Final = Program(
+    "scheduler-plugins",
+    "sigs.k8s.io/scheduler-plugins/cmd/scheduler",
+    "LWS_SCHEDULER_PLUGINS",
+    manifests="manifests/coscheduling",
+)
+"""kube-scheduler of Kubernetes 1.33 with further plugins, among them coscheduling, and the definition of its PodGroups."""
+
+PROGRAMS: Final = {
+    program.name: program for program in (HELM, PROMTOOL, KUEUE, LWS, OPERATOR_VERIFY, SCHEDULER_PLUGINS)
+}
+
+
+def say(text: str) -> None:
+    """Report progress."""
+    sys.stderr.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or PROGRAMS:
+        sys.stdout.write(f"{PROGRAMS[name].make()}\n")

@@ -1,0 +1,21 @@
+"""A real control plane that serves the kinds of all gang schedulers; each test starts a manager of its own there."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from testkit.clusters.kubernetes import KubernetesCluster
+from tests.controlplane import build
+from tests.integration.lws.conftest import pytest_pyfunc_call, runner
+from tests.kubernetes.gang.conftest import plane
+
+__all__ = ["pytest_pyfunc_call", "runner"]
+
+
+@pytest.fixture(scope="package")
+def cluster(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KubernetesCluster]:
+    assert request.scope == "package", "each row would get a cluster of its own"
+    with plane(runner, tmp_path_factory.mktemp(request.param), build.CLUSTERS[request.param]) as made:
+        yield KubernetesCluster(made.kubeconfig)

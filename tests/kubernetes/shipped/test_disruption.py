@@ -1,0 +1,147 @@
+"""The manager as it ships, with disruption budgets and the rights that it is installed with: evictions of groups (ADR 22)."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.embedded import embedded_cluster
+from testkit.clusters.kubernetes import KubernetesCluster
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import LIMIT, Space, space_of
+from tests.integration.clusters.state import State
+from tests.kubernetes.manager.deployed import deployed
+from tests.kubernetes.manager.replicas import Replica
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.disruption.disruptionsettings import STARTING
+
+pytestmark = pytest.mark.slow
+
+CONFIGURATION: Final = {"disruptionBudgets": {"enable": True, "budget": "rollout"}}
+TOO_MANY: Final = 429
+GROUPS: Final = ["0", "1", "2", "3"]
+
+
+async def budgets(space: Space, check: Callable[[dict[str, JSONObject]], Any]) -> dict[str, JSONObject]:
+    """Wait until the budgets are as wanted; return them by the label of their group."""
+    async with asyncio.timeout(LIMIT):
+        while True:
+            listing = await space.client.list(POD_DISRUPTION_BUDGETS, namespace=space.namespace)
+            found = {groupname.label(one): one for one in listing.items}
+            if check(found):
+                return found
+            await asyncio.sleep(0.1)
+
+
+def open_groups(found: dict[str, JSONObject]) -> list[str]:
+    """Return the groups that may be evicted, as the API server counts it."""
+    return sorted(label for label, one in found.items() if meta.status(one).get("disruptionsAllowed"))
+
+
+def is_at_rest(found: dict[str, JSONObject]) -> bool:
+    """Return whether each group has a budget, all of them are observed, and one is open."""
+    return sorted(found) == GROUPS and all(map(meta.is_observed, found.values())) and len(open_groups(found)) == 1
+
+
+def is_marked(pod: JSONObject) -> bool:
+    """Return whether autoscalers leave a pod alone."""
+    found = meta.annotations(pod)
+    return found.get(labels.SAFE_TO_EVICT) == "false" and found.get(labels.KARPENTER_DO_NOT_DISRUPT) == "true"
+
+
+def are_unmarked(state: State) -> None:
+    """Expect that no pod is marked any more."""
+    assert not any(map(is_marked, state.pods.values()))
+
+
+async def refusal(space: Space, pod: str) -> str:
+    """Try to evict a pod; return why it is refused, nothing if it is not."""
+    try:
+        await space.evict(pod)
+    except APIError as error:
+        if error.code != TOO_MANY:
+            raise
+        return error.message
+    return ""
+
+
+async def live(cluster: Cluster, directory: Path) -> None:
+    """Evict a closed group, an open one and a second one, empty a node, kill the manager, and end the protection."""
+    replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
+    client = Client(transport(cluster, "tests"))
+    async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
+        before = await space.bring_up(lws(replicas=4, size=2, annotations={labels.DO_NOT_DISRUPT: STARTING}))
+        await space.until(are_unmarked)
+        assert any(is_marked(change.object) for change in space.changes)
+        await open_one_after_the_other(space)
+        (first,) = open_groups(await budgets(space, is_at_rest))
+        after = await space.settled()
+        assert meta.uid(after.pods[f"web-{first}"]) != meta.uid(before.pods[f"web-{first}"])
+        await empty_the_node_of_a_closed_group(space, manager)
+        await space.patch({"metadata": {"annotations": {labels.DISRUPTION_BUDGET: "off"}}})
+        await budgets(space, lambda found: not found)
+        await space.patch({"metadata": {"annotations": {labels.DISRUPTION_BUDGET: "4"}}})
+        await budgets(space, lambda found: open_groups(found) == GROUPS)
+        await space.delete("web")
+        await budgets(space, lambda found: not found)
+    await client.close()
+    assert "Traceback" not in replica.log.read_text()
+    assert "forbidden" not in replica.log.read_text()
+
+
+async def open_one_after_the_other(space: Space) -> None:
+    """Evict: a closed group stays, the open one goes, and while it is away no other one does."""
+    found = await budgets(space, is_at_rest)
+    (first,) = open_groups(found)
+    others = [label for label in GROUPS if label != first]
+    assert "Cannot evict pod as it would violate the pod's disruption budget" in await refusal(
+        space, f"web-{others[0]}"
+    )
+    assert await refusal(space, f"web-{first}-1") == ""
+    for label in others:
+        assert await refusal(space, f"web-{label}-1") != ""
+
+
+async def empty_the_node_of_a_closed_group(space: Space, manager: Any) -> None:
+    """Cordon the node of a group that is closed, with a manager that dies: it is opened, the other one closed first."""
+    found = await budgets(space, is_at_rest)
+    pods = {
+        meta.name(pod): meta.spec(pod)["nodeName"]
+        for pod in (await space.client.list(PODS, namespace=space.namespace)).items
+    }
+    (first,) = open_groups(found)
+    of_first = {node for name, node in pods.items() if name.split("-")[1] == first}
+    name, node = next((name, node) for name, node in pods.items() if node not in of_first)
+    label = name.split("-")[1]
+    await manager.kill()
+    await space.cordon(node)
+    try:
+        await manager.start()
+        await budgets(space, lambda found: label in open_groups(found) or first not in open_groups(found))
+        async with asyncio.timeout(LIMIT * 3):
+            while await refusal(space, name):  # noqa: ASYNC110 - as drains do
+                await asyncio.sleep(0.5)
+    finally:
+        await space.cordon(node, unschedulable=False)
+    await space.settled()
+    await budgets(space, is_at_rest)
+
+
+async def test_groups_are_evicted_one_after_the_other_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:
+    async with embedded_cluster(tmp_path / "cluster") as cluster:
+        await live(cluster, tmp_path)
+
+
+@pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
+async def test_groups_are_evicted_one_after_the_other_on_a_real_control_plane(
+    cluster: KubernetesCluster, tmp_path: Path
+) -> None:
+    await live(cluster, tmp_path)

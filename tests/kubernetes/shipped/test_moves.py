@@ -1,0 +1,295 @@
+"""The manager as it ships, with maintenance enabled and the rights that it is installed with: nodes are emptied (ADR 23)."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.embedded import embedded_cluster
+from testkit.clusters.kubernetes import KubernetesCluster
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import LIMIT, Space, space_of
+from tests.integration.clusters.state import State
+from tests.integration.lws.explanations import named, typed
+from tests.integration.lws.test_commands import session_of
+from tests.kubernetes.manager.deployed import deployed
+from tests.kubernetes.manager.replicas import Replica
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from leaderworkerset.cli.commands.rollout.emptynodes import Drain
+from leaderworkerset.cli.commands.rollout.movegroup import GroupMove
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.views.selection import Selection
+
+pytestmark = pytest.mark.slow
+
+CONFIGURATION: Final = {"maintenance": {"enable": True}}
+GROUPS: Final = 4
+
+
+def at_most_one_is_away(state: State) -> None:
+    """Expect that all leaders but one are there and stay: with the default strategy one group may be unavailable."""
+    staying = [name for name in leaders() if name in state.pods and not meta.is_deleting(state.pods[name])]
+    assert len(staying) >= GROUPS - 1, staying
+
+
+def leaders() -> list[str]:
+    return [f"web-{index}" for index in range(GROUPS)]
+
+
+async def nodes_of(space: Space) -> dict[str, str]:
+    """Return the nodes of the pods that are not deleted, by the names of these."""
+    listing = await space.client.list(PODS, namespace=space.namespace)
+    return {meta.name(pod): meta.spec(pod).get("nodeName", "") for pod in listing.items if not meta.is_deleting(pod)}
+
+
+async def leaders_created(space: Space) -> dict[str, int]:
+    """Return how many leaders of each name there were so far."""
+    seen: dict[str, set[str]] = {}
+    for change in space.changes:
+        if change.object.get("kind") == PODS.kind and meta.name(change.object) in leaders():
+            seen.setdefault(meta.name(change.object), set()).add(meta.uid(change.object))
+    return {name: len(uids) for name, uids in seen.items()}
+
+
+async def live(cluster: Cluster, directory: Path) -> None:
+    """Cordon a node, ask for moves, and kill the manager: each group with a pod there moves once; then open the node."""
+    replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
+    client = Client(transport(cluster, "tests"))
+    async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
+        await space.bring_up(lws(replicas=GROUPS, size=2))
+        node = (await nodes_of(space))["web-1-1"]
+        affected = {name.split("-")[1] for name, place in (await nodes_of(space)).items() if place == node}
+        space.always(at_most_one_is_away)
+        await space.cordon(node)
+        try:
+            await space.patch({"metadata": {"annotations": {labels.MOVE_OFF_CLOSED_NODES: "on"}}})
+            await manager.kill()
+            await manager.start()
+            async with asyncio.timeout(LIMIT * 2):
+                while node in (await nodes_of(space)).values():  # noqa: ASYNC110 - as an operator waits
+                    await asyncio.sleep(0.2)
+            state = await space.settled()
+            counts = await leaders_created(space)
+            assert counts == {f"web-{index}": 1 + (str(index) in affected) for index in range(GROUPS)}
+            assert node not in (await nodes_of(space)).values()
+            assert not state.notes("RecreateGroup")
+        finally:
+            await space.cordon(node, unschedulable=False)
+        await space.settled()
+        assert await leaders_created(space) == counts
+        assert meta.uid(await space.client.get(PODS, ObjectKey(space.namespace, "web-1"))) == meta.uid(
+            state.pods["web-1"]
+        )
+        await one_is_never_moved(space)
+        await one_waits(space)
+    await client.close()
+    assert "Traceback" not in replica.log.read_text()
+    assert "forbidden" not in replica.log.read_text()
+
+
+async def one_is_never_moved(space: Space) -> None:
+    """A group with a random key that may not be away: the cause and the command say so, and why."""
+    rollout, asks = {"maxUnavailable": 0, "maxSurge": 1}, {labels.MOVE_OFF_CLOSED_NODES: "on"}
+    await space.create(lws("keys", replicas=1, size=1, rollout=rollout, annotations=asks, groupIdentity="Hash"))
+
+    def is_there(state: State) -> None:
+        assert meta.is_condition_true(state.leaderworkersets["keys"], "Available")
+
+    await space.until(is_there)
+    node = next(place for name, place in (await nodes_of(space)).items() if name.startswith("keys-"))
+    try:
+        with pytest.raises(CommandError, match="maxUnavailable is 0"):
+            await (await Drain.of(session_of(space), [node])).run(LIMIT)
+        told = await named(space, "LWS-E095", "keys")
+        assert f"on closed node {node} is never moved" in told.sentence
+    finally:
+        await space.cordon(node, unschedulable=False)
+    await space.delete("keys")
+    await space.until(lambda state: _are_gone(state, "keys-"))  # no node has it beside what comes next
+
+
+async def one_waits(space: Space) -> None:
+    """A group waits for another one, a drain ends early, is cancelled, and empties the node once that one is ready."""
+    asks = {labels.MOVE_OFF_CLOSED_NODES: "on"}
+    await space.create(lws("held", replicas=2, size=1, gated=True, annotations=asks))
+    await space.until(lambda state: _run(state, "held-0", "held-1"))
+    await space.release("held-1")
+    node, before = (await nodes_of(space))["held-1"], await space.get(PODS, "held-1")
+    try:
+        assert "held: group 1 would move, at most 1 at a time" in await typed(space, "drain", node, "--dry-run")
+        assert await is_open(space, node)
+        told = await typed(space, "drain", node, "--timeout", "3s", code=124)
+        assert f"{node} not empty after 3 s: group 1 of {space.namespace}/held there; cordoned as before" in told
+        explained = await typed(space, "explain", "held/1", "-n", space.namespace, code=3)
+        assert "LWS-E094" in explained
+        waits = f"group 1 of held on closed node {node} waits to be moved (waiting for another group to be ready)"
+        assert waits in " ".join(explained.split())
+        assert f"{node} uncordoned: groups that are still there stay" in await typed(space, "drain", node, "--cancel")
+        await space.until(lambda state: _rests(state, "held"))
+        await space.release("held-0")
+        await space.until(lambda state: _is_ready(state, "held-0"))
+        assert meta.uid(await space.get(PODS, "held-1")) == meta.uid(before)
+        assert "no group is there any more, 1 group moved" in await typed(space, "drain", node, "--timeout", "60s")
+        await space.until(lambda state: _is_another(state, before))
+    finally:
+        await space.cordon(node, unschedulable=False)
+
+
+def _are_gone(state: State, prefix: str) -> None:
+    assert not [name for name in state.pods if name.startswith(prefix)]
+
+
+def _run(state: State, *pods: str) -> None:
+    assert all(meta.status(state.pods[name]).get("phase") == "Running" for name in pods)
+
+
+def _is_ready(state: State, pod: str) -> None:
+    assert meta.is_condition_true(state.pods[pod], "Ready")
+
+
+def _is_another(state: State, pod: JSONObject) -> None:
+    assert meta.uid(state.pods[meta.name(pod)]) != meta.uid(pod)
+
+
+def _rests(state: State, name: str) -> None:
+    """Expect that no group has to leave a node."""
+    condition = meta.find_condition(state.leaderworkersets[name], MOVE_IN_PROGRESS.type)
+    assert condition is not None
+    assert condition["status"] == "False"
+
+
+async def test_groups_leave_a_closed_node_one_after_the_other_on_the_embedded_cluster(
+    tmp_path: Path, runner: Any
+) -> None:
+    async with embedded_cluster(tmp_path / "cluster") as cluster:
+        await live(cluster, tmp_path)
+
+
+@pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
+async def test_groups_leave_a_closed_node_one_after_the_other_on_a_real_control_plane(
+    cluster: KubernetesCluster, tmp_path: Path
+) -> None:
+    await live(cluster, tmp_path)
+
+
+MANY: Final = 40
+AWAY: Final = 4
+POOL: Final = tuple(f"node-{index}" for index in range(8))
+
+
+def in_pool() -> Any:
+    """Return the templates of groups that run on the nodes of the pool only."""
+    named = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(POOL)}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [named]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return {"workerTemplate": pod_template(affinity=affinity)}
+
+
+def few_are_away(state: State) -> None:
+    """Expect that no more leaders than the rollout may take away go, or are not there."""
+    staying = [pod for pod in state.pods.values() if groupname.is_leader(pod) and not meta.is_deleting(pod)]
+    assert len(staying) >= MANY - AWAY, len(staying)
+
+
+def groups_on(pods: Iterable[JSONObject], *nodes: str) -> set[str]:
+    return {groupname.label(pod) for pod in pods if meta.spec(pod).get("nodeName") in nodes}
+
+
+async def leader_uids(space: Space) -> dict[str, str]:
+    listing = await space.client.list(PODS, namespace=space.namespace)
+    return {groupname.label(pod): meta.uid(pod) for pod in listing.items if groupname.is_leader(pod)}
+
+
+async def is_open(space: Space, *nodes: str) -> bool:
+    """Return whether nodes accept pods, without a taint of ours."""
+    found = [meta.spec(await space.client.get(NODES, ObjectKey("", name))) for name in nodes]
+    taints = [one["key"] for spec in found for one in spec.get("taints") or []]
+    return labels.MOVING not in taints and not any(spec.get("unschedulable") for spec in found)
+
+
+async def drain(cluster: Cluster, directory: Path) -> None:
+    """`lws drain` of three of eight nodes at once, `lws move` of one group, and a drain that is cancelled."""
+    replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
+    client = Client(transport(cluster, "tests"))
+    async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
+        session = session_of(space)
+        rollout = {"maxUnavailable": AWAY, "maxSurge": 0}
+        pods, before = (
+            (await space.bring_up(lws(replicas=MANY, size=2, rollout=rollout, template=in_pool()))).pods.values(),
+            await leader_uids(space),
+        )
+        closed, affected = POOL[:3], groups_on(pods, *POOL[:3])
+        assert sum(len(groups_on(pods, node)) for node in closed) > len(affected), "no group is on two of them"
+        preview = await (await Drain.of(session, closed)).preview()
+        assert "would stay: unless the manager moves by default" in preview
+        space.always(few_are_away)
+        try:
+            for node in closed:  # a group would move twice if it came to one of them before that is closed
+                await space.cordon(node)
+            await space.patch({"metadata": {"annotations": {labels.MOVE_OFF_CLOSED_NODES: "on"}}})
+            assert "no group is there any more" in await (await Drain.of(session, closed)).run(LIMIT * 2)
+            state = await space.settled()
+            assert leaders_seen(space) == {label: 1 + (label in affected) for label in before}
+            assert not state.notes("RecreateGroup")
+            assert not groups_on(state.pods.values(), *closed)
+            assert await (await Drain.of(session, closed)).cancel()
+            assert await is_open(space, *closed)
+
+            chosen = await GroupMove.of(session, Selection("web", 5), "")
+            assert await chosen.run(LIMIT) == f"web/5 moved off {', '.join(sorted(chosen.nodes))}"
+            moved = (await space.settled()).pods.values()
+            assert not groups_on(moved, *chosen.nodes) & {"5"}
+            assert await is_open(space, *POOL)
+
+            before, last = await leader_uids(space), POOL[7]
+            there = groups_on(moved, last)
+            running = asyncio.create_task((await Drain.of(session, [last])).run(LIMIT))
+            await space.until(lambda state: begun(state, before))
+            running.cancel()
+            await asyncio.wait([running])
+            await (await Drain.of(session, [last])).cancel()
+            state = await space.settled()
+            changed = {label for label, uid in (await leader_uids(space)).items() if uid != before[label]}
+            assert changed < there
+            assert await is_open(space, *POOL)
+            assert not meta.is_condition_true(state.leaderworkersets["web"], "MoveInProgress")
+        finally:
+            for node in POOL:
+                await space.cordon(node, unschedulable=False)
+    await client.close()
+    assert "Traceback" not in replica.log.read_text()
+
+
+def begun(state: State, before: Mapping[str, str]) -> None:
+    """Expect that a leader goes, or is another one."""
+    staying = {
+        groupname.label(pod): meta.uid(pod)
+        for pod in state.pods.values()
+        if groupname.is_leader(pod) and not meta.is_deleting(pod)
+    }
+    assert any(staying.get(label) != uid for label, uid in before.items())
+
+
+def leaders_seen(space: Space) -> dict[str, int]:
+    """Return how many leaders each group has had."""
+    seen: dict[str, set[str]] = {}
+    for change in space.changes:
+        if groupname.is_leader(change.object):
+            seen.setdefault(groupname.label(change.object), set()).add(meta.uid(change.object))
+    return {label: len(uids) for label, uids in seen.items()}
+
+
+@pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
+async def test_nodes_are_drained_by_the_command_on_a_real_control_plane(
+    cluster: KubernetesCluster, tmp_path: Path
+) -> None:
+    """ADR 23: 40 groups on 8 nodes; each that is on a closed one moves once, and at most four are away at any time."""
+    await drain(cluster, tmp_path)

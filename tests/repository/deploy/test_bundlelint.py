@@ -1,0 +1,92 @@
+"""The linter of bundles: ours are good, and every fault of a bundle is found."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from deploy.packages import bundle, bundlelint
+from deploy.packages.bundle import Package, Publication
+from deploy.packages.bundlelint import Bundle, errors
+from deploy.packages.operatordeployment import OperatorSettings
+
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator.operand import OperatorPlace
+from leaderworkerset.operator.operatorprocess import registry
+from leaderworkerset.operator.verbosity import Verbosity
+
+KINDS = registry(MANAGED, OperatorPlace(namespace="n", image="", version=""), Verbosity())
+RELEASE = Publication()
+DIGESTS = OperatorSettings(image=f"example.com/o@sha256:{'0a' * 32}", operand_image=f"example.com/l@sha256:{'0b' * 32}")
+
+
+def build(package: Package = bundle.LEADER_WORKER_SET, chosen: OperatorSettings = DIGESTS) -> Bundle:
+    version = bundle.version(package, KINDS, MANAGED, chosen, RELEASE)
+    return Bundle(version, bundle.beside(RELEASE)[:1], bundle.metadata(package))
+
+
+GOOD = build()
+
+
+@pytest.mark.parametrize("package", bundle.PACKAGES, ids=lambda package: package.name)
+def test_ours_have_no_fault(package: Package) -> None:
+    """R-OP-69."""
+    assert errors(build(package), released=True) == []
+    assert errors(build(package, OperatorSettings())) == []
+
+
+def test_a_released_bundle_names_images_by_digest() -> None:
+    """R-OP-70: a tag may mean something else tomorrow, and in a mirror."""
+    found = errors(build(chosen=OperatorSettings()), released=True)
+    assert [one.endswith("not by digest") for one in found] == [True] * len(found)
+    assert found
+
+
+def spec(found: Bundle) -> dict[str, Any]:
+    inner: dict[str, Any] = found.version["spec"]
+    return inner
+
+
+def deployment(found: Bundle) -> dict[str, Any]:
+    one: dict[str, Any] = spec(found)["install"]["spec"]["deployments"][0]
+    return one
+
+
+def container(found: Bundle) -> dict[str, Any]:
+    one: dict[str, Any] = deployment(found)["spec"]["template"]["spec"]["containers"][0]
+    return one
+
+
+def owned(found: Bundle) -> dict[str, Any]:
+    one: dict[str, Any] = spec(found)["customresourcedefinitions"]["owned"][0]
+    return one
+
+
+FAULTS: dict[str, Callable[[Bundle], Any]] = {
+    "is not a semantic version": lambda one: spec(one).update(version="1.0"),
+    "metadata.name": lambda one: one.version["metadata"].update(name="other.v1.0.0"),
+    "default channel": lambda one: one.annotations["annotations"].update({f"{bundlelint.PREFIX}channels.v1": "beta"}),
+    "spec.icon: missing": lambda one: spec(one).pop("icon"),
+    "createdAt is missing": lambda one: one.version["metadata"]["annotations"].pop("createdAt"),
+    "categories": lambda one: one.version["metadata"]["annotations"].update(categories="Nice Things"),
+    "capabilities is none of": lambda one: one.version["metadata"]["annotations"].update(capabilities="Everything"),
+    "not all of": lambda one: spec(one)["installModes"].pop(),
+    "none is supported": lambda one: [mode.update(supported=False) for mode in spec(one)["installModes"]],
+    "no definition of version": lambda one: owned(one).update(version="v2"),
+    "specDescriptors is missing": lambda one: owned(one).pop("specDescriptors"),
+    "not owned": lambda one: spec(one)["customresourcedefinitions"].update(owned=[]),
+    "has no permissions": lambda one: deployment(one)["spec"]["template"]["spec"].update(serviceAccountName="other"),
+    "does not select": lambda one: deployment(one)["spec"]["selector"].update(matchLabels={"a": "b"}),
+    "no requests": lambda one: container(one).pop("resources"),
+    "a wildcard": lambda one: spec(one)["install"]["spec"]["permissions"][0]["rules"].append({"verbs": ["*"]}),
+    "not among spec.relatedImages": lambda one: container(one).update(image="example.com/other:1"),
+    "was not replaced": lambda one: container(one)["args"].append("${OPERATOR_IMAGE}"),
+    "bytes: more than": lambda one: spec(one).update(description="x" * bundlelint.LIMIT),
+}
+
+
+@pytest.mark.parametrize("words", FAULTS)
+def test_each_fault_is_found(words: str) -> None:
+    found = copy.deepcopy(GOOD)
+    FAULTS[words](found)
+    assert [one for one in errors(found) if words in one]

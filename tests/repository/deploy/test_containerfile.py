@@ -1,0 +1,157 @@
+"""The manager's image, read without an engine: where it comes from, what is copied, as whom it runs."""
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / "deploy/Containerfile").read_text()
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Return the instructions with continued lines joined and comments dropped."""
+    lines = [line for line in TEXT.splitlines() if line.strip() and not line.startswith("#")]
+    joined = re.sub(r"\\\n\s*", " ", "\n".join(lines))
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines())]
+
+
+STEPS = instructions()
+
+
+def of(word: str) -> list[str]:
+    return [rest for name, rest in STEPS if name == word]
+
+
+def test_all_instructions_are_known() -> None:
+    assert {word for word, _ in STEPS} <= {"FROM", "ARG", "ENV", "LABEL", "COPY", "RUN", "USER", "ENTRYPOINT"}
+
+
+def test_the_base_has_no_default() -> None:
+    """No registry host: whoever builds decides where images come from, and which content they have."""
+    assert "BASE_IMAGE" in of("ARG")
+    assert {base.split(" AS ")[0] for base in of("FROM")} == {"${BASE_IMAGE}"}
+
+
+@pytest.mark.parametrize(
+    ("base", "accepted"),
+    [
+        (f"registry.example.com/library/python:3.13-slim@sha256:{'0a' * 32}", True),
+        (f"localhost/python@sha256:{'0a' * 32}", True),
+        (f"registry:5000/python@sha256:{'0a' * 32}", True),
+        ("", False),
+        ("python:3.13-slim", False),
+        ("library/python:3.13-slim", False),
+        (f"python:3.13-slim@sha256:{'0a' * 32}", False),
+        (f"library/python:3.13-slim@sha256:{'0a' * 32}", False),
+        ("registry.example.com/library/python:3.13-slim", False),
+        ("registry.example.com/library/python@sha256:0a", False),
+    ],
+)
+def test_a_base_without_registry_or_digest_is_refused(base: str, accepted: bool) -> None:
+    """R-OP-78."""
+    (check,) = [run for run in of("RUN") if "BASE_IMAGE" in run]
+    result = subprocess.run(
+        ["sh", "-c", check], env={"PATH": os.defpath, "BASE_IMAGE": base}, capture_output=True, text=True, check=False
+    )
+    assert (result.returncode == 0) is accepted
+    assert accepted or f'BASE_IMAGE: Invalid value: "{base}"' in result.stderr
+
+
+def test_the_base_is_checked_before_anything_is_built() -> None:
+    words = [word for word, _ in STEPS]
+    assert words[:4] == ["ARG", "FROM", "ARG", "RUN"]
+    assert "BASE_IMAGE" in STEPS[3][1]
+
+
+def test_stages_have_the_same_base() -> None:
+    """The virtual environment of the first runs in the second."""
+    assert len({base.split(" AS ")[0] for base in of("FROM")}) == 1
+    assert len(of("FROM")) == 2
+
+
+def test_no_index_or_other_host_is_named() -> None:
+    assert not re.search(r"https?://|index-url|trusted-host|find-links", TEXT)
+
+
+def test_dependencies_come_from_the_lock_with_hashes() -> None:
+    """R-OP-78."""
+    (install,) = [run for run in of("RUN") if "pip" in run and "install" in run]
+    assert "--require-hashes" in install
+    assert "-r /build/runtime.lock" in install
+    lock = (ROOT / "requirements/runtime.lock").read_text()
+    pins = re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)
+    assert pins
+    assert lock.count("--hash=sha256:") >= len(pins)
+
+
+@pytest.mark.parametrize("copy", of("COPY"))
+def test_what_is_copied_exists_and_is_sent(copy: str) -> None:
+    """`.containerignore` hides all but what is copied from the repository."""
+    words = [word for word in shlex.split(copy) if not word.startswith("--chmod")]
+    if words[0].startswith("--from="):
+        assert words[0] == "--from=build"
+        return
+    sent = {line[1:] for line in (ROOT / ".containerignore").read_text().splitlines() if line.startswith("!")}
+    for source in words[:-1]:
+        assert (ROOT / source).exists()
+        assert source in sent
+
+
+def test_the_packages_of_the_manager_are_copied_and_no_others() -> None:
+    """The cluster of one machine, `localkube`, is not in the image, nor sent to its build."""
+    copied = {word for copy in of("COPY") for word in shlex.split(copy)[:-1] if word.startswith("packages")}
+    assert copied == {"packages/kuberuntime/src/kuberuntime", "packages/leaderworkerset/src/leaderworkerset"}
+    (install,) = [run for run in of("RUN") if run.startswith("cp -R")]
+    assert {f"/build/{Path(path).name}" for path in copied} <= set(shlex.split(install))
+    assert "localkube" not in re.sub(r"(?m)^#.*$", "", TEXT + (ROOT / ".containerignore").read_text())
+
+
+def test_it_runs_as_a_user_without_rights() -> None:
+    """R-MGR-8, R-OP-78; the Deployment asks for `runAsNonRoot`, which needs a number here."""
+    assert of("USER") == ["65532:65532"]
+    last_stage = [word for word, _ in STEPS[[word for word, _ in STEPS].index("FROM", 1) :]]
+    assert last_stage.index("USER") > last_stage.index("RUN")
+
+
+def test_its_entry_is_the_manager() -> None:
+    """R-MGR-8."""
+    assert of("ENTRYPOINT") == ['["/manager"]']
+    assert any(run == "ln -s /opt/lws/bin/manager /manager" for run in of("RUN"))
+
+
+@pytest.mark.parametrize("place", ["/manager", "/lws-operator", "/usr/bin/gather"])
+def test_an_entry_is_a_program_of_the_environment(place: str) -> None:
+    name = place.rpartition("/")[2]
+    assert any(run == f"ln -s /opt/lws/bin/{name} {place}" for run in of("RUN"))
+    script = ROOT / "deploy" / name
+    text = script.read_text()
+    assert text.startswith("#!/opt/lws/bin/python -IBu\n")
+    assert script.stat().st_mode & 0o111
+    ast.parse(text)
+
+
+@pytest.mark.slow
+def test_the_entry_passes_flags_to_the_manager() -> None:
+    """R-MGR-8, with the interpreter of this test in place of the image's."""
+    words = [sys.executable, "-IBu", str(ROOT / "deploy/manager"), "-version"]
+    result = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["Version", "Build Date", "Git Commit"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [(["operator", "--help"], 0, "--terminate-on-files"), ([], 1, "usage: lws-operator operator")],
+)
+def test_the_entry_of_the_operator_wants_its_sub_command(words: list[str], code: int, text: str) -> None:
+    """R-OP-9."""
+    command = [sys.executable, "-IBu", str(ROOT / "deploy/lws-operator"), *words]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == code
+    assert text in result.stdout + result.stderr

@@ -1,0 +1,145 @@
+"""The files of the chart that ships, without Helm; what Helm renders of them is tested in tests/kubernetes/programs."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from deploy.packages import chartvalues
+
+from kuberuntime.objects import duration, meta
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.manager.config.configuration import GangSchedulingManagement, GroupRestarts
+from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
+
+CHART = Path(__file__).parents[3] / "deploy/helm/lws"
+
+
+@cache
+def files() -> dict[str, str]:
+    """Return the files of the chart; `test_generate.py` shows that those of objects are up to date."""
+    return {str(path.relative_to(CHART)): path.read_text() for path in CHART.rglob("*") if path.is_file()}
+
+
+def test_alerts_keep_what_prometheus_fills_in() -> None:
+    """Helm would replace it by nothing; the namespace and the service are the release's."""
+    text = files()["templates/prometheusrule-controller-manager.yaml"]
+    assert '{{ "{{ $labels.webhook }}" }}' in text
+    assert not re.search(r"(?<!\")\{\{ \$labels", text)
+
+
+def test_no_mark_is_left() -> None:
+    """R-OP-47, R-OP-82: a render that leaves a token behind must fail."""
+    assert {name for name, text in files().items() if re.search(r"__[A-Z]+__", text)} == set()
+
+
+def test_every_value_has_schema_and_default_and_is_used() -> None:
+    """R-OP-53: no value without effect but those that are accepted for other charts' sake."""
+    schema = json.loads(files()["values.schema.json"])
+    templates = "".join(text for name, text in files().items() if name.startswith("templates/"))
+    for one in chartvalues.values():
+        node = schema
+        for level in one.name.split("."):
+            node = node["properties"][level]
+        assert node["description"] == one.about
+        parent = ".".join(one.name.split(".")[:2])
+        is_accepted_only = one.name in {"enableDisaggregatedSet", "service.port"}
+        assert is_accepted_only or f".Values.{parent}" in templates, one.name
+
+
+UPSTREAM = {
+    *("nameOverride", "fullnameOverride", "replicaCount", "imagePullSecrets", "podAnnotations", "podSecurityContext"),
+    *("image.manager.repository", "image.manager.tag", "image.manager.pullPolicy", "securityContext", "service.type"),
+    *("service.port", "resources", "priorityClassName", "nodeSelector", "tolerations", "affinity"),
+    *("enableCertManager", "enablePrometheus", "enableDisaggregatedSet", "gangSchedulingManagement"),
+}
+
+
+def test_every_value_of_the_go_projects_chart_is_accepted() -> None:
+    """R-OP-52: by its name, with its default but for image and replicas."""
+    defaults = {one.name: one.default for one in chartvalues.values()}
+    assert defaults.keys() >= UPSTREAM
+    assert (defaults["service.type"], defaults["service.port"]) == ("ClusterIP", 9443)
+    assert [defaults[name] for name in sorted(UPSTREAM) if name.startswith("enable")] == [False, False, False]
+    empty = ("nameOverride", "imagePullSecrets", "podAnnotations", "priorityClassName", "tolerations", "affinity")
+    assert not any(defaults[name] for name in empty)
+
+
+def test_names_that_others_look_for_are_not_those_of_the_release() -> None:
+    """R-OP-52."""
+    found = {
+        re.search(r"^  name: (\S+)$", text, re.MULTILINE)[1]  # type: ignore[index] # every object has a name
+        for name, text in files().items()
+        if name.startswith("templates/") and "\n  name: lws-" in text
+    }
+    assert found == {
+        "lws-webhook-service",
+        "lws-webhook-server-cert",
+        "lws-mutating-webhook-configuration",
+        "lws-validating-webhook-configuration",
+        "lws-selfsigned-issuer",
+        "lws-serving-cert",
+        "lws-metrics-cert",
+    }
+
+
+def test_unknown_values_are_refused() -> None:
+    """R-OP-53."""
+    schema = json.loads(files()["values.schema.json"])
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["service"]["properties"]["port"]["enum"] == [9443]
+
+
+def test_a_provider_that_the_manager_would_refuse_is_refused() -> None:
+    """R-OP-53: it would end with it, at every start."""
+    section = json.loads(files()["values.schema.json"])["properties"]["gangSchedulingManagement"]
+    assert section["additionalProperties"] is False
+    assert section["properties"].keys() == {
+        field.encode_name for field in msgspec.structs.fields(GangSchedulingManagement)
+    }
+    assert section["properties"]["schedulerProvider"]["enum"] == list(GANG_PROVIDERS)
+
+
+def test_the_longest_names_of_services_are_valid() -> None:
+    """R-OP-52: at most 63 characters, however long the name of the release is."""
+    texts = [text for name, text in files().items() if name.startswith("templates/service-")]
+    tails = [
+        tail
+        for text in texts
+        for tail in re.findall(r'^  name: {{ include "lws.fullname" . }}(\S+)$', text, re.MULTILINE)
+    ]
+    fullname = files()["templates/_helpers.tpl"].partition('define "lws.chart"')[0]
+    lengths = {int(length) for length in re.findall(r"trunc (\d+)", fullname)}
+    assert max(map(len, tails)) + max(lengths) <= 63
+    assert len(re.findall("trunc", fullname)) == 3
+
+
+def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:
+    """A field that is added to the manager's file is a value of the chart at once, and one that it lacks is refused."""
+    section = json.loads(files()["values.schema.json"])["properties"]["groupRestarts"]
+    assert section["additionalProperties"] is False
+    assert section["properties"].keys() == {field.encode_name for field in msgspec.structs.fields(GroupRestarts)}
+    pattern = section["properties"]["firstDelay"]["pattern"]
+    for text in ("10s", "1h30m", "0", "1.5s"):
+        assert re.search(pattern, text)
+        duration.parse(text)
+    for text in ("10", "", "ten", "-1s"):
+        assert not re.search(pattern, text)
+
+
+def test_conditions_are_closed() -> None:
+    for name, text in files().items():
+        if name.endswith((".yaml", ".tpl")):
+            opened = len(re.findall(r"{{-? (?:if|with|range|define) ", text))
+            assert len(re.findall(r"{{-? end ", text)) == opened, name
+
+
+def test_definitions_are_installed_by_helm_and_an_upgrade_that_would_delete_one_is_refused() -> None:
+    """R-OP-54."""
+    names = {meta.name(one) for one in MANAGED.definitions()}
+    assert {name for name in files() if name.startswith("crds/")} == {
+        f"crds/{name.split('.')[0]}.yaml" for name in names
+    }
+    (refused,) = re.findall(r"range \$name := list (.*) }}", files()["templates/verify.yaml"])
+    assert set(re.findall(r'"(.*?)"', refused)) == names

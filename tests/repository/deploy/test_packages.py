@@ -1,0 +1,100 @@
+"""The three packages of this repository: one version, and a complete list of what the product may not import."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kuberuntime
+import leaderworkerset
+import localkube
+from leaderworkerset.cli import app
+from leaderworkerset.cli.commandtable import COMMANDS
+
+ROOT = Path(__file__).parents[3]
+PROJECTS = {
+    "kuberuntime": ROOT / "packages/kuberuntime/pyproject.toml",
+    "localkube": ROOT / "packages/localkube/pyproject.toml",
+    "leaderworkerset": ROOT / "packages/leaderworkerset/pyproject.toml",
+}
+REQUIREMENT = re.compile(r"([A-Za-z0-9-]+)(.*)")
+
+
+def project(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads(PROJECTS[name].read_text())
+    return found
+
+
+def requirements(name: str) -> dict[str, str]:
+    declared = project(name)["project"]
+    optional = [one for some in declared.get("optional-dependencies", {}).values() for one in some]
+    parts = [REQUIREMENT.fullmatch(one) for one in (*declared["dependencies"], *optional)]
+    return {part[1]: part[2] for part in parts if part}
+
+
+def test_all_packages_have_the_same_version() -> None:
+    assert kuberuntime.__version__ == localkube.__version__ == leaderworkerset.__version__
+
+
+def test_each_package_needs_exactly_this_version_of_the_others() -> None:
+    pin = f"=={leaderworkerset.__version__}"
+    own = {
+        name: {other: requirements(name)[other] for other in PROJECTS if other in requirements(name)}
+        for name in PROJECTS
+    }
+    assert own == {
+        "kuberuntime": {},
+        "localkube": {"kuberuntime": pin},
+        "leaderworkerset": {"kuberuntime": pin, "localkube": pin},
+    }
+
+
+def test_the_cluster_of_one_machine_is_an_extra() -> None:
+    declared = project("leaderworkerset")["project"]
+    assert declared["optional-dependencies"] == {"local": [f"localkube=={leaderworkerset.__version__}"]}
+
+
+def test_it_is_a_plug_in_of_kubectl_with_the_commands_of_an_administrator(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R-OP-77: one program by two names, which knows by which it was called; none of its exit codes is another."""
+    scripts = project("leaderworkerset")["project"]["scripts"]
+    assert scripts["kubectl-lws"] == scripts["lws"]
+    assert {"doctor", "install", "uninstall", "tree", "restart", "must-gather", "apply"} <= COMMANDS.keys()
+    monkeypatch.setattr("sys.argv", ["/usr/local/bin/kubectl-lws"])
+    assert app.run(["restart", "--help"]) == 0
+    assert "Usage: kubectl lws restart" in capsys.readouterr().out
+    assert app.run(["restart"]) == 2
+    assert app.run(["restart", "web", "--kubeconfig", "/no/such/file"]) == 1
+
+
+def test_who_reports_a_weakness_or_looks_for_a_change_finds_a_page() -> None:
+    """R-OP-79: where to report, what has changed, under which license; files that packages and readers expect."""
+    assert "report" in (ROOT / "SECURITY.md").read_text().lower()
+    assert "(changelog.d/README.md)" in (ROOT / "CHANGELOG.md").read_text()
+    declared = project("leaderworkerset")["project"]
+    assert (ROOT / "LICENSE").read_text().strip()
+    assert declared.get("license") or declared.get("license-files")
+
+
+@pytest.mark.parametrize("name", ["kuberuntime", "localkube"])
+def test_a_package_asks_for_the_same_as_the_whole(name: str) -> None:
+    """What the cluster of one machine alone needs is in the lock that has it, and not in that of the image."""
+    whole, own = requirements("leaderworkerset"), requirements(name)
+    assert {key: value for key, value in own.items() if whole.get(key, value) != value} == {}
+    lock = (ROOT / "requirements" / ("local.lock" if name == "localkube" else "runtime.lock")).read_text()
+    assert [key for key in own.keys() - PROJECTS.keys() if f"\n{key.lower()}==" not in f"\n{lock}"] == []
+    assert project(name)["project"]["requires-python"] == project("leaderworkerset")["project"]["requires-python"]
+
+
+def test_the_import_contract_names_every_module_of_localkube_but_its_public_one() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (contract,) = [one for one in contracts if "through `localkube.cluster` only" in one["name"]]
+    found = {
+        path.stem
+        for path in (ROOT / "packages/localkube/src/localkube").iterdir()
+        if (path / "__init__.py").exists() or path.suffix == ".py"
+    }
+    assert set(contract["forbidden_modules"]) == {f"localkube.{name}" for name in found - {"__init__", "cluster"}}

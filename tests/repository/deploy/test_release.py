@@ -1,0 +1,221 @@
+"""What a release consists of, and what must agree before there is one. The built release: tests/e2e/test_wheels.py."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from deploy import release
+from deploy.packages import bundle, changelog, publishing
+from deploy.packages.operatordeployment import OperatorSettings
+from docs import buildsite
+
+import kuberuntime
+import leaderworkerset
+import localkube
+
+ROOT = Path(__file__).parents[3]
+WORKFLOW = ROOT / ".github/workflows/release.yaml"
+ZIZMOR = Path(sys.executable).parent / "zizmor"
+VERSION = leaderworkerset.__version__
+
+
+def requirements(project: str) -> list[str]:
+    told = tomllib.loads((ROOT / project / "pyproject.toml").read_text())["project"]
+    return [*told["dependencies"], *(one for extra in told.get("optional-dependencies", {}).values() for one in extra)]
+
+
+def test_the_three_packages_have_one_version_and_need_each_other_in_it() -> None:
+    assert {package.__version__ for package in (kuberuntime, localkube, leaderworkerset)} == {VERSION}
+    own = [one for project in release.PROJECTS for one in requirements(project) if one.startswith(("kube", "local"))]
+    assert sorted(own) == [f"kuberuntime=={VERSION}"] * 2 + [f"localkube=={VERSION}"]
+
+
+def test_pages_and_recipes_name_the_version_of_the_tree() -> None:
+    pages = [*(ROOT / "docs/how-to").glob("*.md"), ROOT / "deploy/Containerfile", ROOT / "README.md"]
+    found = {
+        (page.name, version)
+        for page in pages
+        for version in re.findall(
+            r"(?:leaderworkerset:|manager\.tag=|newTag: |lws-|-bundle:v|-catalog:v|-set\.v)(\d+\.\d+\.\d+)\b",
+            page.read_text(),
+        )
+    }
+    assert found
+    # What an upgrade begins with is older.
+    assert {version for _, version in found - {("upgrade-with-olm.md", bundle.FORMER)}} == {VERSION}
+
+
+def test_the_newest_heading_of_the_changelog_is_the_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    newest = changelog.HEADING.search(text)
+    assert newest is not None
+    assert newest["version"] == VERSION
+    notes, _ = changelog.released(text, VERSION)
+    assert "### Added" in notes
+
+
+def test_every_page_of_the_site_says_which_version_it_is_about() -> None:
+    assert buildsite.configuration()["copyright"] == f"Version {VERSION}"
+
+
+def test_notes_end_where_those_of_the_release_before_begin() -> None:
+    text = "# Changelog\n\n## Unreleased\n- d\n\n## 1.1.0 - 1970-01-02\n\n- c\n\n### Fixed\n- b\n\n## 1.0.0 - 1970-01-01\n- a\n"
+    assert changelog.released(text, "1.1.0") == ("- c\n\n### Fixed\n- b\n", 86400)
+    assert changelog.released(text, "1.0.0") == ("- a\n", 0)
+
+
+def test_a_version_without_notes_is_not_released() -> None:
+    with pytest.raises(SystemExit, match=r'no heading "## 9\.9\.9 - YYYY-MM-DD": write its notes'):
+        changelog.released("## 1.0.0 - 1970-01-01\n", "9.9.9")
+
+
+def test_a_tree_with_unreleased_changes_is_refused() -> None:
+    """Its files would have the version of the last release."""
+    changed = "# Changelog\n\n## Unreleased\n\n### Added\n- d\n\n## 1.1.0 - 1970-01-02\n- c\n"
+    with pytest.raises(SystemExit, match=r'changes that 1\.1\.0 does not have: CHANGELOG\.md, heading "## Unreleased"'):
+        changelog.refuse_unreleased(changed, [], "1.1.0")
+    empty = "# Changelog\n\n## Unreleased\n\n## 1.1.0 - 1970-01-02\n- c\n"
+    fragments = ["e.md", "b.md", "a.md", "c.md"]
+    with pytest.raises(
+        SystemExit, match=r"changelog\.d/a\.md, changelog\.d/b\.md, changelog\.d/c\.md and 1 more; raise"
+    ):
+        changelog.refuse_unreleased(empty, fragments, "1.1.0")
+    changelog.refuse_unreleased(empty, [], "1.1.0")
+    changelog.refuse_unreleased("# Changelog\n\n## 1.1.0 - 1970-01-02\n- c\n", [], "1.1.0")
+
+
+def test_make_release_refuses_the_tree_while_notes_are_unreleased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "CHANGELOG.md").write_text("## Unreleased\n- d\n")
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    with pytest.raises(SystemExit, match="this tree has changes"):
+        release.main([str(tmp_path / "dist")])
+    assert not (tmp_path / "dist").exists()
+
+
+COMMAND = re.compile(r"\b(?:kubectl|helm|podman|lws)\b[^`\n]*")
+PLACE = re.compile(r"(?<![\w/-])deploy/(?!lws-controller-manager)[\w./-]*\w")
+"""A file or folder; `deploy/lws-controller-manager` is what kubectl calls the Deployment."""
+
+
+def applied() -> set[tuple[str, str]]:
+    """Return each file or folder below deploy/ that a command of a page names, with the page."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    return {
+        (str(page.relative_to(ROOT)), place)
+        for page in pages
+        if "/adr/" not in str(page)
+        for command in COMMAND.findall(page.read_text())
+        for place in PLACE.findall(command)
+    }
+
+
+def test_archives_of_a_release_hold_all_that_pages_apply() -> None:
+    """In the folders that the pages name; the chart is an archive of its own."""
+    packed = release.packed(ROOT, VERSION, {})
+    members = {name for _, files in packed.values() for name in files}
+    folders = {parent.as_posix() for name in members for parent in Path(name).parents}
+    places = applied()
+    assert len({place for _, place in places}) > 10
+    left_out = {(page, place) for page, place in places if place not in members | folders}
+    assert {one for one in left_out if not one[1].startswith("deploy/helm/lws")} == set()
+
+
+def test_optional_permissions_are_in_the_archives_of_both_installers() -> None:
+    packed = release.packed(ROOT, VERSION, {})
+    for name in ("kustomize", "operator"):
+        folder, files = packed[f"lws-{name}-{VERSION}.tar.gz"]
+        assert folder == f"lws-{VERSION}"
+        assert {"deploy/in-place/operator.yaml", "deploy/recorder/operator.yaml"} <= set(files)
+        assert {"deploy/maintenance/operator.yaml", "deploy/disruption-budgets/operator.yaml"} <= set(files)
+
+
+def test_what_a_directory_holds_is_neither_deleted_nor_released(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    with pytest.raises(SystemExit, match="is not empty: mine: empty it"):
+        release.build(ROOT, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_every_package_brings_the_license() -> None:
+    texts = {(ROOT / project / "LICENSE").read_text() for project in release.PROJECTS}
+    assert len(texts) == 1
+
+
+def test_the_image_is_built_of_what_its_archive_holds() -> None:
+    folder, members = release.packed(ROOT, VERSION, {})[f"lws-image-{VERSION}.tar.gz"]
+    assert folder == f"lws-image-{VERSION}"
+    copied = re.findall(
+        r"^COPY (?:--chmod=\S+ )?([^-\s]\S*) ", (ROOT / "deploy/Containerfile").read_text(), re.MULTILINE
+    )
+    assert copied
+    for place in copied:
+        assert [name for name in members if name == place or name.startswith(f"{place}/")]
+
+
+def jobs() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text())["jobs"]
+    return found
+
+
+def test_the_workflow_pins_every_action_and_gives_each_job_only_what_it_needs() -> None:
+    used = [step["uses"] for job in jobs().values() for step in job["steps"] if "uses" in step]
+    assert [one for one in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", one)] == []
+    assert {name for name, job in jobs().items() if job["permissions"].get("contents") == "write"} == {"publish"}
+    assert all("secrets." not in str(step.get("run", "")) for job in jobs().values() for step in job["steps"])
+
+
+def test_the_workflow_runs_commands_of_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    lines = [
+        line.strip() for job in jobs().values() for step in job["steps"] for line in step.get("run", "").splitlines()
+    ]
+    made = [line.split()[1] for line in lines if line.startswith("make ")]
+    assert {"check", "test", "release"} == set(made) <= targets
+
+
+@pytest.mark.skipif(not ZIZMOR.exists(), reason="zizmor is not installed")
+def test_the_linter_of_workflows_finds_nothing() -> None:
+    words = [str(ZIZMOR), "--offline", "--no-progress", "--pedantic", str(WORKFLOW)]
+    found = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.slow
+def test_bundles_of_a_release_name_the_pushed_image_and_those_of_the_tree_none(tmp_path: Path) -> None:
+    """R-OP-70; and runbooks where the release is published."""
+    digest = f"registry.example.com/lws@sha256:{'0a' * 32}"
+    chosen = OperatorSettings(image=digest, operand_image=digest)
+    publication = publishing.published("https://example.com/lws")
+    generated = release.written(tmp_path, chosen, publication)
+    pushed, plain = (release.packed(ROOT, VERSION, found) for found in (generated, {}))
+    (_, bundles), (_, ours) = (found[f"lws-bundles-{VERSION}.tar.gz"] for found in (pushed, plain))
+    version = "deploy/olm/leader-worker-set/manifests/leader-worker-set.clusterserviceversion.yaml"
+    assert digest in bundles[version].read_text()
+    assert digest not in ours[version].read_text()
+    catalogs = {name for name in ours if name.startswith("deploy/olm/catalog/")}
+    assert set(bundles) == set(ours) - catalogs
+    assert catalogs
+    page = f"https://example.com/lws/blob/v{VERSION}/docs/how-to/alerts.md#lwsmanagerdown"
+    assert page in pushed[f"lws-monitoring-{VERSION}.tar.gz"][1]["deploy/monitoring/prometheusrule.yaml"].read_text()
+
+
+def test_runbooks_may_be_published_elsewhere(tmp_path: Path) -> None:
+    elsewhere = publishing.published("https://example.com/lws", "https://runbooks.example.com/lws")
+    (name,) = [name for name in release.written(tmp_path, None, elsewhere) if name.endswith("prometheusrule.yaml")]
+    text = (tmp_path / name.removeprefix("deploy/")).read_text()
+    assert "runbook_url: https://runbooks.example.com/lws#lwsmanagerdown" in text
+    assert release.written(tmp_path / "none", None, None) == {}
+
+
+@pytest.mark.parametrize("option", ["--repository", "--runbooks"])
+def test_an_address_that_is_no_url_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+    with pytest.raises(SystemExit):
+        release.main([str(tmp_path), option, "docs/how-to/alerts.md"])
+    assert f"{option}: 'docs/how-to/alerts.md' is not a URL: write it with https://" in capsys.readouterr().err

@@ -1,0 +1,65 @@
+"""The page on compatibility: everything has a class, and results of runs are kept, one for each kind of run."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from docs import generate_compatibility, stability
+from tests import results
+from tests.controlplane import build
+from tests.unit.leaderworkerset.api.test_fieldtypes import ADDED
+
+from leaderworkerset.api import labels
+from leaderworkerset.cli.commandtable import COMMANDS
+from leaderworkerset.manager.config.configuration import FeatureGates
+from leaderworkerset.manager.kubernetesversions import TESTED
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_every_field_that_the_recorded_types_do_not_have_has_a_class() -> None:
+    assert set(stability.FIELDS) == ADDED
+
+
+def test_every_label_and_annotation_of_ours_has_one_class() -> None:
+    named = Counter([*stability.CHOSEN, *stability.KEPT, *stability.UPSTREAM])
+    own = {value for value in vars(labels).values() if isinstance(value, str) and value.startswith(labels.PREFIX)}
+    assert set(named) == own - {labels.PREFIX}
+    assert set(named.values()) == {1}
+
+
+def test_every_feature_gate_has_a_class_and_commands_are_those_of_the_table() -> None:
+    assert set(stability.GATES) == {field.encode_name for field in msgspec.structs.fields(FeatureGates)}
+    assert set(stability.NEW_COMMANDS) <= set(COMMANDS)
+
+
+def test_the_versions_that_nobody_is_warned_about_are_those_that_the_tests_run_on() -> None:
+    assert [f"1.{minor}" for minor in TESTED] == sorted(build.VERSIONS)
+    page = generate_compatibility.compatibility()
+    assert all(version.removeprefix("v") in page for version in build.VERSIONS.values())
+
+
+def test_a_test_that_is_named_for_a_difference_is_on_the_page(tmp_path: Path) -> None:
+    (tmp_path / "tests/unit").mkdir(parents=True)
+    text = 'def test_differs_from_upstream_a_b() -> None:\n    """R-1: why | so."""\n\n\ndef test_c() -> None: ...\n'
+    (tmp_path / "tests/unit/test_it.py").write_text(text)
+    (found,) = generate_compatibility.differences(tmp_path)
+    assert found[:2] == ("a b", r"R-1: why \| so.")
+    assert len(list(generate_compatibility.differences())) > 20
+
+
+def test_a_result_stands_in_place_of_the_former_one_of_its_kind(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    results.record(path, {"unit": Counter(passed=2), "integration on Kubernetes": Counter(passed=1, error=1)})
+    results.record(path, {"unit": Counter(passed=3, skipped=1)})
+    ran = {(one.part, one.kubernetes): (one.passed, one.failed, one.skipped) for one in results.read(path)}
+    assert ran == {("unit", ""): (3, 0, 1), ("integration", build.VERSIONS[build.CHOSEN]): (1, 1, 0)}
+    assert generate_compatibility.ran(results.read(path))
+
+
+def test_the_two_control_planes_of_one_run_are_told_apart() -> None:
+    counts = {"integration on Kubernetes": {"passed": 1}, "integration on the other Kubernetes": {"passed": 2}}
+    first, second = results.results(counts, NOW)
+    assert {first.kubernetes, second.kubernetes} == set(build.VERSIONS.values())
+    assert first.identity != second.identity

@@ -1,0 +1,63 @@
+"""The page on extending names files that are there: a recipe is followed by its names."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path("docs/how-to/extend.md")
+ROOTS = (Path(), *(Path("packages") / name / "src" for name in ("kuberuntime", "localkube", "leaderworkerset")), Path("packages/leaderworkerset/src/leaderworkerset"), Path("packages/localkube/src/localkube"), Path("packages/localkube/src/localkube/kubelet"), Path("packages/localkube/src/localkube/apiserver"))  # fmt: skip
+"""What the paths of the page start from."""
+
+SECTIONS = [part for part in PAGE.read_text().split("\n## ") if "`" in part]
+CODE = re.compile(r"`([\w./-]+)`")
+PLACEHOLDER = "NAME"
+
+
+def paths_of(section: str) -> list[str]:
+    """Return the paths that a section names: `folder/`, `folder/file.py`, not `app.py` alone and no kind of request."""
+    words = [word for word in CODE.findall(section) if not word.startswith(("/", "-", "."))]
+    return [word for word in words if "/" in word and PLACEHOLDER not in word]
+
+
+def files_of(section: str) -> list[str]:
+    """Return the files that a section names without their folder."""
+    return [
+        word for word in CODE.findall(section) if "/" not in word and Path(word).suffix in {".py", ".json", ".toml"}
+    ]
+
+
+def folders_of(section: str) -> set[Path]:
+    """Return the folders that a section speaks of: those it names, and those of the files that it names."""
+    named = [word.replace(f"{PLACEHOLDER}.py", "") for word in CODE.findall(section) if "/" in word]
+    found = {root / word for root in ROOTS for word in named if (root / word).exists()}
+    return {path if path.is_dir() else path.parent for path in found} | {Path()}
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.splitlines()[0])
+def test_every_path_of_a_section_is_there(section: str) -> None:
+    missing = [word for word in paths_of(section) if not any((root / word).exists() for root in ROOTS)]
+    assert not missing
+
+
+@pytest.mark.parametrize("section", SECTIONS[1:], ids=lambda section: section.splitlines()[0])
+def test_a_file_that_is_named_alone_is_in_a_folder_of_its_section(section: str) -> None:
+    folders = folders_of(section)
+    missing = [word for word in files_of(section) if not any((folder / word).exists() for folder in folders)]
+    assert not missing
+
+
+def test_a_path_that_is_gone_would_be_found() -> None:
+    section = "A rule\n\nIn `localkube/controllers/scheduler/`: `podinfo.py`, `cluster.py`; see `localkube/gone/`."
+    assert paths_of(section) == ["localkube/controllers/scheduler/", "localkube/gone/"]
+    assert not any((root / "localkube/gone/").exists() for root in ROOTS)
+    assert [word for word in files_of(section) if not any((one / word).exists() for one in folders_of(section))] == [
+        "cluster.py"
+    ]
+
+
+def test_every_constant_of_the_page_is_defined() -> None:
+    named = set(re.findall(r"`([A-Z_]{3,})`", PAGE.read_text())) - {PLACEHOLDER}
+    files = [path for folder in ("packages", "tests") for path in Path(folder).rglob("*.py")]
+    defined = {name for path in files for name in re.findall(r"^([A-Z_]{3,})\b", path.read_text(), re.MULTILINE)}
+    assert named - defined == set()

@@ -1,0 +1,269 @@
+"""Numbers and names on the pages for operators: ports, times, sizes, versions are those of the code and of recorded runs."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import Any, Final
+
+import pytest
+from deploy.packages import catalog
+from deploy.packages.alerts import ALERTS
+from deploy.packages.bundle import FORMER, PACKAGES
+from tests import builders
+from tests.repository.docs.test_statements import ROOT, rows, text_of
+
+import leaderworkerset
+from kuberuntime.cache import watching
+from kuberuntime.client import client, http
+from kuberuntime.objects import meta
+from kuberuntime.objects.duration import Duration
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONFIG_MAPS, DEPLOYMENTS, LEASES, NETWORK_POLICIES, SERVICES
+from kuberuntime.serving.leaderelection import JITTER
+from leaderworkerset.api import labels
+from leaderworkerset.api.metadata import CONFIGURATION, LEASE
+from leaderworkerset.core.leaderworkerset import services
+from leaderworkerset.install import objects, workload
+from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.manager.config import configuration, configurationrules
+from leaderworkerset.operator import openshift
+from leaderworkerset.rendezvous.__main__ import find_obstacle
+from leaderworkerset.webhooks.configurations import SECRET_NAME
+from localkube.kubelet.sandbox import addresses
+
+PORTS: Final = "docs/how-to/ports.md"
+TIMES: Final = "docs/how-to/slow-control-planes.md"
+SIZES: Final = "docs/how-to/sizing.md"
+BACKUP: Final = "docs/how-to/backup.md"
+UPGRADE: Final = "docs/how-to/upgrade-with-olm.md"
+INSTALLED: Final = [(resource, obj) for resource, obj in objects.build_all(MANAGED, InstallSettings())]
+
+
+def installed(*resources: object) -> Iterator[JSONObject]:
+    return (obj for resource, obj in INSTALLED if resource in resources)
+
+
+def test_ports_of_the_manager_are_those_of_its_pods() -> None:
+    table = rows(PORTS, "# Ports for firewalls")
+    to_manager = {port for _, to, port, *_ in table if to == "pods of the manager"}
+    ports = {workload.WEBHOOK_PORT, workload.METRICS_PORT, workload.PROBE_PORT}
+    assert to_manager == {f"TCP {port}" for port in ports}
+    (deployment,) = installed(DEPLOYMENTS)
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    served = {port["containerPort"] for port in container["ports"]}
+    assert served | {container["readinessProbe"]["httpGet"]["port"]} == ports
+    assert configuration.Configuration().webhook.port == workload.WEBHOOK_PORT
+
+
+def test_services_and_policy_of_the_page_are_the_installed_ones() -> None:
+    page = text_of(PORTS)
+    for service in installed(SERVICES):
+        (port,) = service["spec"]["ports"]
+        assert re.search(rf"`{meta.name(service)}`[^.]*port {port['port']}\b", page.replace("\n", " "))
+    (policy,) = installed(NETWORK_POLICIES)
+    allowed = [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]]
+    assert sorted(allowed) == [workload.METRICS_PORT, workload.WEBHOOK_PORT]
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    assert labels.NAME in page
+
+
+def test_port_of_the_operator_is_that_of_its_pod() -> None:
+    (port,) = [port for _, to, port, *_ in rows(PORTS, "# Ports for firewalls") if to == "pods of the operator"]
+    text = (ROOT / "deploy/operator/13_deployment_openshift-lws-operator.yaml").read_text()
+    assert set(re.findall(r"(?:containerPort|port): (\d+)", text)) == {port.removeprefix("TCP ")}
+
+
+def seconds(cell: str) -> float:
+    return float(cell.removesuffix(" s"))
+
+
+def test_lease_times_are_those_of_the_programs() -> None:
+    table = {name: tuple(map(seconds, cells)) for name, *cells in rows(TIMES, "## What the times mean")}
+    election = configuration.LeaderElection()
+    single = {"status": {"controlPlaneTopology": openshift.SINGLE_REPLICA}}
+    assert table == {
+        "manager": (election.lease_duration, election.renew_deadline, election.retry_period),
+        "operator": openshift.election_times({}),
+        "operator on OpenShift": openshift.election_times({"status": {"controlPlaneTopology": "HighlyAvailable"}}),
+        "operator on OpenShift, one control plane node": openshift.election_times(single),
+    }
+
+
+def example_times() -> tuple[float, ...]:
+    """Return the lease times of the example: duration, deadline, period."""
+    found = re.findall(r"^  (?:leaseDuration|renewDeadline|retryPeriod): (\d+)s$", text_of(TIMES), re.MULTILINE)
+    return tuple(map(float, found))
+
+
+def test_longest_failover_follows_from_the_times() -> None:
+    page, election = text_of(TIMES), configuration.LeaderElection()
+    lease, _, retry = example_times()
+    assert f"{election.lease_duration + JITTER * election.retry_period:g} s with the defaults" in page
+    assert f"{lease + JITTER * retry:g} s with the file above" in page
+    assert f"{configurationrules.JITTER:g} times `retryPeriod`" in page
+    flags = [float(number) for number in re.findall(r"--leader-elect-[a-z-]+=(\d+)s", page)]
+    assert tuple(flags) == example_times()
+
+
+def test_lease_times_of_the_example_are_accepted() -> None:
+    lease, renew, retry = map(Duration, example_times())
+    election = configuration.LeaderElection(lease_duration=lease, renew_deadline=renew, retry_period=retry)
+    assert configurationrules._election_errors(election) == []
+    shorter = configuration.LeaderElection(lease_duration=renew, renew_deadline=renew, retry_period=retry)
+    assert configurationrules._election_errors(shorter) != []
+
+
+def test_other_times_are_those_of_the_client() -> None:
+    table = {what: time for what, time, _ in rows(TIMES, "## Other times")}
+    assert table == {
+        "a webhook must answer within": "10 s",  # the default of Kubernetes: see below
+        "the manager gives up a connection attempt after": f"{http.CONNECT_SECONDS:g} s",
+        "the manager gives up a request after": f"{http.REQUEST_SECONDS:g} s",
+        "a watch is opened again after": f"{watching.TIMEOUT} s",
+        "the manager waits for a server that asks to wait (429) at most": (
+            f"{client.LONGEST_WAIT:g} s, up to {client.RETRIES} times"
+        ),
+    }
+    assert f"noticed within {watching.TIMEOUT + watching.GRACE} s" in text_of(TIMES)
+    hooks = [hook for _, obj in INSTALLED for hook in obj.get("webhooks", ())]
+    assert hooks
+    assert all("timeoutSeconds" not in hook for hook in hooks)
+
+
+def test_alert_without_a_leader_has_the_time_of_the_page() -> None:
+    (alert,) = [alert for alert in ALERTS if alert.name == "LWSWithoutLeader"]
+    assert alert.minutes == 5
+    assert "tell you after five minutes" in text_of(TIMES)
+
+
+def test_services_of_groups_leave_the_family_to_the_cluster() -> None:
+    service = services.build_shared(builders.leaderworkerset_object())
+    assert not {"ipFamilies", "ipFamilyPolicy"} & service["spec"].keys()
+    for service in installed(SERVICES):
+        assert not {"ipFamilies", "ipFamilyPolicy"} & service["spec"].keys()
+
+
+def test_embedded_cluster_has_ipv4_addresses_only() -> None:
+    assert addresses.POD_NETWORK.version == 4
+    assert ("the embedded cluster (`lws run`, `lws up`)", "IPv4 only") in map(
+        tuple, rows("docs/how-to/ipv6.md", "# IPv6 and dual stack")
+    )
+
+
+def test_rendezvous_meets_a_rank_that_listens_on_ipv6() -> None:
+    try:
+        listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with closing(listener):
+        assert find_obstacle("::1", listener.getsockname()[1], 5.0) is None
+
+
+MEASURED: Final[Mapping[str, tuple[str, int | None]]] = {
+    "500 groups of 2 in one LeaderWorkerSet, until created and ready": ("groups: created", None),
+    "the same at rest, 30 s": ("groups: at rest", None),
+    "the same rolled out, 25 % at once": ("groups: rolled, 25 %", None),
+    "the same, one worker of every fifth group deleted": ("groups: a worker deleted in a fifth", None),
+    "200 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 200),
+    "2,000 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 2000),
+}
+"""By row of the page: the measurement of its raw line, and of how many LeaderWorkerSets."""
+
+
+def raw_lines() -> list[dict[str, Any]]:
+    (name,) = re.findall(r"benchmarks/([\w.-]+\.jsonl)\)", text_of(SIZES))
+    lines = (ROOT / "docs/reference/benchmarks" / name).read_text().splitlines()
+    return [line for line in map(json.loads, lines) if line.get("server") == "ours"]
+
+
+def raw(measurement: str, sets: int | None) -> dict[str, Any]:
+    (line,) = [line for line in raw_lines() if line["measurement"] == measurement and line.get("sets") == sets]
+    return line
+
+
+def test_sizes_are_those_of_the_raw_lines() -> None:
+    table = {load: cells for load, *cells in rows(SIZES, "# Sizing")}
+    assert table.keys() == MEASURED.keys()
+    for load, which in MEASURED.items():
+        line = raw(*which)
+        shown = [
+            f"{line['pods']:,}",
+            f"{line['mebibytes']:.0f}",
+            f"{line['cpu_seconds']:.1f}",
+            f"{line['writes']:,}",
+        ]
+        assert table[load] == shown, load
+
+
+def test_rules_of_sizing_follow_from_the_raw_lines_and_defaults() -> None:
+    page = " ".join(text_of(SIZES).split())
+    many = raw("many: all ready", 2000)
+    per_set = f"{many['kibibytes_per_set']:.0f} KiB for each further LeaderWorkerSet of 5 pods"
+    assert f"{raw('many: all ready', 200)['mebibytes']:.0f} MiB for 1,000 pods, and {per_set}" in page
+    requests, limits = (workload.DEFAULT_RESOURCES[name] for name in ("requests", "limits"))
+    assert (
+        f"requests {requests['cpu']} of CPU and {requests['memory']} of memory, with a limit of {limits['memory']}"
+        in page
+    )
+    connection = configuration.Configuration().client_connection
+    assert f"{connection.qps:g} a second, in bursts of {connection.burst}" in page
+    assert "cpu" not in limits
+
+
+def test_sizing_asks_for_what_a_projection_allows() -> None:
+    """50,000 pods take less than half of the limit."""
+    kib = (
+        raw("many: all ready", 200)["mebibytes"] * 1024 + 49_000 / 5 * raw("many: all ready", 2000)["kibibytes_per_set"]
+    )
+    assert kib < 2**20
+
+
+def test_backup_names_the_objects_that_there_are() -> None:
+    table = {what for what, _ in rows(BACKUP, "# Backup and restore")}
+    kinds = {resource.kind for resource in MANAGED.defined}
+    (row,) = [what for what in table if "DisaggregatedSet," in what]
+    assert set(row.split(", ")) == kinds
+    (configuration_map,) = installed(CONFIG_MAPS)
+    assert meta.name(configuration_map) == CONFIGURATION
+    assert {f"the ConfigMap `{CONFIGURATION}`", f"Secret `{SECRET_NAME}`", f"{LEASES.kind} `{LEASE}`"} <= table
+    assert labels.GROUP_RESTART_COUNTS in text_of(BACKUP)
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+def test_backup_of_objects_keeps_what_users_wrote() -> None:
+    own = {"controller": True, "kind": "DisaggregatedSet", "name": "split", "uid": "u"}
+    mine: JSONObject = {
+        "metadata": {
+            "name": "web",
+            "namespace": "default",
+            "annotations": {labels.GROUP_RESTART_COUNTS: "{}", "team": "a"},
+            "uid": "u1",
+            "resourceVersion": "5",
+            "managedFields": [],
+        },
+        "spec": {"replicas": 2},
+        "status": {"replicas": 2},
+    }
+    owned: JSONObject = {"metadata": {"name": "split-a", "ownerReferences": [own]}, "spec": {}}
+    (program,) = re.findall(r"jq '(.*?)'", text_of(BACKUP), re.DOTALL)
+    sent = json.dumps({"kind": "List", "items": [mine, owned]})
+    printed = subprocess.run(["jq", program], input=sent, capture_output=True, text=True, check=True, timeout=30).stdout
+    metadata = {"name": "web", "namespace": "default", "annotations": {"team": "a"}}
+    assert json.loads(printed)["items"] == [{"metadata": metadata, "spec": {"replicas": 2}}]
+
+
+def test_upgrade_page_has_the_edges_of_the_catalog() -> None:
+    head, *_ = [line for line in text_of(UPGRADE).splitlines() if line.startswith("| | package")]
+    names = re.findall(r"`([\w-]+)`", head)
+    table = {what: cells for what, *cells in rows(UPGRADE, "## Which versions are upgraded")}
+    assert names == [package.name for package in PACKAGES]
+    for index, package in enumerate(PACKAGES):
+        edge = catalog.edges(package, leaderworkerset.__version__)
+        assert table["channel"][index] == f"`{package.channels[0]}`"
+        assert table["skips"][index] == f"`{edge['skips'][0]}`" == f"`{package.version_name(FORMER)}`"
+        assert table["skip range"][index] == f"`{edge['skipRange']}`"

@@ -1,0 +1,123 @@
+"""What the documents point to is there: links and their sections, files, tests, options and the targets of `make`."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+LEFT_OUT = {".git", ".venv", ".venvs", "__pycache__", "build", "dist", "node_modules"}
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """Yield the files of the repository, without what is built or installed."""
+    for path in sorted(folder.iterdir()):
+        if path.name not in LEFT_OUT and not path.name.startswith(".venv") and not path.name.endswith("_cache"):
+            yield from files(path) if path.is_dir() else [path]
+
+
+@cache
+def names() -> frozenset[str]:
+    return frozenset(str(path.relative_to(ROOT)) for path in files(ROOT))
+
+
+@cache
+def places() -> frozenset[str]:
+    return names() | {str(parent) for name in names() for parent in Path(name).parents}
+
+
+def pages() -> list[str]:
+    return sorted(name for name in names() if name.endswith(".md"))
+
+
+def own() -> list[str]:
+    """Return the pages about this project; the contracts quote files of others."""
+    return [name for name in pages() if "contract" not in name]
+
+
+LINK = re.compile(r"(?<!\\)\]\((?!https?:)([^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+FILE = re.compile(r"(?:[\w.-]+/)*[\w-]+\.(?:py|md|jsonl|toml|sh|svg|lock)")
+PLACEHOLDERS = re.compile(r"\bNAME\b")
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text()
+
+
+def prose_of(page: str) -> str:
+    """Return a page without its blocks of code, and without patterns, which look like links."""
+    return re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
+
+
+@cache
+def anchors(page: str) -> set[str]:
+    """Return the names of a page's sections, as they are made from its headings."""
+    headings = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: str, text: str) -> list[str]:
+    """Return the links of a text that lead nowhere."""
+    found = []
+    for link in LINK.findall(CODE.sub("", text)):
+        name, _, section = link.partition("#")
+        # What changelog.d holds becomes part of CHANGELOG.md.
+        is_note = page.startswith("changelog.d/") and not page.endswith("/README.md")
+        folder = ROOT if is_note else (ROOT / page).parent
+        target = str((folder / name).resolve().relative_to(ROOT)) if name else page
+        if target not in places() or (section and section not in anchors(target)):
+            found.append(link)
+    return found
+
+
+def missing_files(text: str) -> list[str]:
+    """Return the files that a text names and that are not there: a name may leave out the first folders."""
+    named = {word for code in CODE.findall(text) for word in code.split() if FILE.fullmatch(word)}
+    return sorted(
+        word
+        for word in named
+        if not PLACEHOLDERS.search(word) and not any(one == word or one.endswith(f"/{word}") for one in names())
+    )
+
+
+def test_every_link_leads_somewhere() -> None:
+    assert {page: links for page in pages() if (links := broken_links(page, prose_of(page)))} == {}
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    assert {page: named for page in own() if (named := missing_files(prose_of(page)))} == {}
+
+
+def test_every_test_that_is_named_is_there() -> None:
+    named = {word for page in own() for word in re.findall(r"`(test_\w+)`", text_of(page))}
+    modules = [name for name in names() if Path(name).name.startswith("test_") and name.endswith(".py")]
+    defined = {word for name in modules for word in definitions_of(name)}
+    assert named - defined == set()
+
+
+def definitions_of(name: str) -> list[str]:
+    return re.findall(r"def (test_\w+)\(", text_of(name))
+
+
+def test_every_target_of_make_that_is_named_is_there() -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", text_of("Makefile"), re.MULTILINE))
+    named = {
+        word for page in own() for word in re.findall(r"(?:`|^|    )make ([a-z][a-z-]*)", text_of(page), re.MULTILINE)
+    }
+    assert {"demo", "test", "mutate"} <= named
+    assert named - targets == set()
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    listed = set(re.findall(r"\]\(([\w/.-]+\.md)\)", text_of("docs/README.md")))
+    found = {
+        name.removeprefix("docs/") for name in pages() if name.startswith(("docs/how-to", "docs/expl", "docs/ref"))
+    }
+    assert found - listed == set()
+
+
+def test_what_is_gone_would_be_found() -> None:
+    text = "See [that](../gone.md), [this](#not-there) and `tests/virtualtime.py`; `kinds/managed.py` is there."
+    assert broken_links("docs/adr/0001-shape.md", text) == ["../gone.md", "#not-there"]
+    assert missing_files(text) == ["tests/virtualtime.py"]

@@ -1,0 +1,186 @@
+"""Tables of the documents that repeat what the program says: kinds, roles, codes, dependencies, benchmarks, numbers."""
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+
+from bench import everything
+
+from leaderworkerset import client
+from leaderworkerset.api.conditions import CONDITIONS
+from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
+from localkube.apiserver.builtin import registry
+from localkube.apiserver.front.http import BODY_LIMIT, BODY_SECONDS
+from localkube.apiserver.storage.store import LARGEST
+
+ROOT = Path(__file__).parents[3]
+VERBS = {"get", "list", "watch", "create", "update", "patch", "delete"}
+MEBIBYTE = 2**20
+SCRIPTS = [ROOT / "README.md", *(ROOT / "docs/how-to").glob("*.md"), *(ROOT / "examples").rglob("README.md")]
+WRITES = re.compile(r"client\.(?:create|update|patch|apply|delete|delete_collection)\(")
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text()
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """Return the cells of the first table below a heading, without its head."""
+    after = f"\n{text_of(page)}".split(f"\n{heading}\n", 1)[1]
+    (table,) = re.findall(r"(?:^\|.*\n)+", after, re.MULTILINE)[:1]
+    return [[cell.strip() for cell in line.strip("|\n ").split(" | ")] for line in table.splitlines()[2:]]
+
+
+def words(texts: Iterable[str]) -> set[str]:
+    return {word for text in texts for word in re.findall(r"[\w.-]+", text)}
+
+
+def test_the_kinds_of_the_embedded_cluster_are_those_that_it_serves() -> None:
+    named = words(cell for _, cell in rows("docs/reference/embedded-cluster.md", "## What it serves"))
+    defined = {kind.resource.kind for kind in MANAGED.kinds if kind.definition}
+    assert {kind.resource.kind for kind in registry.kinds()} | defined <= named
+
+
+def test_the_roles_of_the_decision_are_those_that_are_installed() -> None:
+    granted: dict[str, set[str]] = defaultdict(set)
+    for resource, obj in build_all(MANAGED, InstallSettings()):
+        for rule in obj["rules"] if resource.kind in {"ClusterRole", "Role"} else ():
+            for name in rule.get("resources", ()):
+                granted[name] |= {*rule["verbs"]}
+    page = {
+        named: words([here]) & VERBS
+        for what, here, _ in rows("docs/adr/0005-installation.md", "## Difference from upstream's roles")
+        for named in words([what.partition(":")[0]]) & granted.keys()
+    }
+    assert page == {name: granted[name] for name in page}
+    bound = {"nodes", "pods", "services", "statefulsets", "controllerrevisions", "events", "leases", "secrets"}
+    assert bound | {"leaderworkersets", "disaggregatedsets", "disaggregatedsetrolescalers"} <= page.keys()
+
+
+def test_the_codes_of_doctor_are_those_that_it_finds() -> None:
+    source = "".join(
+        path.read_text() for path in (ROOT / "packages/leaderworkerset/src/leaderworkerset/cli").rglob("*.py")
+    )
+    found = {int(code) for code in re.findall(r"LWS-D(\d+)", source)}
+    ranges = [
+        [int(number) for number in re.findall(r"D(\d+)", cell)]
+        for cell, _ in rows("docs/how-to/see-what-runs.md", "## Doctor")
+    ]
+    assert {code for code in found if not any(one[0] <= code <= one[-1] for one in ranges)} == set()
+    assert {end for one in ranges for end in one} <= found
+
+
+def test_every_dependency_has_a_line() -> None:
+    metadata = sorted((ROOT / "packages").glob("*/pyproject.toml"))
+    wanted = [one for path in metadata for one in tomllib.loads(path.read_text())["project"].get("dependencies", ())]
+    wanted += [
+        line
+        for name in ("test", "dev", "examples", "browser", "build", "docs", "frameworks")
+        for line in text_of(f"requirements/{name}.in").split()
+    ]
+    named = words(row[0] for row in rows("docs/adr/0002-dependencies.md", "## At run time"))
+    named |= words(row[0] for row in rows("docs/adr/0002-dependencies.md", "## For tests and development"))
+    own = {"kuberuntime", "localkube"}
+    assert {re.split(r"[=<>]", one)[0] for one in wanted} - own == named
+
+
+def test_every_benchmark_is_described_and_make_bench_runs_the_first() -> None:
+    named = [row[0] for row in rows("bench/README.md", "# Benchmarks")]
+    modules = list(dict.fromkeys(re.findall(r"bench\.\w+", " ".join(named))))
+    runnable = {path.stem for path in (ROOT / "bench").glob("*.py") if '__name__ == "__main__"' in path.read_text()}
+    assert {f"bench.{stem}" for stem in runnable} == {*modules}
+    assert {arguments[0] for arguments in (*everything.ALL, *everything.ONCE)} == {*modules[:6]}
+
+
+def test_the_controllers_of_the_metrics_are_those_that_run() -> None:
+    cell = next(row[1] for row in rows("docs/reference/manager.md", "## Metrics") if "reconcile_total" in row[0])
+    running = {spec.name for kind in managed("built-in").kinds for spec in kind.controllers}
+    assert running | {"built-in"} == set(re.findall(r"`([\w-]+)`", cell))
+
+
+def test_the_metrics_of_our_own_and_their_conditions_are_in_the_reference() -> None:
+    """What a manager shows is compared in `tests/kubernetes/manager/test_metrics.py`."""
+    cells = {row[0].strip("`"): row[-1] for row in rows("docs/reference/manager.md", "## Metrics")}
+    sources = [
+        path.read_text()
+        for path in (ROOT / "packages/leaderworkerset/src/leaderworkerset").rglob("*.py")
+        if path.parent.name != "install"
+    ]
+    named = {name for text in sources for name in re.findall(r'"(lws_[a-z_]+)"', text)}
+    assert {name for name in named if not {name, f"{name}_total"} & cells.keys()} == set()
+    assert re.findall(r"`(\w+)`", cells["lws_leaderworkersets"]) == [one.type for one in CONDITIONS]
+
+
+def test_the_gang_schedulers_of_the_page_are_those_that_may_be_chosen() -> None:
+    values = [row[0] for row in rows("docs/how-to/gang-scheduling.md", "## Turn it on")]
+    assert re.findall(r"`([\w-]+)`", " ".join(values)) == [*GANG_PROVIDERS]
+
+
+def test_the_numbers_of_the_front_page_are_measured() -> None:
+    measured = text_of("docs/explanation/performance.md")
+    for what, number in rows("README.md", "## Numbers"):
+        assert re.search(rf"^\| {re.escape(what)} \|.*\| {re.escape(number)} \|", measured, re.MULTILINE), what
+
+
+def test_the_errors_of_the_python_client_can_be_imported_from_it() -> None:
+    named = set(re.findall(r"`(\w+Error)`", text_of("docs/how-to/python-client.md"))) - {"TimeoutError"}
+    assert named <= {*client.__all__}
+    assert all(issubclass(getattr(client, name), Exception) for name in named)
+
+
+def test_the_page_of_the_python_client_lists_every_field() -> None:
+    named = set(re.findall(r"`(\w+)`", text_of("docs/how-to/python-client.md")))
+    assert {field.name for made in (client.Manifest, client.Container) for field in fields(made)} <= named
+
+
+def test_the_limits_of_requests_are_those_of_the_embedded_api_server() -> None:
+    limits = {row[0]: row[1] for row in rows("docs/explanation/security.md", "## Limits")}
+    assert (
+        limits["body of a request to the embedded API server"] == f"{BODY_LIMIT / MEBIBYTE:g} MiB in {BODY_SECONDS:g} s"
+    )
+    assert limits["an object in the embedded API server"].startswith(f"{LARGEST / MEBIBYTE:g} MiB")
+
+
+def test_every_command_and_option_of_lws_in_a_script_is_in_the_reference() -> None:
+    reference = text_of("docs/reference/cli.md")
+    commands = set(re.findall(r"lws ([a-z-]+)", reference))
+    options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", reference)) | {"--help", "--version"}
+    lines = [line for page in SCRIPTS for line in re.findall(r"^(?:\$ )?lws (.*)$", page.read_text(), re.MULTILINE)]
+    asked = [line.partition(" #")[0].partition(" -- ")[0] for line in lines]
+    assert len(asked) > 60
+    assert {word for line in asked for word in re.findall(r"(?<![\w-])--[a-z][\w-]*", line)} <= options
+    assert {line.split()[0] for line in asked} <= commands
+
+
+def test_controllers_of_the_product_write_by_plans_only() -> None:
+    folders = [
+        ROOT / "packages/leaderworkerset/src/leaderworkerset" / name
+        for name in ("controllers", "core", "diagnosis", "steering")
+    ]
+    texts = {path: path.read_text() for folder in folders for path in folder.rglob("*.py")}
+    assert [path for path, text in texts.items() if WRITES.search(text)] == []
+    assert WRITES.search(text_of("packages/kuberuntime/src/kuberuntime/controller/executor.py"))
+
+
+def test_the_product_imports_the_cluster_of_one_machine_where_the_recipe_says() -> None:
+    product = ROOT / "packages/leaderworkerset/src/leaderworkerset"
+    importing = {
+        path
+        for path in product.rglob("*.py")
+        if re.search(r"^ *(from|import) localkube", path.read_text(), re.MULTILINE)
+    }
+    assert {str(path.relative_to(product)) for path in importing if path.parent != product / "cli/local"} == set(
+        re.findall(r"Only there, and in `([\w/.]+)`, is `localkube`", text_of("docs/how-to/extend.md"))
+    )
+
+
+def test_every_folder_of_tests_is_described() -> None:
+    folders = {path.relative_to(ROOT).parts[1] for path in (ROOT / "tests").rglob("test_*.py")}
+    named = {folder for row in rows("CONTRIBUTING.md", "## Tests") for folder in re.findall(r"`tests/(\w+)", row[0])}
+    assert {folder for folder in folders if (ROOT / "tests" / folder).is_dir()} <= named

@@ -1,0 +1,48 @@
+"""The runtime and the small Kubernetes say nothing of the product: neither in code nor in data nor in words."""
+
+import re
+from typing import Final
+
+import pytest
+from testkit.repository import sources
+
+PRODUCT: Final = re.compile(r"lws|leader-?worker-?set", re.IGNORECASE)
+
+ALLOWED: Final = {
+    "localkube/wellknown.py": {"embedded.leaderworkerset.x-k8s.io": "state directories of before have labels of it"},
+}
+"""What is said all the same, by file, and why."""
+
+
+def named(package: str) -> dict[str, list[str]]:
+    """Return the lines of a package that name the product, by file."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((sources(package) / package).rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            name = path.relative_to(sources(package)).as_posix()
+            lines = [f"{name}: {line}" for line in path.read_text().splitlines() if says(name, line)]
+            found |= {name: lines} if lines or PRODUCT.search(name) else {}
+    return found
+
+
+def says(file: str, line: str) -> bool:
+    """Return whether a line names the product otherwise than allowed."""
+    for words in ALLOWED.get(file, {}):
+        line = line.replace(words, "")
+    return PRODUCT.search(line) is not None
+
+
+@pytest.mark.parametrize("package", ["kuberuntime", "localkube"])
+def test_the_product_is_not_named(package: str) -> None:
+    assert not named(package)
+
+
+def test_what_is_allowed_is_there() -> None:
+    for file, texts in ALLOWED.items():
+        source = (sources("localkube") / file).read_text()
+        assert all(text in source for text in texts), file
+
+
+@pytest.mark.parametrize("line", ["lws_requests", "a LeaderWorkerSet", "leader-worker-set", "LWS"])
+def test_a_name_of_the_product_is_found(line: str) -> None:
+    assert says("kuberuntime/any.py", line)

@@ -1,0 +1,113 @@
+"""Folders are small, no two of a package import each other, a name stands for one thing (ADR 0007); folders of tests."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from testkit import repository
+from tests import layout
+
+ROLES_OF_FOLDERS: Final = {
+    "kuberuntime": {},
+    "localkube": {"controller": "the driver of one controller, in the folder of that controller"},
+    "leaderworkerset": {
+        "disaggregatedset": "what a folder has for this kind: its fields, admission, controller and entry in the registry",
+        "document": "what a folder shows, as the values of `-o json`: views and diagnosis",
+        "leaderworkerset": "as disaggregatedset",
+        "permissions": "what the modules of this folder may do at the API server: controllers, webhooks",
+        "pod": "as disaggregatedset",
+        "reconcile": "the decision about one object of a kind: leaderworkerset, pod, the disruption budgets of a set",
+        "spec": "the type by which the registry knows what a folder holds: a controller, a webhook",
+        "wording": "the sentences and phrases about what a folder knows: views, recording",
+    },
+}
+"""For each package, the names of modules that stand in several of its folders, and the role they play in each."""
+
+ROLES_OF_THE_TREE: Final = {
+    "controller": "what runs one controller: its driver in localkube, the loop that every driver has in kuberuntime",
+    "disaggregatedset": "see above",
+    "errors": "the errors of a package that its callers catch: kuberuntime, localkube, and the command line",
+    "leaderworkerset": "see above",
+    "permissions": "what the modules of this folder may do at the API server: serving, controllers, webhooks",
+    "reconcile": "see above: the decision about one object of a kind, or about what one controller has",
+    "pod": "see above; in localkube, what the scheduler knows of a pod",
+}
+"""Names of modules that stand three times or more in all packages together, and the role they play in each place."""
+
+
+@pytest.mark.parametrize("package", repository.PACKAGES)
+def test_no_folder_has_more_modules_than_can_be_read_at_a_glance(package: str) -> None:
+    assert {folder: size for folder, size in layout.sizes(package).items() if size > layout.MOST_MODULES} == {}
+
+
+@pytest.mark.parametrize("package", repository.PACKAGES)
+def test_no_two_folders_import_each_other(package: str) -> None:
+    assert layout.mutual(package) == []
+
+
+def test_two_folders_that_import_each_other_would_be_found(tmp_path: Path) -> None:
+    texts = {
+        "a/one.py": "from p.b import two",
+        "b/two.py": "from p.a.one import x",
+        "a/c/below.py": "from p.a import one",
+    }
+    for name, text in texts.items():
+        path = tmp_path / "p" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert layout.mutual("p", tmp_path) == [("p.a", "p.b")]
+
+
+def test_the_product_has_no_module_that_nothing_in_it_reads() -> None:
+    """Commands are loaded by their names; what builds releases, or serves tests, is not in the wheel."""
+    unread = [name for name in layout.unread("leaderworkerset") if not name.startswith("leaderworkerset.cli.commands.")]
+    assert unread == []
+
+
+def test_a_module_that_nothing_reads_would_be_found(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    for name, text in {"one": "from p import two", "two": "", "three": ""}.items():
+        (tmp_path / "p" / f"{name}.py").write_text(text)
+    assert layout.unread("p", tmp_path) == ["p.one", "p.three"]
+
+
+@pytest.mark.parametrize("package", repository.PACKAGES)
+def test_no_two_public_types_of_a_package_have_one_name(package: str) -> None:
+    assert layout.repeated(layout.type_names(package)) == []
+
+
+@pytest.mark.parametrize("package", repository.PACKAGES)
+def test_modules_of_a_package_have_one_name_only_where_they_play_one_role(package: str) -> None:
+    assert layout.repeated(layout.module_names(package)) == sorted(ROLES_OF_FOLDERS[package])
+
+
+def test_a_module_name_stands_three_times_in_the_tree_only_for_one_role() -> None:
+    everywhere = [name for package in repository.PACKAGES for name in layout.module_names(package)]
+    assert layout.repeated(everywhere, times=3) == sorted(ROLES_OF_THE_TREE)
+
+
+def test_a_cluster_of_a_folder_of_tests_ends_with_it() -> None:
+    """A fixture of the scope "package" lives until all tests have run where the folder is not a package."""
+    conftests = [path for name, path in repository.files_of_tests() if name.endswith("conftest.py")]
+    found = [path.parent for path in conftests if 'scope="package"' in path.read_text()]
+    assert found
+    assert [str(folder) for folder in found if not (folder / "__init__.py").exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("package", "foreign"),
+    [("kuberuntime", ("localkube", "leaderworkerset")), ("localkube", ("leaderworkerset",))],
+)
+def test_tests_of_a_package_import_none_above_it(package: str, foreign: tuple[str, ...]) -> None:
+    folders = (
+        repository.ROOT / "packages" / package / "tests",
+        repository.ROOT / "packages/testkit/src/testkit/clusters",
+    )
+    imported = {
+        (path.name, module)
+        for folder in folders[: 1 if package == "kuberuntime" else 2]
+        for path in folder.rglob("*.py")
+        for module, _ in layout.imports(path)
+        if module.partition(".")[0] in foreign
+    }
+    assert imported == set()
