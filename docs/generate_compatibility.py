@@ -18,7 +18,7 @@ from docs.generate_matrix import required
 from tests import results
 from tests.controlplane import build
 from tests.kubernetes.programs import build as packages
-from tests.node import programs as node
+from tests.node import programs as nodeprograms
 
 import leaderworkerset
 from leaderworkerset.api import labels
@@ -200,8 +200,8 @@ def compatibility() -> str:
         first=f"1.{min(TESTED)}",
         pythons=", ".join(pythons),
         tested_node=build.VERSIONS[build.DEFAULT].removeprefix("v"),
-        containerd=module("containerd", node.CONTAINERD, node.HERE).removeprefix("v"),
-        coredns=module("coredns", "github.com/coredns/coredns", node.HERE).removeprefix("v"),
+        containerd=module("containerd", nodeprograms.CONTAINERD, nodeprograms.HERE).removeprefix("v"),
+        coredns=module("coredns", "github.com/coredns/coredns", nodeprograms.HERE).removeprefix("v"),
         kueue=module("kueue", "sigs.k8s.io/kueue"),
         plugins=required(packages.SCHEDULER_PLUGINS),
         helm=module("helm", "helm.sh/helm/v3"),
