@@ -28,6 +28,8 @@ def words(base: str, tag: str, commit: str, date: str) -> list[str]:
 
 def commit() -> str:
     """Return the commit that is checked out, or `unknown` where this is no repository."""
+    if shutil.which("git") is None:
+        return "unknown"
     done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
