@@ -1,4 +1,4 @@
-"""Read and write objects of the cluster: HTTP through the socket of `kubectl proxy`, since a command for each look is slow."""
+"""Read objects of the cluster: HTTP through the socket of `kubectl proxy`, since a command for each look is slow."""
 
 import http.client
 import json
@@ -10,7 +10,6 @@ from typing import Final, cast
 from kuberuntime.objects.meta import JSONObject
 
 SECONDS: Final = 30.0
-MERGE: Final = "application/merge-patch+json"
 PATHS: Final = {
     "Event": "api/v1/namespaces/{}/events",
     "LeaderWorkerSet": "apis/leaderworkerset.x-k8s.io/v1/namespaces/{}/leaderworkersets",
@@ -45,20 +44,15 @@ class Api:
 
     path: Path
 
-    def request(self, method: str, path: str, body: JSONObject | None = None, kind: str = "application/json") -> str:
-        """Send one request; return the body of the answer."""
+    def read(self, path: str) -> JSONObject:
+        """Return an object or a list."""
         connection = _Connection(self.path)
         try:
-            headers = {"Content-Type": kind, "Accept": "application/json"}
-            connection.request(method, f"/{path}", json.dumps(body) if body is not None else None, headers)
+            connection.request("GET", f"/{path}", headers={"Accept": "application/json"})
             answer = connection.getresponse()
             text = answer.read().decode()
         finally:
             connection.close()
         if answer.status >= http.HTTPStatus.BAD_REQUEST:
             raise Refused(answer.status, text)
-        return text
-
-    def read(self, path: str) -> JSONObject:
-        """Return an object or a list."""
-        return cast("JSONObject", json.loads(self.request("GET", path)))
+        return cast("JSONObject", json.loads(text))
