@@ -8,8 +8,8 @@ from tests.node.objects import WAIT, container
 
 from kuberuntime.objects.meta import JSONObject
 
-NOT_THE_KUBELETS: Final = {"Scheduled", "Pulled", "Pulling"}
-"""Reasons of events of the scheduler, and of images, which the embedded kubelet does not pull."""
+NOT_COMPARED: Final = {"FailedMount", "Pulled", "Pulling", "Scheduled"}
+"""Reasons of events of the scheduler, of images, which the embedded kubelet does not pull, and of a busy machine."""
 
 NOT_STARTED: Final = ("ContainersReady", "PodReadyToStartContainers", "Ready")
 """Conditions of a pod none of whose containers has started."""
@@ -134,9 +134,12 @@ def facts(pod: JSONObject, events: list[JSONObject]) -> dict[str, Any]:
             "state": ended(one["state"]),
             "last": ended(one.get("lastState", {})),
         }
+    has_ended = status["phase"] in {"Succeeded", "Failed"}
     for one in status.get("conditions", []):
+        if has_ended and one["type"] == "PodReadyToStartContainers":
+            continue  # a kubelet takes it back a moment after the end
         found[f"condition {one['type']}"] = (one["status"], one.get("reason"))
-    reasons = {event["reason"] for event in events} - NOT_THE_KUBELETS
+    reasons = {event["reason"] for event in events} - NOT_COMPARED
     found["events"] = sorted(reasons)
     return found
 
