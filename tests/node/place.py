@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar, cast
 
+from tests.controlplane.process import StartError
 from tests.node.api import PATHS, Api, Refused
 from tests.node.cluster import Cluster
 from tests.node.objects import PREFIX
@@ -139,6 +140,14 @@ class Place:
     def exec(self, pod: str, *words: str) -> str:
         """Run a command in the first container of a pod, as kubectl does it."""
         return self.kubectl("exec", pod, "--", *words)
+
+    def terminate(self, pod: str) -> None:
+        """Ask the first process of a pod's container `main` to end; the command may be killed with the container."""
+        try:
+            self.kubectl("exec", pod, "--container=main", "--", "kill", "-TERM", "1")
+        except StartError as error:
+            if "exit code 137" not in str(error):
+                raise
 
     def report(self) -> str:
         """Return what a person would look at."""

@@ -22,7 +22,7 @@ def test_a_failure_is_mended_when_the_leading_manager_is_killed(place: Place) ->
     place.ready(leaderworkerset("led", pod(), replicas=2), 4)
     before, leading = place.uids("led"), holder(place)
     place.cluster.kubectl("delete", "pod", leading, f"--namespace={NAMESPACE}", "--force", "--grace-period=0")
-    place.exec("led-0-1", "kill", "-TERM", "1")
+    place.terminate("led-0-1")
     place.until(lambda: place.uids("led").get("led-0", before["led-0"]) != before["led-0"], "another group 0")
     place.await_ready("led", 2, 4)
     assert holder(place) != leading

@@ -74,7 +74,7 @@ def test_lws_logs_previous_shows_the_run_before(place: Place) -> None:
     script = f"echo run $(cat /kept/runs 2>/dev/null); echo again >> /kept/runs; {WAIT}"
     template = pod(container(script, mounts={"kept": "/kept"}), volumes=[{"name": "kept", "emptyDir": {}}])
     place.ready(leaderworkerset("again", template, restartPolicy="None"), 2)
-    place.exec("again-0-1", "kill", "-TERM", "1")
+    place.terminate("again-0-1")
     place.until(lambda: "again" in place.kubectl("logs", "again-0-1"), "the second run")
     assert "again" in place.lws("logs", "again/0/1")
     assert "again" not in place.lws("logs", "again/0/1", "--previous")

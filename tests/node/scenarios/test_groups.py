@@ -42,7 +42,7 @@ def test_workers_wait_for_their_leader_when_asked(place: Place) -> None:
 
 def test_a_killed_process_recreates_its_group(place: Place) -> None:
     before = uids_when_ready(place)
-    place.exec("failing-0-1", "kill", "-TERM", "1")
+    place.terminate("failing-0-1")
     after = uids_after(place, before)
     assert after["failing-0"] != before["failing-0"]
     assert {name: uid for name, uid in after.items() if name.startswith("failing-1")} == {
@@ -73,7 +73,7 @@ def test_a_container_restarts_alone_without_a_policy(place: Place) -> None:
     obj = leaderworkerset("alone", pod(), restartPolicy="None")
     place.ready(obj, 2)
     before = place.uids("alone")
-    place.exec("alone-0-1", "kill", "-TERM", "1")
+    place.terminate("alone-0-1")
     place.until(lambda: [restarts(one) for one in place.pods("alone")] == [0, 1], "a restart of rank 1 alone")
     place.await_ready("alone", 1, 2)
     assert place.uids("alone") == before

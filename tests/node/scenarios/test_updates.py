@@ -67,7 +67,7 @@ def test_all_containers_restart_in_their_pod(place: Place) -> None:
     template = pod(main, {**container(WAIT), "name": "side"})
     place.ready(leaderworkerset("whole", template, annotations={"in-place-restarts": "120s"}), 2)
     before = identities(place, "whole")
-    place.kubectl("exec", "whole-0-1", "--container=main", "--", "kill", "-TERM", "1")
+    place.terminate("whole-0-1")
     place.until(lambda: place.events("RestartedInPlace"), "the event of the restart")
     place.await_ready("whole", 1, 2)
     assert identities(place, "whole") == before
