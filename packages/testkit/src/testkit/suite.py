@@ -47,6 +47,9 @@ BOTH: Final = ("packages/localkube/tests/conformance/",)
 NODE: Final = "tests/node/"
 """The folder whose tests need a real node."""
 
+BROWSER: Final = "tests/browser/"
+"""The folder whose tests only `make browser` runs."""
+
 PAGES: Final = ("tests/e2e/test_documents.py", "tests/e2e/test_examples.py")
 """Tests that may not meet: some of what they run uses port 8080."""
 
@@ -106,6 +109,8 @@ def tiers_of(node: str) -> tuple[Tier, ...]:
     """
     if node.startswith(NODE):
         return ("node",)
+    if node.startswith(BROWSER):
+        return ()
     if node.startswith(BOTH) and not node.startswith(LIVE):
         return ("fast", "kubernetes")
     if node.startswith(COMMANDS):
