@@ -21,7 +21,7 @@ NO_HANGING := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt check test test-kubernetes test-node test-all nightly night unit unit-all controlplane conformance bench generate wheels release recording docs docs-serve lock coverage contract parity mutate simulate extras frameworks browser changelog conformance image clean
+.PHONY: help setup dev demo fmt check test test-kubernetes test-node test-all nightly night unit unit-all controlplane conformance bench generate wheels release recording docs docs-serve lock coverage contract parity simulate extras frameworks browser changelog conformance image clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,7 +113,7 @@ nightly: $(EXAMPLES) docs test test-kubernetes ## what seldom breaks, the newer 
 	KUBERNETES=1.37 $(PYTEST) --tier kubernetes $(RECORD) packages/leaderworkerset/tests/integration packages/leaderworkerset/tests/parity tests/kubernetes
 	$(MAKE) simulate SEEDS=1000
 
-night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, mutants, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
+night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, broken rules, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
 	@$(BIN)/python -m tests.night $(ARGS)
 
 unit: setup $(TESTS) ## the fast tests: those of the three packages that take less than a tenth of a second
@@ -196,9 +196,6 @@ contract: setup $(TESTS) ## which tests prove which rule of the contract, and wh
 
 parity: setup $(TESTS) ## what our manager leaves, against what was recorded of the Go manager, on both clusters
 	$(BIN)/python -m tests.parity $(ARGS)
-
-mutate: setup $(TESTS) ## try the tests of core/ with small errors (long; ARGS="rollout --sample 100" for less)
-	$(BIN)/python -m tests.mutation $(ARGS)
 
 clean: ## remove what was built
 	rm -rf $(VENV) .venvs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

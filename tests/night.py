@@ -83,7 +83,11 @@ CAMPAIGNS: Final = (
         "EXAMPLES=60 pytest -q packages/kuberuntime/tests packages/localkube/tests/unit packages/leaderworkerset/tests/unit "
         "packages/leaderworkerset/tests/property",
     ),
-    Campaign("mutants", "errors in the code that no test notices", "python -m tests.mutation"),
+    Campaign(
+        "rules",
+        "broken rules that no unit test notices",
+        "THOROUGH=1 pytest -q tests/contract/test_broken_rules.py",
+    ),
     Campaign("soak", "memory that grows over thousands of cycles", "python -m bench.soak"),
     Campaign("tenant", "what a hostile tenant costs others", "python -m bench.hostile"),
     Campaign("fencing", "writes of a leader that lost its lease", "python -m bench.fencing"),

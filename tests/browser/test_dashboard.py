@@ -187,6 +187,32 @@ def test_a_journey_by_keyboard_only(visiting: Visiting) -> None:
     journey(scenario)
 
 
+def test_no_page_scrolls_sideways_on_a_phone(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting(viewport={"width": 390, "height": 844}, actions=True) as visit:
+            await furnish(visit)
+            await visit.house.model.diagnose()
+            for path in (*PAGES, "sets/default/none", "causes/LWS-E071", "sets/default/broken?rank=0/0"):
+                await visit.page.goto(visit.house.base + path)
+                assert await visit.page.evaluate("document.documentElement.scrollWidth") <= 390, path
+            visit.complaints.clear()  # the browser notes the status 404
+
+    journey(scenario)
+
+
+def test_the_address_leads_to_the_chosen_rank(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await furnish(visit)
+            await visit.go("sets/default/broken?rank=0/0")
+            await visit.page.locator("#pane h2:has-text('0/0')").wait_for()
+            await visit.page.locator("[id='c/0/1']").click()
+            await visit.page.wait_for_url("**/sets/default/broken?rank=0%2F1")
+            await visit.page.locator("#pulse.live").wait_for()
+
+    journey(scenario)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_breaks_a_rule_of_accessibility(visiting: Visiting, scheme: str) -> None:
     source = (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")

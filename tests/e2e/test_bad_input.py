@@ -136,25 +136,24 @@ def test_a_second_cluster_of_one_name_is_refused(cluster: Cluster) -> None:
     assert "runs already" in cluster.shell.lws("up", cluster.name, "--detach").stdout
 
 
-def test_a_damaged_database_is_told_left_as_it_is_and_restored_from_its_copy(shell: Shell) -> None:
+def test_damaged_database_is_refused_unchanged_until_deleted(shell: Shell) -> None:
     shell.lws("up", "--detach")
     Cluster(shell, "default").apply(lws("web", SLEEP, replicas=0))
     shell.lws("down")
     database = shell.state / "default" / "state.db"
-    whole, told = database.read_bytes(), ""
+    whole = database.read_bytes()
     overwritten = whole[:100] + b"\xff" * (len(whole) - 100)
     for broken in (overwritten, b"not a database at all" * 100, whole[: len(whole) // 2]):
         database.write_bytes(broken)
-        told = shell.lws("up", code=1).stderr
-        assert f"error: {database}: " in told
-        assert "Traceback" not in told
+        message = shell.lws("up", code=1).stderr
+        assert f"error: {database}: " in message
+        assert "`lws down default --delete` deletes it; then start the cluster again" in message
+        assert "Traceback" not in message
         assert database.read_bytes() == broken
-        (copy,) = database.parent.glob("state.db.copy-*")
-        assert copy.name in told
-        assert "--restore" in told
-    shell.lws("up", "--detach", "--restore")
+    shell.lws("down", "--delete")
+    shell.lws("up", "--detach")
+    Cluster(shell, "default").apply(lws("web", SLEEP, replicas=0))
     assert Cluster(shell, "default").view("web")["desired"] == 0
-    assert [one.read_bytes() for one in database.parent.glob("state.db.damaged-*Z")] == [broken]
 
 
 def test_a_database_that_another_program_holds_is_told(shell: Shell) -> None:

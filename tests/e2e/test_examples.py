@@ -15,7 +15,7 @@ def test_every_example_has_manifest_program_and_readme() -> None:
     folders = [path for path in (ROOT / "examples").iterdir() if path.is_dir() and not path.name.startswith((".", "_"))]
     alone = {"kuberuntime", "localkube"}  # without LeaderWorkerSets: test_packages_alone.py
     alone |= {"python-client"}  # makes its own: docs/how-to/python-client.md
-    groups = {"allreduce", "tensor-parallel", "jax-data-parallel", "disaggregated", "router"}
+    groups = {"allreduce", "tensor-parallel", "jax-data-parallel", "disaggregated", "router", "torch-ddp"}
     assert {folder.name for folder in folders} == {*groups, *alone}
     for folder in folders:
         assert (folder / "lws.yaml").exists() is (folder.name not in alone)
@@ -27,6 +27,12 @@ def test_allreduce_ends_with_checked_sums_in_every_rank(shell: Shell) -> None:
     printed = follow(shell, "examples/allreduce/README.md")
     verified = set(re.findall(r"^(\d/\d) all-reduce verified: 3 rounds over 4 ranks$", printed, re.MULTILINE))
     assert verified == {f"{group}/{rank}" for group in range(2) for rank in range(4)}
+    shell.assert_nothing_is_left()
+
+
+def test_ddp_ranks_learn_the_same_line(shell: Shell) -> None:
+    printed = follow(shell, "examples/torch-ddp/README.md")
+    assert printed.count("all-reduce verified, learned y = 3.00 x + -1.00") == 4
     shell.assert_nothing_is_left()
 
 

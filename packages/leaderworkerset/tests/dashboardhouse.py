@@ -153,10 +153,10 @@ class House:
                 assert response.status == 200, await response.text()
             yield session
 
-    async def text(self, session: aiohttp.ClientSession, path: str = "") -> str:
+    async def text(self, session: aiohttp.ClientSession, path: str = "", *, status: int = 200) -> str:
         """Return a page."""
         async with session.get(self.base + path) as response:
-            assert response.status == 200, (path, response.status)
+            assert response.status == status, (path, response.status)
             return await response.text()
 
 

@@ -217,4 +217,5 @@ def test_clients_without_websockets_are_told_what_to_use(running: Place) -> None
         check=False,
         env=environment,
     )
-    assert "speaks WebSockets, not SPDY: use kubectl 1.31 or newer" in result.stderr
+    advice = "use kubectl 1.31 or newer, or set KUBECTL_PORT_FORWARD_WEBSOCKETS=true"
+    assert f"speaks WebSockets, not SPDY: {advice}" in result.stderr

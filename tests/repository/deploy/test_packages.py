@@ -19,6 +19,8 @@ PROJECTS = {
     "localkube": ROOT / "packages/localkube/pyproject.toml",
     "leaderworkerset": ROOT / "packages/leaderworkerset/pyproject.toml",
 }
+OPTIONAL = {"nvidia-ml-py"}
+"""In no lock: whoever has GPUs installs it."""
 REQUIREMENT = re.compile(r"([A-Za-z0-9-]+)(.*)")
 
 
@@ -53,7 +55,8 @@ def test_each_package_needs_exactly_this_version_of_the_others() -> None:
 
 def test_the_cluster_of_one_machine_is_an_extra() -> None:
     declared = project("leaderworkerset")["project"]
-    assert declared["optional-dependencies"] == {"local": [f"localkube=={leaderworkerset.__version__}"]}
+    assert declared["optional-dependencies"]["local"] == [f"localkube=={leaderworkerset.__version__}"]
+    assert declared["optional-dependencies"]["gpu"] == project("localkube")["project"]["optional-dependencies"]["gpu"]
 
 
 def test_it_is_a_plug_in_of_kubectl_with_the_commands_of_an_administrator(
@@ -85,7 +88,7 @@ def test_a_package_asks_for_the_same_as_the_whole(name: str) -> None:
     whole, own = requirements("leaderworkerset"), requirements(name)
     assert {key: value for key, value in own.items() if whole.get(key, value) != value} == {}
     lock = (ROOT / "requirements" / ("local.lock" if name == "localkube" else "runtime.lock")).read_text()
-    assert [key for key in own.keys() - PROJECTS.keys() if f"\n{key.lower()}==" not in f"\n{lock}"] == []
+    assert [key for key in own.keys() - PROJECTS.keys() - OPTIONAL if f"\n{key.lower()}==" not in f"\n{lock}"] == []
     assert project(name)["project"]["requires-python"] == project("leaderworkerset")["project"]["requires-python"]
 
 

@@ -102,10 +102,14 @@ def definitions_of(name: str) -> list[str]:
 
 def test_every_target_of_make_that_is_named_is_there() -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", text_of("Makefile"), re.MULTILINE))
+    # The changelog also names what former versions had.
     named = {
-        word for page in own() for word in re.findall(r"(?:`|^|    )make ([a-z][a-z-]*)", text_of(page), re.MULTILINE)
+        word
+        for page in own()
+        if page != "CHANGELOG.md"
+        for word in re.findall(r"(?:`|^|    )make ([a-z][a-z-]*)", text_of(page), re.MULTILINE)
     }
-    assert {"demo", "test", "mutate"} <= named
+    assert {"demo", "test", "contract"} <= named
     assert named - targets == set()
 
 

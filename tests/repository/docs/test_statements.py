@@ -84,6 +84,8 @@ def test_every_dependency_has_a_line() -> None:
         for name in ("test", "dev", "examples", "browser", "build", "docs", "frameworks")
         for line in text_of(f"requirements/{name}.in").split()
     ]
+    localkube = tomllib.loads((ROOT / "packages/localkube/pyproject.toml").read_text())["project"]
+    wanted += localkube["optional-dependencies"]["gpu"]
     named = words(row[0] for row in rows("docs/adr/0002-dependencies.md", "## At run time"))
     named |= words(row[0] for row in rows("docs/adr/0002-dependencies.md", "## For tests and development"))
     own = {"kuberuntime", "localkube"}

@@ -26,8 +26,6 @@ The reason of the Status decides, then its code; an unknown pair is a plain `API
 
 from typing import Final
 
-import msgspec
-
 from kuberuntime.objects.meta import JSONObject
 
 EXCERPT: Final = 200
@@ -158,6 +156,8 @@ def from_status(status: JSONObject) -> APIError:
 
 def from_response(code: int, body: bytes) -> APIError:
     """Build the error of a response, also of one that is not a Status (from a proxy)."""
+    import msgspec  # importing this module is cheap
+
     try:
         status = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):

@@ -161,4 +161,5 @@ def test_json_is_read_as_the_same_value() -> None:
         odd: list[object] = [1, 1.5, -3, True, None, "on", "1e3", [], {}, "a\nb", "ü😀", "\x7f", "\u2028"]
         value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, source.choice("abc"): source.choice(odd)}
         text = json.dumps(value, ensure_ascii=source.random() < 0.5)
-        assert manifests.parse(text, "fuzz.json")[0].object == value, f"SEED={seed}: {text}"
+        stored = {name: field for name, field in value.items() if field is not None}  # as kubectl, which drops nulls
+        assert manifests.parse(text, "fuzz.json")[0].object == stored, f"SEED={seed}: {text}"

@@ -185,8 +185,24 @@ def differences(expected: Iterable[JSONObject], found: Iterable[JSONObject]) -> 
     lines = [f"{kind} {name}: is missing" for kind, name in wanted.keys() - live.keys()]
     lines += [f"{kind} {name}: should not be there" for kind, name in live.keys() - wanted.keys()]
     for key in wanted.keys() & live.keys():
-        lines += [f"{key[0]} {key[1]}: {line}" for line in _compare(wanted[key], live[key], "")]
+        recorded = wanted[key]
+        if key[0] == LEADERWORKERSETS.kind and (STATEFULSETS.kind, key[1]) not in wanted:
+            recorded = _with_reported_refusal(recorded, live[key])
+        lines += [f"{key[0]} {key[1]}: {line}" for line in _compare(recorded, live[key], "")]
     return sorted(lines)
+
+
+def _with_reported_refusal(wanted: JSONObject, live: JSONObject) -> JSONObject:
+    """Return a LeaderWorkerSet whose leaders were refused with the status that we write (docs/adr/0030), and Go does not."""
+    if wanted["status"].get("conditions"):
+        return wanted
+    generation = live["status"].get("observedGeneration")
+    reported = {
+        "conditions": [["Progressing", "True", "GroupsProgressing", "Replicas are progressing", generation]],
+        "hpaPodSelector": f"{labels.NAME}={wanted['name']},{labels.WORKER_INDEX}={labels.LEADER_WORKER_INDEX}",
+        "observedGeneration": generation,
+    }
+    return wanted | {"managers": [f"{labels.FIELD_MANAGER}/Update"], "status": wanted["status"] | reported}
 
 
 def _compare(wanted: JSON, found: JSON, path: str) -> list[str]:

@@ -3,7 +3,6 @@
 `workloads.py` runs controllers and pods on it; `cluster.py` is the public face of both.
 """
 
-import asyncio
 import errno
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +19,6 @@ from localkube.apiserver.front.http import LOOPBACK, HttpServer, ListenError
 from localkube.apiserver.front.kubeconfig import Access, write_kubeconfig
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer, ServerOptions
-from localkube.apiserver.storage.copies import Copies
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.clusteridentity import Identity
 from localkube.clustersettings import Settings
@@ -76,30 +74,12 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
         try:
             server = f"https://{LOOPBACK}:{port}"
             write_kubeconfig(settings.kubeconfig, Access(settings.name, server, own.token, own.certificate.encode()))
-            async with _copying(settings, api, clock):
-                parts: dict[FaultKind, Part] = {FaultKind.APISERVER: api, FaultKind.WEBHOOKS: api.backend.admission}
-                yield Cluster(settings, nodes, api, clock, parts)
+            parts: dict[FaultKind, Part] = {FaultKind.APISERVER: api, FaultKind.WEBHOOKS: api.backend.admission}
+            yield Cluster(settings, nodes, api, clock, parts)
         finally:
             await http.stop()
     finally:
         await api.close()
-
-
-@asynccontextmanager
-async def _copying(settings: Settings, api: ApiServer, clock: Clock) -> AsyncIterator[None]:
-    if not settings.keep:
-        yield
-        return
-    store = api.backend.store
-    copies = Copies(store, clock)
-    task = asyncio.create_task(copies.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-        store.flush()
-        copies.keep()
 
 
 async def _listen(http: HttpServer, settings: Settings, own: Identity) -> int:

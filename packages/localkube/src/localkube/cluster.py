@@ -7,12 +7,12 @@ the kubelet are imported when a cluster is started.
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localkube.clustersettings import MAX_PODS, Nodes, Settings
 from localkube.errors import LocalkubeError, SettingsError
+from localkube.hostdevices import Devices, GpuReport
 from localkube.statedirectory import DATABASE, KUBECONFIG, make_private, open_private
 from localkube.wellknown import DEFAULT_CLASS_NAME, PROVISIONER
 
@@ -28,22 +28,24 @@ __all__ = [
     "MAX_PODS",
     "PROVISIONER",
     "DamagedDataError",
+    "Devices",
+    "GpuReport",
     "LocalkubeError",
     "Nodes",
     "RunningCluster",
     "Settings",
     "SettingsError",
+    "host_gpus",
     "make_private",
-    "newest_copy",
     "open_private",
-    "restore",
+    "report_gpus",
     "serve",
     "start",
 ]
 
 
 class DamagedDataError(LocalkubeError):
-    """The file with the objects is damaged and was not changed; `restore` replaces it by a copy."""
+    """The file with the objects is damaged and was not changed."""
 
 
 class RunningCluster:
@@ -112,6 +114,26 @@ class RunningCluster:
             yield
 
 
+def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
+    """Return the real GPUs for `words` (`host`, or `host:N` to share each of them), divided over so many nodes.
+
+    `visible` is CUDA_VISIBLE_DEVICES of this process. Raise a `SettingsError` or a `LocalkubeError` that says what to do.
+    """
+    from localkube.kubelet.accelerators.offering import offer
+
+    try:
+        return offer(words, nodes, visible)
+    except ValueError as error:
+        raise SettingsError("gpus", str(error)) from error
+
+
+def report_gpus(visible: str | None) -> GpuReport | None:
+    """Return the state of the GPUs of this machine; None if there is no sign of any."""
+    from localkube.kubelet.accelerators.offering import report
+
+    return report(visible)
+
+
 @asynccontextmanager
 async def serve(settings: Settings) -> AsyncIterator[RunningCluster]:
     """Run an API server: no controllers, no nodes, no pods that start. Raise a `LocalkubeError` if it cannot start."""
@@ -140,18 +162,3 @@ def _damage_named() -> Iterator[None]:
         yield
     except DamagedError as error:
         raise DamagedDataError(str(error)) from error
-
-
-def newest_copy(directory: Path, now: datetime) -> str:
-    """Describe the newest copy of a cluster's objects, by name and age; empty where there is none."""
-    from localkube.apiserver.storage import copies
-
-    found = copies.find(directory / DATABASE, now)
-    return found[0].describe(now) if found else ""
-
-
-def restore(directory: Path, now: datetime) -> tuple[str, Path | None]:
-    """Replace a cluster's objects by the newest good copy; return its description, and where the replaced file is."""
-    from localkube.apiserver.storage import copies
-
-    return copies.restore(directory / DATABASE, now)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from localkube.errors import SettingsError
+from localkube.hostdevices import Devices
 from localkube.statedirectory import KUBECONFIG
 
 MAX_PODS: Final = 5000
@@ -22,8 +23,8 @@ class Nodes:
     """The settings of the simulated nodes, which all are this machine.
 
     `labels` are KEY=VALUE and `taints` KEY=VALUE:EFFECT or KEY:EFFECT; in a value `{i}` is the node's number, and
-    integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas. `also` are
-    further nodes with other settings, whose numbers follow.
+    integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas. `gpus` are
+    simulated, `devices` are real. `also` are further nodes with other settings, whose numbers follow.
     """
 
     count: int = 1
@@ -31,6 +32,7 @@ class Nodes:
     taints: tuple[str, ...] = ()
     capacity: tuple[str, ...] = ()
     gpus: int = 0
+    devices: Devices = field(default_factory=Devices)
     also: tuple["Nodes", ...] = ()
 
     def check(self) -> None:
@@ -41,8 +43,9 @@ class Nodes:
         """Return the settings as parsed values."""
         from msgspec.structs import replace
 
-        from localkube.controllers.nodes.nodes import GPU, NodeSettings
+        from localkube.controllers.nodes.nodes import NodeSettings
         from localkube.controllers.nodes.nodewords import parse_capacity, parse_label, parse_taint
+        from localkube.wellknown import GPU
 
         nodes = NodeSettings(count=self.count, also=tuple(one.parsed() for one in self.also))
         with _named("labels"):
@@ -53,11 +56,14 @@ class Nodes:
             nodes.check()
         with _named("capacity"):
             nodes = replace(nodes, capacity=parse_capacity(self.capacity))
-        if not self.gpus:
+        if not (self.gpus or self.devices.by_node):
             return nodes
         if GPU in nodes.capacity:
             raise SettingsError("gpus", f"{GPU} is in the capacity too; leave one out")
-        return nodes.with_gpus(self.gpus)
+        if self.gpus:
+            return nodes.with_gpus(self.gpus)
+        first, *others = (replace(nodes, count=1).with_gpus(len(own)) for own in self.devices.by_node)
+        return replace(first, also=(*others, *nodes.also))
 
 
 @contextmanager

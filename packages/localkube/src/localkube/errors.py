@@ -2,7 +2,7 @@
 
 
 class LocalkubeError(Exception):
-    """The cluster cannot be started or restored; the text names the file, port or setting and says what to do."""
+    """The cluster cannot be started; the text names the file, port or setting and says what to do."""
 
 
 class SettingsError(LocalkubeError, ValueError):

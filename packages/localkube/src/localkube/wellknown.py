@@ -28,3 +28,12 @@ HOLD_COMPLETED: Final = f"{DOMAIN}/hold-completed"
 policy Always. Pods of StatefulSets cannot have OnFailure, so the end of their programs could not be observed otherwise."""
 
 FORMER_HOLD_COMPLETED: Final = f"{FORMER_DOMAIN}/hold-completed"
+
+GPU: Final = "nvidia.com/gpu"
+"""The resource of which the devices are GPUs."""
+
+DEVICES: Final = f"{DOMAIN}/devices"
+"""Annotation of a pod: the real devices of each of its containers, as JSON. The kubelet writes it."""
+
+ACCELERATORS_HEALTHY: Final = "AcceleratorsHealthy"
+"""The condition of a node with real devices; its message names those that fail."""

@@ -43,7 +43,11 @@ async def working(
 
     When it yields, no pod of an earlier run has the status of that run, so that waiting for readiness works.
     """
-    async with _runner(cluster.settings, processes) if kubelet else nullcontext() as granted, TaskGroup() as tasks:
+    async with (
+        _claimed(cluster.settings),
+        _runner(cluster.settings, processes) if kubelet else nullcontext() as granted,
+        TaskGroup() as tasks,
+    ):
         running = [tasks.create_task(_run_controllers(cluster, ready := asyncio.Event()))]
         if granted:
             running.append(tasks.create_task(_run_kubelet(cluster, *granted, caught_up := asyncio.Event())))
@@ -54,6 +58,20 @@ async def working(
         finally:
             for task in running:
                 task.cancel()
+
+
+@asynccontextmanager
+async def _claimed(settings: Settings) -> AsyncIterator[None]:
+    """Claim the real devices of the nodes, if they have any."""
+    devices = [device for own in settings.nodes.devices.by_node for device in own]
+    if not devices:
+        yield
+        return
+    from localkube.kubelet.accelerators import hostclaims
+    from localkube.kubelet.accelerators.accelerator import uuid_of
+
+    with hostclaims.claimed(map(uuid_of, devices)):
+        yield
 
 
 @asynccontextmanager
@@ -113,6 +131,11 @@ async def _run_kubelet(
         cluster.api.attach_faults(keeper.answer)
         tasks.create_task(keeper.run())
         tasks.create_task(events.run())
+        if kubelet.devices.is_real:
+            from localkube.kubelet.node.devicehealth import DeviceHealth
+
+            health = DeviceHealth(client, kubelet.devices, cluster.clock, kubelet.report_failures)
+            tasks.create_task(health.run())
         tasks.create_task(kubelet.run(caught_up))
 
 
@@ -123,6 +146,7 @@ def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> "KubeletS
     settings, names = cluster.settings, node_names(cluster.nodes)
     return KubeletSettings(
         node_names=frozenset(names),
+        devices=dict(zip(names, settings.nodes.devices.by_node, strict=False)),
         allocatable={name: capacity_of(cluster.nodes.sort(index)) for index, name in enumerate(names)},
         capabilities=capabilities,
         state_directory=settings.directory,

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from tests.fuzz import junk, requests, running
-from tests.unit.localkube.apiserver.front.spdyframes import data_frame, go_away, ping, rst_stream, syn_stream
+from tests.unit.localkube.apiserver.front.spdyframes import data_frame, ping, rst_stream, syn_stream
 from tests.unit.localkube.apiserver.front.test_podstreams import EchoSession, FakeNode
 
 from kuberuntime.client.transport import Request
@@ -238,7 +238,7 @@ def spdy_frames(random: Random) -> list[bytes]:
             random.choice(
                 (
                     syn_stream(stream, headers), syn_stream(stream, headers), data_frame(stream, b"hello"), data_frame(stream, b"", fin=True),
-                    rst_stream(stream, random.randrange(12)), ping(random.randrange(5)), go_away(stream, 0),
+                    rst_stream(stream, random.randrange(12)), ping(random.randrange(5)),
                 )
             )
         )  # fmt: skip

@@ -40,3 +40,6 @@ class Access:
     proxy: str = field(default="", repr=False)
     namespace: str = "default"
     context: str = ""
+    cluster: str = ""
+    user: str = ""
+    """The entries of the kubeconfig, by name."""

@@ -225,6 +225,8 @@ def resolve(config: KubeConfig, context: str = "") -> Access:
         proxy=cluster.value.proxy_url,
         namespace=chosen.value.namespace or "default",
         context=name,
+        cluster=chosen.value.cluster,
+        user=chosen.value.user,
     )
 
 

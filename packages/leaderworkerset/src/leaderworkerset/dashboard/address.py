@@ -2,7 +2,7 @@
 
 Below the base of the server, `` is Now, `sets/NAMESPACE/NAME` a LeaderWorkerSet, `sets/NAMESPACE/NAME/rollout` and
 `…/logs` its rollout and logs, `…/history` its recorded failures and `…/history/GROUP/NUMBER` one of them, `disaggregated/NAMESPACE/NAME` a DisaggregatedSet, and
-`topology` the nodes.
+`topology` the nodes, and `causes/CODE` explains a cause.
 """
 
 import re
@@ -17,6 +17,7 @@ from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.views.groups import name_of
 
+CODE: Final = re.compile(r"LWS-E[0-9]{3}")
 NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
@@ -34,6 +35,7 @@ class PageKind(StrEnum):
     HISTORY = "history"
     WHOLE = "disaggregated"
     TOPOLOGY = "topology"
+    CAUSE = "causes"
 
 
 class Arrangement(StrEnum):
@@ -59,7 +61,10 @@ class NoSuchPageError(ValueError):
 
 
 class Address(Struct, frozen=True, kw_only=True):
-    """One page. `key` names the set of a page that is about one, `episode` is the group and number of a recorded failure."""
+    """One page.
+
+    `key` names the set of a page that is about one. `episode` is the group and number of a recorded failure, or the code of a cause.
+    """
 
     kind: PageKind
     key: ObjectKey = NOBODY
@@ -73,6 +78,8 @@ class Address(Struct, frozen=True, kw_only=True):
         match self.kind:
             case PageKind.NOW | PageKind.TOPOLOGY:
                 return self.kind.value
+            case PageKind.CAUSE:
+                return f"{self.kind.value}/{self.episode}"
             case PageKind.SET | PageKind.WHOLE:
                 return f"{self.kind.value}/{place}"
             case PageKind.ROLLOUT | PageKind.LOGS:
@@ -95,14 +102,18 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     except ValueError as error:
         raise NoSuchPageError(str(error)) from error
     kind, key = _place(parts)
+    if kind is PageKind.CAUSE and not episode:
+        raise NoSuchPageError(path)
     if kind is PageKind.LOGS and form is PageForm.FILE:
         raise NoSuchPageError(f"{path}: the page saves the lines that it has")
     return Address(kind=kind, key=key, episode=episode, arrangement=arrangement, form=form)
 
 
 def _episode(parts: Sequence[str]) -> tuple[Sequence[str], str]:
-    """Split the group and the number of a recorded failure off."""
+    """Split off the group and the number of a recorded failure, or the code of a cause."""
     match list(parts):
+        case ["causes", code] if CODE.fullmatch(code):
+            return ["causes"], code
         case [*place, "history", group, number] if None not in (name_of(group), decimals.natural(number)):
             return [*place, "history"], f"{group}/{number}"
         case _:
@@ -113,6 +124,8 @@ def _place(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
     match list(parts):
         case []:
             return PageKind.NOW, NOBODY
+        case ["causes"]:
+            return PageKind.CAUSE, NOBODY
         case ["topology"]:
             return PageKind.TOPOLOGY, NOBODY
         case ["sets", namespace, name]:

@@ -18,7 +18,8 @@ KEPT_FRAMES: Final = 256
 KEPT_BYTES: Final = 2**20
 """The bounds of what is kept of one page for those who reconnect."""
 
-HEARTBEAT: Final = b": still here\n\n"
+HEARTBEAT: Final = b"event: beat\ndata: 1\n\n"
+"""An event rather than a comment, so that pages know when the server last answered."""
 
 
 class Frame(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.channel import Channel
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.dashboard.pages import (
+    causepage,
     historypage,
     logspage,
     nowpage,
@@ -40,13 +41,11 @@ PAGES: Final[Mapping[PageKind, Page]] = {
     PageKind.HISTORY: historypage.PAGE,
     PageKind.WHOLE: wholepage.PAGE,
     PageKind.TOPOLOGY: topologypage.PAGE,
+    PageKind.CAUSE: causepage.PAGE,
 }
 
 KEPT_PAGES: Final = 64
 """The maximum of pages that are kept, beside those with a stream."""
-
-BETWEEN_READINGS: Final = 2.0
-"""Seconds for which what a page reads beside the picture is used again."""
 
 PATIENCE: Final = 5.0
 
@@ -71,12 +70,12 @@ class Hub:
 
     async def channel(self, address: Address) -> Channel:
         """Return the channel of a page as it is now."""
-        return (await self._current(address)).channel
+        return (await self._current(address, waits=not PAGES[address.kind].shows_first)).channel
 
     @asynccontextmanager
     async def looking(self, address: Address) -> AsyncIterator[Channel]:
         """Keep a page current meanwhile; yield its channel."""
-        opened = await self._current(address)
+        opened = await self._current(address, waits=not PAGES[address.kind].shows_first)
         opened.lookers += 1
         try:
             async with self._model.looking():
@@ -94,21 +93,22 @@ class Hub:
             while True:
                 picture = self._model.picture
                 for address, opened in self._opened.items():
-                    if opened.lookers and self._is_due(address, opened):
+                    is_due = opened.lookers and self._is_due(address, opened)
+                    if is_due:
                         tasks.create_task(self._renew(address, opened))
-                    elif opened.lookers:
+                    if opened.lookers and (not is_due or PAGES[address.kind].shows_first):
                         self._show(address, opened)
                 if self._model.picture is picture:  # else there was another one meanwhile
                     await self._model.changed()
 
-    async def _current(self, address: Address) -> Opened:
+    async def _current(self, address: Address, *, waits: bool = True) -> Opened:
         opened = self._opened.pop(address, None)
         if opened is None:
             opened = Opened(Channel(randomness.uid()))
         self._opened[address] = opened  # the last of them, so that those not used for long are forgotten first
         opened.lookers += 1
         try:
-            if self._is_due(address, opened):
+            if waits and self._is_due(address, opened):
                 await self._renew(address, opened)
             else:
                 self._show(address, opened)
@@ -123,7 +123,7 @@ class Hub:
         """Return whether a page reads something, and did so too long ago."""
         page = PAGES[address.kind]
         does_read = page.reads_episodes or bool(page.reads(address))
-        return does_read and self._model.clock.monotonic() >= opened.read_at + BETWEEN_READINGS
+        return does_read and self._model.clock.monotonic() >= opened.read_at + page.reads_every
 
     async def _renew(self, address: Address, opened: Opened) -> None:
         opened.read_at = self._model.clock.monotonic()

@@ -108,6 +108,7 @@ class LiveModel:
         self._diagnoses: dict[ObjectKey, Diagnosis] = {}
         self._of_sets: dict[ObjectKey, Diagnosis] = {}
         self._trouble = ""
+        self._answered = self.clock.now()
         self._changed, self._stale = asyncio.Event(), asyncio.Event()
         self._shown = asyncio.Event()
         self._lookers = 0
@@ -149,6 +150,7 @@ class LiveModel:
             diagnoses=self._diagnoses,
             of_sets=self._of_sets,
             trouble=self._trouble,
+            answered=self._answered,
         )
         self._shown.set()
         self._shown = asyncio.Event()
@@ -204,7 +206,7 @@ class LiveModel:
             else:
                 log.warning("diagnosis failed", error=repr(error), exc_info=error)
         else:
-            self._trouble = ""
+            self._trouble, self._answered = "", self.clock.now()
             self._diagnoses = {ObjectKey(one.namespace, one.target): one for one in found}
             self._of_sets = {ObjectKey(one.namespace, one.target): one for one in of_sets}
         self.paint()

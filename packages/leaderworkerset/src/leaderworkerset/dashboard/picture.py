@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.diagnosis.diagnose import WORST, diagnose, is_as_wanted, of_whole, worst
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
@@ -27,6 +27,7 @@ class CellState(StrEnum):
     READY = "ready"
     COMPLETED = "completed"
     STARTING = "starting"
+    ENDING = "ending"
     MISSING = "missing"
     PROBLEM = "problem"
 
@@ -37,9 +38,19 @@ def of_rank(rank: Rank) -> CellState:
         return CellState.READY
     if rank.state == "Completed":
         return CellState.COMPLETED
+    if ends_normally(rank):
+        return CellState.ENDING
     if reasons.is_problem(rank):
         return CellState.PROBLEM
     return CellState.MISSING if rank.state == MISSING else CellState.STARTING
+
+
+def ends_normally(rank: Rank) -> bool:
+    """Return whether a pod is being deleted, and its containers ended as a signal ends them, or still run."""
+    if rank.object is None or not meta.is_deleting(rank.object):
+        return False
+    ends = (one.get("state", {}).get("terminated") for one in meta.status(rank.object).get("containerStatuses") or ())
+    return all(end.get("exitCode") in podstate.STOPPED for end in ends if end)
 
 
 def of_group(group: Group) -> CellState:
@@ -66,7 +77,10 @@ class ToldWhole(Struct, frozen=True):
 
 
 class Picture(Struct, frozen=True, kw_only=True):
-    """Everything of a namespace (empty: of all) at one moment. `trouble` says why it may be out of date."""
+    """Everything of a namespace (empty: of all) at one moment.
+
+    `trouble` says why it may be out of date, and `answered` is when the API server answered last.
+    """
 
     namespace: str
     now: datetime
@@ -75,6 +89,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     diagnoses: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
     of_sets: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
     trouble: str = ""
+    answered: datetime | None = None
 
     def told(self, view: View) -> ToldSet:
         """Return a LeaderWorkerSet with its diagnosis; until one was read, it is in progress."""

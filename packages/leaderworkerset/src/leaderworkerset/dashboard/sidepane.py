@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import KubeError
+from kuberuntime.objects import errorlines
 from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.dashboard.logstream import LONGEST_LINE
 from leaderworkerset.dashboard.markup import Safe, joined, tag
@@ -43,11 +46,11 @@ async def pane(model: LiveModel, view: View, chosen: Selection) -> Safe | None:
     return joined(
         tag("h2", f"{view.name} {rank.place} ", tag("small", rank.pod)),
         tag("p", changes.describe(rank), f" · {rank.node}" if rank.node else ""),
+        tag("h3", "Last lines ", _all_lines(view, rank)),
+        tag("pre", _marked(lines.result()) or "no lines", tabindex=0),
         told.result(),
         tag("h3", "Events"),
         events.result(),
-        tag("h3", "Last lines"),
-        tag("pre", lines.result() or "no lines", tabindex=0),
     )
 
 
@@ -57,7 +60,11 @@ async def _explained(model: LiveModel, lists: Lists, view: View, chosen: Selecti
             observed = await observe_view(lists, view, chosen, model.clock)
     except (KubeError, TimeoutError, ExceptionGroup):
         return tag("p", "why it is not ready could not be read")
-    return cells.cause(diagnose(replace(observed, commands=model.commands), chosen))
+    told = diagnose(replace(observed, commands=model.commands), chosen)
+    of_set = model.picture.told(view).told
+    if (told.code, told.sentence) == (of_set.code, of_set.sentence):
+        return tag("p", cells.verdict(told), " ", cells.code(told), " ", told.title, ": the cause of the whole set")
+    return cells.cause(told)
 
 
 async def _events(lists: Lists, model: LiveModel, view: View, chosen: Selection) -> Safe:
@@ -85,6 +92,20 @@ def _listed(found: Sequence[Happening]) -> Safe:
         for one in reversed(found)
     ]
     return tag("ol", items, class_="events")
+
+
+def _all_lines(view: View, rank: Rank) -> Safe:
+    href = f"{Address(kind=PageKind.LOGS, key=view.key).path()}?rank={quote(rank.place)}"
+    return tag("a", "all", href=href, aria_label=f"All lines of {rank.place}")
+
+
+def _marked(text: str) -> Safe | None:
+    """Return lines with a mark on the one that says why the program ended; commands quote the same line."""
+    lines = text.split("\n") if text else []
+    found = errorlines.telling(lines)
+    telling = [at for at, line in enumerate(lines) if found.certain and line.strip() == found.line][-1:]
+    shown = [tag("mark", line) if at in telling else line for at, line in enumerate(lines)]
+    return joined(*(part for line in shown for part in (line, "\n"))) if lines else None
 
 
 async def _last_lines(model: LiveModel, rank: Rank) -> str:

@@ -23,14 +23,15 @@ from kuberuntime.serving.listening import bounds
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.dashboard import actions, address, exporting, logstream, sidepane
 from leaderworkerset.dashboard.actions import ActionError, Runner
-from leaderworkerset.dashboard.address import PageForm
+from leaderworkerset.dashboard.address import PageForm, PageKind
 from leaderworkerset.dashboard.channel import HEARTBEAT, Channel
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS, Asked, Gate, Refusal, Secrets
 from leaderworkerset.dashboard.hub import PAGES, Hub
 from leaderworkerset.dashboard.livemodel import LiveModel, live
 from leaderworkerset.dashboard.logstream import LogRequest
 from leaderworkerset.dashboard.markup import tag
-from leaderworkerset.dashboard.pages import htmldocument
+from leaderworkerset.dashboard.pages import causepage, htmldocument
+from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.htmldocument import Serving
 from leaderworkerset.observation.following import Followed
 from leaderworkerset.views.groups import name_of
@@ -50,6 +51,9 @@ PATIENCE: Final = 30.0
 
 LONGEST_ACTION: Final = 660.0
 """Seconds that the command of an action may take: longer than `lws restart` waits for groups."""
+
+NOBODY: Final = ClusterIdentity()
+"""The identity of a dashboard that nobody named."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -72,6 +76,7 @@ class Dashboard(msgspec.Struct):
     runner: Runner | None = None
     secrets: Secrets = msgspec.field(default_factory=new_secrets)
     port: int = 0
+    about: ClusterIdentity = ClusterIdentity()
     _streams: set[asyncio.Task[None] | None] = msgspec.field(default_factory=set)
     _listener: Listener | None = None
 
@@ -168,8 +173,28 @@ class Dashboard(msgspec.Struct):
         if "stream" in request.query:
             return await self._stream(request, found)
         channel = await self.hub.channel(found)
-        serving = Serving(base=self.gate.base, action=self.secrets.action if self.runner else "")
-        return _html(htmldocument.document(PAGES[found.kind], found, channel.shown, channel.ident, serving))
+        serving = Serving(
+            base=self.gate.base,
+            action=self.secrets.action if self.runner else "",
+            about=self.about,
+            namespace=self.model.namespace,
+        )
+        shown = _html(htmldocument.document(PAGES[found.kind], found, channel.shown, channel.ident, serving))
+        if not self._exists(found):
+            shown.set_status(404)
+        return shown
+
+    def _exists(self, found: address.Address) -> bool:
+        """Return whether what a page is about exists; recorded failures outlive their set."""
+        match found.kind:
+            case PageKind.SET | PageKind.ROLLOUT | PageKind.LOGS:
+                return self.model.picture.find(found.key) is not None
+            case PageKind.WHOLE:
+                return self.model.picture.find_whole(found.key) is not None
+            case PageKind.CAUSE:
+                return found.episode in causepage.BY_CODE
+            case _:
+                return True
 
     async def _stream(self, request: web.Request, found: address.Address) -> web.StreamResponse:
         """Send what changes on a page, from the state that the browser has on."""
@@ -253,10 +278,12 @@ class Dashboard(msgspec.Struct):
 
 
 @asynccontextmanager
-async def opened(model: LiveModel, runner: Runner | None, port: int, *beside: Followed) -> AsyncIterator[Dashboard]:
+async def opened(
+    model: LiveModel, runner: Runner | None, port: int, *beside: Followed, about: ClusterIdentity = NOBODY
+) -> AsyncIterator[Dashboard]:
     """Serve a dashboard meanwhile; `beside` may end it with an error."""
     hub = Hub(model)
-    dashboard = Dashboard(model, hub, runner)
+    dashboard = Dashboard(model, hub, runner, about=about)
     async with live(model, *beside), asyncio.TaskGroup() as tasks:
         await dashboard.listen(port)
         showing = tasks.create_task(hub.run())

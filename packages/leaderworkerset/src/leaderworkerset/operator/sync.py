@@ -287,7 +287,7 @@ def _delete(kind: Resource, obj: JSONObject, place: OperatorPlace) -> Action:
 def title(kind: Resource, obj: JSONObject) -> str:
     """Return the name of an object as `kubectl get` accepts it (R-OP-14).
 
-    >>> title(DEPLOYMENTS, {"metadata": {"namespace": "lws", "name": "manager"}})
+    >>> title(resources.DEPLOYMENTS, {"metadata": {"namespace": "lws", "name": "manager"}})
     'Deployment.apps/manager -n lws'
     """
     group = f".{kind.group}" if kind.group else ""

@@ -59,7 +59,7 @@ def serves_leaders_of_before() -> Any:
 def reports_own_objects() -> Any:
     """Warn of a PodGroup of one's own, the answer to whose creation was lost."""
 
-    async def is_own(self: Executor, resource: Any, created: Any) -> bool:
-        return False
+    async def check_owner(self: Executor, action: Any, error: Exception) -> None:
+        raise error
 
-    return patch.object(Executor, "_is_own", is_own)
+    return patch.object(Executor, "_check_owner", check_owner)

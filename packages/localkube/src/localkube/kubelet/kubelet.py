@@ -20,6 +20,8 @@ from kuberuntime.objects import meta, podclaims
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
 from localkube.kubelet import access
+from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.ledger import Ledger
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.metering import Meter
 from localkube.kubelet.node.node import NodeContext
@@ -64,6 +66,8 @@ class Kubelet:
             holder_of=self._holder_of,
             discard=self._discard,
             former=FormerLogs(settings.state_directory / "former", self._trash),
+            devices=Ledger(settings.devices),
+            free=self._free,
         )
 
     async def run(self, caught_up: asyncio.Event | None = None) -> None:
@@ -77,6 +81,7 @@ class Kubelet:
                 tasks.create_task(informer.run())
             for informer in informers:
                 await informer.wait_synced()
+            self._node.devices.restore(self._pods.store.list())
             self._node.former.clear()
             self._discard_orphans()
             tasks.create_task(self._trash.run())
@@ -112,6 +117,11 @@ class Kubelet:
     async def measure(self) -> Measured:
         """Return what the running containers use."""
         return await self._meter.measure(self._running)
+
+    @property
+    def devices(self) -> Ledger:
+        """Return the real devices and the pods that have them."""
+        return self._node.devices
 
     def running(self, pod: JSONObject) -> list[str]:
         """Return the names by which the runner knows the running containers of a pod."""
@@ -200,6 +210,21 @@ class Kubelet:
         for cell in self._cells.values():
             if meta.namespace(cell.pod) == key.namespace and key.name in podclaims.by_volume(cell.pod).values():
                 cell.refresh()
+
+    def _free(self, pod: JSONObject) -> None:
+        """Free the devices of a pod without processes, and let the pods that wait for devices try again."""
+        for uid in self._node.devices.release(meta.uid(pod)):
+            if (cell := self._cells.get(uid)) is not None:
+                cell.set(cell.state.retrying())
+
+    def report_failures(self, failures: Mapping[str, str]) -> None:
+        """Give no device that fails to a pod, and record an event for the pods that have one; `failures` has the reasons by UUID."""
+        ledger = self._node.devices
+        new = failures.keys() - ledger.unhealthy.keys()
+        ledger.unhealthy = failures
+        for _, uid, device in ledger.held():
+            if uuid_of(device) in new and (cell := self._cells.get(uid)) is not None:
+                cell.emit("DeviceUnhealthy", f"{uuid_of(device)} is unhealthy: {failures[uuid_of(device)]}")
 
     def _discard(self, pod: JSONObject) -> None:
         """Remove the directory of a pod that is gone, and keep its logs for its successor."""

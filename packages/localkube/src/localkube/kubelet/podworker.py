@@ -19,6 +19,9 @@ from kuberuntime.objects import duration, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podstate import ALL_RESTARTED
 from kuberuntime.objects.resources import PODS
+from localkube import wellknown
+from localkube.kubelet.accelerators import ledger
+from localkube.kubelet.accelerators.allocation import ShortageError
 from localkube.kubelet.container import launch
 from localkube.kubelet.container.containers import Containers
 from localkube.kubelet.pod import lifecycle, podstatus, state
@@ -84,6 +87,8 @@ class PodWorker:
             cell.follow_clock()
             decision = lifecycle.next_steps(cell.pod, cell.state, cell.now())
             if not decision.steps:
+                if not cell.state.has_sandbox and (cell.state.failure or lifecycle.is_settled(cell.pod, cell.state)):
+                    self._node.free(cell.pod)  # it lost its sandbox, or never had one: there was none to remove
                 await self._publish()
                 return decision.wake_at
             for step in decision.steps:
@@ -179,6 +184,8 @@ class PodWorker:
 
     async def _create_sandbox(self) -> None:
         cell, hosts = self.cell, self._node.hosts
+        if not await self._has_devices():
+            return
         hosts.set_pod(cell.pod, "")
         try:
             hostname = podspec.kernel_hostname(cell.pod, self._node.settings.cluster_domain)
@@ -206,6 +213,20 @@ class PodWorker:
         except OSError as error:  # `Hosts` tries again
             cell.emit("FailedCreatePodSandBox", f"the names of pods are not up to date: {explain(error)}")
 
+    async def _has_devices(self) -> bool:
+        """Take the devices of the pod, and record them in it before a container can start."""
+        cell = self.cell
+        try:
+            record = self._node.devices.take(cell.pod)
+        except ShortageError as error:
+            self._put_off("FailedAllocateDevices", f"devices: {error}")
+            return False
+        text = ledger.annotation(record)
+        if record and meta.annotations(cell.pod).get(wellknown.DEVICES) != text:
+            patch = {"metadata": {"uid": cell.uid, "annotations": {wellknown.DEVICES: text}}}
+            cell.take(await self._node.client.patch(PODS, meta.key(cell.pod), patch, kind="merge"))
+        return True
+
     def _put_off(self, reason: str, problem: str) -> None:
         """Try the step again later; report the problem unless it was reported before."""
         if problem != self.cell.state.problem:
@@ -214,6 +235,7 @@ class PodWorker:
 
     async def _remove_sandbox(self) -> None:
         await self._node.runner.remove_sandbox(self.cell.uid)
+        self._node.free(self.cell.pod)
         self.cell.set(replace(self.cell.state, has_sandbox=False))
         self._node.hosts.set_pod(self.cell.pod, "")
 
@@ -237,6 +259,7 @@ class PodWorker:
             await self._publish()
             await self._delete()
         self._node.hosts.remove_pod(cell.pod)
+        self._node.free(cell.pod)
         self._node.discard(cell.pod)
         self.cell.is_finished = True
         self.cell.reported.set()

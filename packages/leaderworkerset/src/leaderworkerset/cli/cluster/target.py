@@ -61,7 +61,7 @@ class WarningTransport:
 def warnings_of(headers: Mapping[str, str]) -> Iterator[str]:
     r"""Yield the texts of the warnings in headers.
 
-    >>> list(warnings({"warning": '299 - "unknown field \\"a\\"", 299 - "deprecated"'}))
+    >>> list(warnings_of({"warning": '299 - "unknown field \\"a\\"", 299 - "deprecated"'}))
     ['unknown field "a"', 'deprecated']
     """
     for quoted in WARNING.findall(headers.get("warning", "")):
@@ -87,7 +87,8 @@ class Session(msgspec.Struct, frozen=True):
     The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
     cluster: `lws` and `kubectl` are the commands with them; a cluster of this machine needs no kubectl, and has none.
     With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks. `images` are those that
-    a cluster of this machine maps to directories; None where that is not known.
+    a cluster of this machine maps to directories; None where that is not known. `cluster`, `context`
+    and `user` are the names of the kubeconfig, for people.
     """
 
     client: Client
@@ -98,6 +99,9 @@ class Session(msgspec.Struct, frozen=True):
     kubectl: str = "kubectl"
     until_done: bool = False
     images: tuple[str, ...] | None = None
+    cluster: str = ""
+    context: str = ""
+    user: str = ""
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +140,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
                 *self._commands(place),
                 until_done=own is not None and own.until_done.exists(),
                 images=None if own is None else own.mapped_images(),
+                cluster=f"{self.local} (on this machine)" if place else access.cluster or access.server,
+                context=access.context,
+                user=access.user,
             )
         finally:
             await client.close()

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.signals import until_stopped
+from leaderworkerset import __version__
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster import recordings
@@ -93,6 +94,7 @@ async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
 async def _serve(target: Target, wanted: DashboardRequest) -> None:
     from leaderworkerset.cli import logging
     from leaderworkerset.dashboard.livemodel import LiveModel
+    from leaderworkerset.dashboard.pages.header import ClusterIdentity
     from leaderworkerset.dashboard.webserver import opened
 
     async with target.session() as session:
@@ -103,8 +105,11 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
             return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
 
         model = LiveModel(session.client, namespace, commands_of(session), read_episodes=read)
+        about = ClusterIdentity(
+            cluster=session.cluster, context=session.context, user=session.user, version=__version__
+        )
         runner = _Commands(session, target).run if wanted.allows_actions else None
-        async with opened(model, runner, wanted.port, session.lifeline) as served:
+        async with opened(model, runner, wanted.port, session.lifeline, about=about) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
                 async with until_stopped() as stopped:
                     await _announce(served, Path(directory), wanted)

@@ -42,7 +42,7 @@ EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
     """Say why a LeaderWorkerSet, a group or a rank is not ready: one root cause, its evidence, the next step.
 
-    For a DisaggregatedSet, its own cause is explained, or that of its worst LeaderWorkerSet. Without a name, everything
+    For a DisaggregatedSet, the cause is its own, or the cause of its worst LeaderWorkerSet. Without a name, everything
     of the namespace is: the most urgent first, the healthy ones in one line. Ends with 0 healthy, 3 progressing by
     itself, 4 stuck until a user acts, 5 not ready and no known cause; of several, as the worst. Causes have codes:
     docs/reference/causes.md.

@@ -40,7 +40,10 @@ TABLES = (None, "wide")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
 @click.option(
-    "--show-managed-fields", "managed_fields", is_flag=True, help="With -o json, yaml or view: managedFields too."
+    "--show-managed-fields",
+    "managed_fields",
+    is_flag=True,
+    help="Also print managedFields, with -o json, yaml or view.",
 )
 @click.option("--not-ready", "not_ready", is_flag=True, help="Only ranks that are not ready, and why.")
 @click.option("--ranks", "every_rank", is_flag=True, help="A row for each rank, even for more than ten groups.")
@@ -48,8 +51,8 @@ TABLES = (None, "wide")
 def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
     """Show LeaderWorkerSets by group and rank, and DisaggregatedSets with the LeaderWorkerSets that they own.
 
-    With more than ten groups, equal ones share a row: first those that are not ready, then the healthy ones.
-    More than ten LeaderWorkerSets that were not named have a row each: first those that are not ready, with the reason.
+    With more than ten groups, equal ones share a row: unready groups first, then the healthy ones.
+    Without a name, more than ten LeaderWorkerSets have a row each: unready sets first, with the reason.
     With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets. -o json, yaml, jsonpath and custom-columns
     print the objects of the API, as for kubectl: LeaderWorkerSets and DisaggregatedSets, of a group or rank its pods. -o view
     prints groups and ranks, with the reasons of the table, as JSON.

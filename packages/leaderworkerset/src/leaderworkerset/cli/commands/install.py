@@ -78,7 +78,7 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 @timeout_option(120.0)
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
-    """Install the manager on a cluster, or update it in place. Its namespace is lws-system, or that of -n."""
+    """Install the manager on a cluster, or update it in place. The default namespace is lws-system."""
     chosen = InstallSettings(
         namespace=place(target),
         image=options["image"],

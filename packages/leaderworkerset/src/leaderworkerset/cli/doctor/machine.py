@@ -1,11 +1,14 @@
 """Checks of this machine, for the clusters that `lws up` and `lws run` start. Pure: facts in, results out."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from leaderworkerset.cli.doctor.findings import CheckResult, Level
+
+if TYPE_CHECKING:
+    from leaderworkerset.cli.local.hostgpus import GpuReport  # it may not be installed
 
 OLDEST_PYTHON: Final = (3, 11)
 FILES_OF_A_POD: Final = 8
@@ -29,6 +32,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     directory_error: str | None
     free_bytes: int
     port_error: str | None
+    gpus: "GpuReport | None" = None
 
 
 def findings(found: Machine) -> Iterator[CheckResult]:
@@ -48,6 +52,31 @@ def findings(found: Machine) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D006", Level.ERROR, "ports", text, fix)
     else:
         yield CheckResult("LWS-D006", Level.OK, "ports", "ports of 127.0.0.1 can be listened on")
+    if found.gpus is not None:
+        yield from _gpus(found.gpus)
+
+
+def _gpus(found: "GpuReport") -> Iterator[CheckResult]:
+    """Yield the results for the GPUs of this machine, which `--gpus host` gives to containers."""
+    if found.problem or not found.count:
+        text = found.problem or "the driver answers, and no GPU is visible"
+        fix = "see `nvidia-smi -L` and CUDA_VISIBLE_DEVICES, if you want --gpus host"
+        yield CheckResult("LWS-D009", Level.NOTE, "gpus", text, fix)
+        return
+    yield CheckResult("LWS-D009", Level.OK, "gpus", f"{found.count} can be given to containers; driver {found.driver}")
+    if found.failing:
+        text = f"GPUs that do not answer: {'; '.join(found.failing)}"
+        yield CheckResult(
+            "LWS-D010", Level.WARNING, "gpus", text, "see `dmesg` for the XID; a reset or a restart may help"
+        )
+    if found.busy:
+        text = f"other programs use GPUs: {'; '.join(found.busy)}"
+        yield CheckResult(
+            "LWS-D011", Level.WARNING, "gpus", text, "`nvidia-smi` lists the programs; end those you do not need"
+        )
+    if found.apart:
+        text = f"{len(found.apart)} pairs of GPUs have no peer access, such as {found.apart[0]}: NCCL copies through memory"
+        yield CheckResult("LWS-D012", Level.NOTE, "gpus", text, "see `nvidia-smi topo -p2p r`")
 
 
 def _python(found: Machine) -> CheckResult:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -41,6 +41,9 @@ from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.observation import admissionprobe
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, SECRET_NAME, VALIDATING_NAME
+
+if TYPE_CHECKING:
+    from leaderworkerset.cli.local.hostgpus import GpuReport  # it may not be installed
 
 ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
@@ -247,7 +250,17 @@ def observe_machine() -> Machine:
         directory_error=error,
         free_bytes=free,
         port_error=_try_port(),
+        gpus=_gpus(),
     )
+
+
+def _gpus() -> "GpuReport | None":
+    """Return the report about the GPUs of this machine; None if there is none."""
+    if find_spec("localkube") is None:
+        return None
+    from leaderworkerset.cli.local import hostgpus
+
+    return hostgpus.report()
 
 
 def _try_directory(directory: Path) -> tuple[str | None, int]:

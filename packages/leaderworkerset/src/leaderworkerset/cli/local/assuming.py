@@ -119,6 +119,8 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
                     f"{document.place}: schedulerName {name}: the cluster of lws run has no such scheduler, and pods would wait "
                     "for it: leave schedulerName out to run the groups without it"
                 )
+    if isinstance(options.gpus_per_node, str) and options.nodes == AUTO:
+        nodes_of(options)  # raises: real GPUs need a number of nodes
     devices = devicecounts.counted(documents)
     documents, counts = devices.documents, tuple(f"assumed: {line}" for line in devices.assumptions)
     demands = [demand for document in documents for demand in demands_of(document.object)]
@@ -160,7 +162,8 @@ def _combined(pool: Pool, options: ClusterOptions) -> Pool:
 
 
 def _typed(options: ClusterOptions) -> Pool:
-    gpus = (f"{GPU}={options.gpus_per_node}",) if options.gpus_per_node > 0 else ()
+    number = options.gpus_per_node
+    gpus = (f"{GPU}={number}",) if isinstance(number, str) or number > 0 else ()
     return Pool(
         count=options.nodes,
         labels=options.node_labels,

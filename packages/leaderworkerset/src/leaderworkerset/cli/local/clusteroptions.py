@@ -32,17 +32,26 @@ class CountOrAuto(click.IntRange):
         return AUTO if value == AUTO else int(super().convert(value, param, ctx))
 
 
+class Gpus(CountOrAuto):
+    """A number, the word `auto`, or `host` and `host:N` for the GPUs of this machine, which stay texts."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the word."""
+        is_real = isinstance(value, str) and value.partition(":")[0] == "host"
+        return value if is_real else super().convert(value, param, ctx)
+
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ClusterOptions(Struct, frozen=True, kw_only=True):
-    """The options of an embedded cluster."""
+    """The options of an embedded cluster. `gpus_per_node` is a number, or a text for the GPUs of this machine."""
 
     nodes: int = 1
     node_labels: tuple[str, ...] = ()
     node_taints: tuple[str, ...] = ()
     node_capacity: tuple[str, ...] = ()
-    gpus_per_node: int = 0
+    gpus_per_node: int | str = 0
     network: str = "isolated"
     images: tuple[tuple[str, Path], ...] = ()
     stub: tuple[str, ...] = ()
@@ -84,7 +93,7 @@ OPTIONS = (
         "node_taints",
         multiple=True,
         metavar="KEY=VALUE:EFFECT",
-        help="A taint of every node; the value may contain {i} like that of a label: pool=p{i//2}:NoSchedule.",
+        help="A taint of every node; the value may contain {i}, as for labels: pool=p{i//2}:NoSchedule.",
     ),
     click.option(
         "--node-capacity",
@@ -96,11 +105,12 @@ OPTIONS = (
         "--gpus-per-node",
         "--gpus",
         "gpus_per_node",
-        type=CountOrAuto(0, 1024),
+        type=Gpus(0, 1024),
         default=0,
         show_default=True,
-        metavar="N|auto",
-        help="nvidia.com/gpu of every node; auto (for lws run): this and other devices, as many as a pod asks for.",
+        metavar="N|auto|host[:N]",
+        help="nvidia.com/gpu of every node; auto (for lws run): this and other devices, as many as a pod asks for; "
+        "host: the GPUs of this machine, divided over the nodes; host:N: each shared by N containers.",
     ),
     click.option(
         "--network",
@@ -114,7 +124,7 @@ OPTIONS = (
         "images",
         multiple=True,
         metavar="NAME=DIR",
-        help="What replaces an image: a root file system, a virtual environment, or a folder with programs.",
+        help="Map an image to a root file system, a virtual environment, or a folder with programs.",
     ),
     click.option(
         "--stub",

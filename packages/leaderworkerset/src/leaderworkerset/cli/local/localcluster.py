@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +22,7 @@ from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import OpenChannels, WarningTransport, say_warning
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.local.clusteroptions import ClusterOptions
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions
 from leaderworkerset.cli.local.mappedimages import MappedImages
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.rehearsal.nodepools import Pool
@@ -36,7 +35,7 @@ from leaderworkerset.recording.logsource import ReadFiles
 from leaderworkerset.recording.progressfollower import ProgressFollower
 from leaderworkerset.recording.store import Store
 from localkube import cluster as localkube
-from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, RunningCluster, Settings, SettingsError
+from localkube.cluster import DamagedDataError, Devices, LocalkubeError, Nodes, RunningCluster, Settings, SettingsError
 
 CONNECTIONS: Final = 8
 """The connections for the controllers' requests; both ends are in this process."""
@@ -105,7 +104,10 @@ async def local_cluster(
                 ):
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
                     with collection.resumed(lasting=keep):
-                        yield LocalCluster(own, transport.channels, noted(server.notes, places.home() / SAID))
+                        notes = tuple(f"note: {note}" for note in settings.nodes.devices.notes)
+                        yield LocalCluster(
+                            own, transport.channels, (*notes, *noted(server.notes, places.home() / SAID))
+                        )
             finally:
                 await client.close()
 
@@ -133,26 +135,11 @@ def _refusals(place: ClusterDirectory) -> Iterator[None]:
     try:
         yield
     except DamagedDataError as error:
-        raise CommandError(f"{error}\n{offer(place, SystemClock().now())}") from error
+        raise CommandError(
+            f"{error}\n`lws down {place.name} --delete` deletes it; then start the cluster again"
+        ) from error
     except LocalkubeError as error:
         raise CommandError(str(error)) from error
-
-
-def offer(place: ClusterDirectory, now: datetime) -> str:
-    """Return what to do about a damaged file: the available copy, and how to restore it."""
-    copy = localkube.newest_copy(place.directory, now)
-    if not copy:
-        return f"there is no copy of it; `lws down {place.name} --delete` begins an empty cluster"
-    return f"`lws up {place.name} --restore` restores {copy} and keeps the damaged file"
-
-
-def restore(place: ClusterDirectory) -> str:
-    """Restore a copy of the objects; return what was done."""
-    try:
-        source, aside = localkube.restore(place.directory, SystemClock().now())
-    except LocalkubeError as error:
-        raise CommandError(str(error)) from error
-    return f"Restored {source}" + (f"; the file of before is {aside}" if aside else "")
 
 
 def settings_of(
@@ -178,15 +165,27 @@ def settings_of(
 
 def nodes_of(options: ClusterOptions) -> Nodes:
     """Convert the options about nodes into settings; an error names the option of the invalid value."""
-    return _checked(
-        Nodes(
-            count=options.nodes,
-            labels=options.node_labels,
-            taints=options.node_taints,
-            capacity=options.node_capacity,
-            gpus=options.gpus_per_node,
-        )
+    gpus = options.gpus_per_node
+    nodes = Nodes(
+        count=options.nodes,
+        labels=options.node_labels,
+        taints=options.node_taints,
+        capacity=options.node_capacity,
+        gpus=gpus if isinstance(gpus, int) else 0,
     )
+    return _checked(nodes if isinstance(gpus, int) else replace(nodes, devices=_devices(gpus, options.nodes)))
+
+
+def _devices(words: str, nodes: int) -> Devices:
+    """Return the GPUs of this machine; an error of them names the option."""
+    if nodes == AUTO:
+        raise UsageError(f"--gpus {words} needs a number of nodes, over which the GPUs are divided: --nodes N")
+    try:
+        return localkube.host_gpus(words, nodes, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    except SettingsError as error:
+        raise UsageError(f"--gpus {words}: {error.message}") from error
+    except LocalkubeError as error:
+        raise CommandError(f"--gpus {words}: {error}") from error
 
 
 def nodes_in(pools: Sequence[Pool]) -> Nodes:

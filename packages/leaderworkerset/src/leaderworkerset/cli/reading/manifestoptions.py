@@ -21,7 +21,7 @@ OPTIONS: Final = (
                  help="Manifests: a file, a directory, an http(s) address, or - for standard input."),
     click.option("-k", "--kustomize", "kustomizations", multiple=True, metavar="DIR",
                  help="Manifests: a kustomization; needs kustomize or kubectl."),
-    click.option("-R", "--recursive", is_flag=True, help="Read subdirectories, too."),
+    click.option("-R", "--recursive", is_flag=True, help="Also read subdirectories."),
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.cli.views.terminal import escaped
-from leaderworkerset.views import advancing, recreations, wording
+from leaderworkerset.views import advancing, devices, recreations, wording
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.wording import age
 
@@ -76,6 +76,9 @@ def groups(shown: Iterable[Group], now: datetime, *, wide: bool = False) -> list
         header = (*header, "NODE", "ADDRESS", "REVISION")
         places = [(rank.node or "-", rank.address or "-", group.revision or "-") for group, rank in ranks]
         rows = [(*row, *place) for row, place in zip(rows, places, strict=True)]
+        own = [",".join(devices.of_pod(rank.object)) for _, rank in ranks]
+        if any(own):
+            header, rows = (*header, "DEVICES"), [(*row, one or "-") for row, one in zip(rows, own, strict=True)]
     return table(header, rows, whys=[wording.reason(rank) for _, rank in ranks])
 
 

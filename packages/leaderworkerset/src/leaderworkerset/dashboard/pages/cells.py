@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Final
 
 from kuberuntime.objects.meta import ObjectKey
@@ -19,6 +20,7 @@ GLYPHS: Final[Mapping[CellState, str]] = {
     CellState.COMPLETED: "✓",
     CellState.STARTING: "◐",
     CellState.MISSING: "○",
+    CellState.ENDING: "◌",
     CellState.PROBLEM: "✕",
 }
 """The glyph of each condition, so that no color is needed to tell them apart."""
@@ -86,13 +88,12 @@ def verdict(told: Diagnosis) -> Safe:
 
 def cause(told: Diagnosis) -> Safe:
     """Return a diagnosis in full: sentence, evidence, next steps, and what was not read."""
-    code = tag("code", told.code) if told.code else None
     return tag(
         "section",
-        tag("h2", verdict(told), " ", code, " ", told.title),
+        tag("h2", verdict(told), " ", code(told), " ", told.title),
         tag("p", told.sentence),
         _listed("Evidence", told.evidence),
-        _listed("Next", told.steps),
+        _listed("Next", map(command, told.steps)),
         tag("p", f"Not read, so nothing is known of it: {', '.join(told.unread)}") if told.unread else None,
         class_="cause",
     )
@@ -112,37 +113,78 @@ def trouble(picture: Picture) -> list[Piece]:
     """Return the notice that the picture may be out of date, if there is one."""
     if not picture.trouble:
         return []
-    return [Piece("trouble-text", tag("p", "⚠ ", picture.trouble, id="trouble-text"), says=picture.trouble)]
+    answered = picture.answered
+    since = tag("time", f"{answered:%H:%M:%S} UTC", datetime=answered.isoformat()) if answered else None
+    note = joined("; the last answer was at ", since) if since else None
+    return [Piece("trouble-text", tag("p", "⚠ ", picture.trouble, note, id="trouble-text"), says=picture.trouble)]
 
 
 def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
     """Return the pieces of the page of a set that does not exist: only that it does not."""
     kind = "DisaggregatedSet" if address.kind is PageKind.WHOLE else "LeaderWorkerSet"
     words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
-    shown = {"trouble": trouble(picture), "head": [Piece("title", tag("h1", words, id="title"))]}
+    keys = [*(view.key for view in picture.views), *(one.key for one in picture.sets)]
+    others = sorted(key.name for key in keys if key.namespace == address.key.namespace)
+    near = get_close_matches(address.key.name, others, n=1)
+    steps = [f"lws -n {address.key.namespace} get", f"lws -n {address.key.namespace} history {address.key.name}"]
+    head = tag(
+        "div",
+        tag("h1", words),
+        tag("p", f"Is {near[0]} meant? ") if near else None,
+        _listed("What exists, and what is recorded of it", map(command, steps)),
+        id="title",
+        class_="empty",
+    )
+    shown = {"trouble": trouble(picture), "head": [Piece("title", head)]}
     return shown | {region: [] for region in regions}
 
 
-def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str) -> Safe:
+def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str | None) -> Safe:
     """Return a link to a page; its address is relative to the base of the server."""
     return tag("a", *content, href=Address(kind=kind, key=key).path() or ".", **attributes)
 
 
 def table(key: str, header: Iterable[str], body: Safe, caption: str) -> Safe:
     """Return a table with a body, which is a region."""
-    return tag(
-        "table",
-        tag("caption", caption),
-        tag("thead", tag("tr", _names(header))),
-        body,
-        id=key,
-        class_="plain",
-    )
+    head = tag("thead", tag("tr", _names(header)))
+    return scrolling(tag("table", tag("caption", caption), head, body, id=key, class_="plain"), caption)
+
+
+def scrolling(html: Safe, label: str) -> Safe:
+    """Return content that is wider than a phone in a box of its own that scrolls, so that the page does not."""
+    return tag("div", html, class_="scroll", role="region", aria_label=label, tabindex=0)
 
 
 def columns(words: Iterable[str], key: str = "column-names") -> Piece:
     """Return the row with the names of columns, where these change."""
     return Piece(key, tag("tr", _names(words), id=key))
+
+
+def tabs(key: ObjectKey, current: PageKind) -> Safe:
+    """Return the tabs of a set's pages."""
+    shown = [
+        link(kind, key, word, aria_current="page" if kind is current else None)
+        for kind, word in (
+            (PageKind.SET, "Ranks"),
+            (PageKind.ROLLOUT, "Rollout"),
+            (PageKind.LOGS, "Logs"),
+            (PageKind.HISTORY, "History"),
+        )
+    ]
+    return tag("nav", shown, class_="tabs", aria_label=f"Pages of {key.name}")
+
+
+def command(line: str) -> Safe | str:
+    """Return a next step: a command as code with a button that copies it, other text as it is."""
+    if not line.startswith(("lws ", "kubectl ")):
+        return line
+    button = tag("button", "Copy", type="button", class_="copy", data_copy=line, aria_label=f"Copy: {line}")
+    return joined(tag("code", line), " ", button)
+
+
+def code(told: Diagnosis) -> Safe | None:
+    """Return the code of a cause, as a link to the page that explains it."""
+    return tag("a", tag("code", told.code), href=f"{PageKind.CAUSE.value}/{told.code}") if told.code else None
 
 
 def row(key: str, *cells: str | int | Safe, find: str = "") -> Piece:
@@ -156,6 +198,6 @@ def _names(words: Iterable[str]) -> list[Safe]:
     return [tag("th", word, scope="col") for word in words]
 
 
-def _listed(title: str, lines: Iterable[str]) -> Safe | None:
+def _listed(title: str, lines: Iterable[str | Safe]) -> Safe | None:
     found = [tag("li", line) for line in lines]
     return joined(tag("h3", title), tag("ul", found)) if found else None

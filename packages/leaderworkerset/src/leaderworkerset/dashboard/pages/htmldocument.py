@@ -8,6 +8,7 @@ from msgspec import Struct
 from leaderworkerset.dashboard.actions import Verb
 from leaderworkerset.dashboard.address import Address, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Content, Safe, joined, tag
+from leaderworkerset.dashboard.pages.header import ClusterIdentity, header
 from leaderworkerset.dashboard.pages.page import Page
 from leaderworkerset.dashboard.pieces import Rendering, region
 
@@ -26,6 +27,8 @@ class Serving(Struct, frozen=True, kw_only=True):
 
     base: str
     action: str = ""
+    about: ClusterIdentity = ClusterIdentity()
+    namespace: str = ""
 
 
 def document(page: Page, address: Address, shown: Rendering, ident: str, serving: Serving) -> str:
@@ -33,6 +36,7 @@ def document(page: Page, address: Address, shown: Rendering, ident: str, serving
     body = tag(
         "body",
         tag("a", "Skip to the content", href=f"{address.path()}#main", class_="skip"),
+        header(serving.about, serving.namespace, allows_actions=bool(serving.action)),
         _navigation(address),
         region("div", "trouble", shown, role="alert"),
         tag("main", page.frame(address, shown), _actions(address) if serving.action else None, id="main", tabindex=-1),
@@ -93,12 +97,16 @@ def _navigation(address: Address) -> Safe:
     ]
     return tag(
         "nav",
-        tag("a", "Now", href=".", aria_current="page" if address.kind is PageKind.NOW else None),
-        tag("a", "Topology", href="topology", aria_current="page" if address.kind is PageKind.TOPOLOGY else None),
-        tag("label", "Search ", tag("input", id="search", type="search", autocomplete="off")),
+        tag(
+            "div",
+            tag("a", "Now", href=".", aria_current="page" if address.kind is PageKind.NOW else None),
+            tag("a", "Topology", href="topology", aria_current="page" if address.kind is PageKind.TOPOLOGY else None),
+            class_="tabs",
+        ),
+        tag("label", "Search ", tag("kbd", "/"), " ", tag("input", id="search", type="search", autocomplete="off")),
         forms,
         tag("button", "Help", id="help-button", type="button", aria_haspopup="dialog"),
-        class_="top",
+        class_="pages",
         aria_label="Pages",
     )
 

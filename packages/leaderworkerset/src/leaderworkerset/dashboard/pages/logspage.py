@@ -40,8 +40,12 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     view = picture.find(address.key)
     if view is None:
         return cells.absent(picture, address, "ranks")
-    back = cells.link(PageKind.SET, address.key, view.name)
-    title = tag("h1", "Logs of ", back, " ", tag("small", view.namespace), id="title")
+    title = tag(
+        "div",
+        tag("h1", view.name, " ", tag("small", f"{view.namespace} · logs")),
+        cells.tabs(view.key, PageKind.LOGS),
+        id="title",
+    )
     ranks = [rank for group in view.groups for rank in group.ranks if rank.object is not None][:MOST_RANKS]
     boxes = [
         Piece(

@@ -1,37 +1,52 @@
 """Now: all sets, those with problems first, each with its groups, its one cause and its progress. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.dashboard.address import Address, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages import cells, totals
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture, ToldSet, ToldWhole
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import headline
-from leaderworkerset.diagnosis.finding import Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.views.wording import counted
+
+READ_EVERY: Final = 30.0
+"""Seconds between two readings of nodes and pods: only one number of the page depends on them."""
+
+EVIDENCE: Final = 2
+STEPS: Final = 2
+"""The number of lines of evidence, and of next steps, that are shown of a problem; its page shows all."""
 
 HEADER = ("set", "namespace", "kind", "verdict", "ready", "desired", "updated", "cause")
 
 
 def frame(address: Address, shown: Rendering) -> Safe:
     """Return the page with its regions."""
-    head = joined(tag("h1", "Now"), region("p", "summary", shown))
+    head = joined(tag("h1", "Now"), region("div", "totals", shown), region("p", "summary", shown))
     if address.form is PageForm.TABLE:
         return joined(head, cells.table("plain", HEADER, region("tbody", "sets", shown), "All sets"))
     return joined(head, region("ul", "sets", shown, class_="sets"))
 
 
-def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+def reads(_: Address) -> Sequence[Query]:
+    """Return the lists: nodes and all pods, for the accelerators that are free."""
+    return [Query(NODES), Query(PODS)]
+
+
+def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces."""
     found = picture.ordered()
     make = _row if address.form is PageForm.TABLE else _item
     return {
         "trouble": cells.trouble(picture),
-        "summary": [Piece("summary-text", tag("span", _summary(picture, found), id="summary-text"))],
+        "totals": [totals.piece(picture.views, facts)],
+        "summary": [Piece("summary-text", tag("span", _summary(picture, found), _empty(found), id="summary-text"))],
         "sets": [piece for one in found for piece in make(one)],
     }
 
@@ -55,6 +70,11 @@ def _summary(picture: Picture, found: list[ToldSet | ToldWhole]) -> str:
     return f"{where}: {counted(len(found), 'set')}: {', '.join(words)}"
 
 
+def _empty(found: list[ToldSet | ToldWhole]) -> Safe | None:
+    """Return what to type where there is nothing."""
+    return None if found else joined(". Create one: ", cells.command("lws apply -f FILE.yaml"))
+
+
 def _item(one: ToldSet | ToldWhole) -> Iterator[Piece]:
     if isinstance(one, ToldSet):
         yield _set_item(one, "li")
@@ -66,44 +86,46 @@ def _item(one: ToldSet | ToldWhole) -> Iterator[Piece]:
         "li",
         tag("h2", cells.verdict(one.told), " ", title, " ", tag("small", f"{whole.namespace} · DisaggregatedSet")),
         tag("p", f"{roles}; rollout {whole.rollout}"),
-        _sentence(one),
+        _problem(one.told),
         tag("div", [_set_item(part, "div").html for part in one.parts], class_="parts"),
         id=key,
-        class_="set",
+        class_=_classes(one.told),
         data_find=f"{whole.namespace}/{whole.name}",
     )
     yield Piece(key, html, says=cells.spoken(one.told))
+
+
+def _classes(told: Diagnosis) -> str:
+    """Return the classes of an item: one with a problem is large, the others are compact."""
+    return "set ill" if told.verdict in (Verdict.STUCK, Verdict.UNKNOWN) else "set"
 
 
 def _set_item(one: ToldSet, element: str) -> Piece:
     view, key = one.view, f"s/{one.view.namespace}/{one.view.name}"
     numbers = f"{view.ready} of {counted(view.desired, 'group')} ready"
     rollout = f", {view.up_to_date} updated" if view.is_updating else ""
+    name = cells.link(PageKind.SET, view.key, view.name)
     html = tag(
         element,
-        tag(
-            "h2",
-            cells.verdict(one.told),
-            " ",
-            cells.link(PageKind.SET, view.key, view.name),
-            " ",
-            tag("small", view.namespace),
-        ),
+        tag("h2", cells.verdict(one.told), " ", name, " ", tag("small", view.namespace)),
         tag("p", numbers, rollout, " ", cells.bar(view.ready, view.desired, f"{view.name}: {numbers}")),
         cells.strip(view),
-        _sentence(one),
+        _problem(one.told),
         id=key,
-        class_="set",
+        class_=_classes(one.told),
         data_find=f"{view.namespace}/{view.name}",
     )
     return Piece(key, html, says=cells.spoken(one.told))
 
 
-def _sentence(one: ToldSet | ToldWhole) -> Safe | None:
-    told = one.told
+def _problem(told: Diagnosis) -> Safe | None:
+    """Return the cause of a set that is not healthy: a sentence, the first evidence, and the next steps."""
     if told.verdict is Verdict.HEALTHY:
         return None
-    return tag("p", tag("code", told.code) if told.code else None, " ", told.sentence, class_="sentence")
+    sentence = tag("p", cells.code(told), " " if told.code else None, told.sentence, class_="sentence")
+    evidence = [tag("li", line) for line in told.evidence[:EVIDENCE]]
+    steps = [tag("p", "→ ", cells.command(step), class_="next") for step in told.steps[:STEPS]]
+    return joined(sentence, tag("ul", evidence, class_="evidence") if evidence else None, steps)
 
 
 def _row(one: ToldSet | ToldWhole) -> Iterator[Piece]:
@@ -131,4 +153,6 @@ def _table_row(one: ToldSet | ToldWhole, kind: PageKind, updated: int) -> Piece:
     )
 
 
-PAGE: Final = Page(title=lambda _: "Now", frame=frame, render=render, text=text)
+PAGE: Final = Page(
+    title=lambda _: "Now", frame=frame, render=render, text=text, reads=reads, reads_every=READ_EVERY, shows_first=True
+)

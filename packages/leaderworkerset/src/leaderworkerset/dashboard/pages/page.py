@@ -1,6 +1,7 @@
 """The type by which the server knows a page: its title, its frame, its pieces, its text, and what it reads. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -12,6 +13,9 @@ from leaderworkerset.dashboard.markup import Safe
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Rendering
 from leaderworkerset.recording.episode import Episode
+
+BETWEEN_READINGS: Final = 2.0
+"""Seconds for which what a page reads beside the picture is used again."""
 
 
 class PageFacts(Struct, frozen=True):
@@ -33,7 +37,10 @@ class PageFacts(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """One kind of page. `reads` are the lists that it needs beside the picture; some need recorded failures."""
+    """One kind of page. `reads` are the lists that it needs beside the picture; some need recorded failures.
+
+    It reads again after `reads_every` seconds. `shows_first` means that it is shown before the lists are read.
+    """
 
     title: Callable[[Address], str]
     frame: Callable[[Address, Rendering], Safe]
@@ -41,3 +48,5 @@ class Page(Struct, frozen=True, kw_only=True):
     text: Callable[[Picture, Address, PageFacts], Iterator[str]]
     reads: Callable[[Address], Sequence[Query]] = lambda _: ()
     reads_episodes: bool = False
+    reads_every: float = BETWEEN_READINGS
+    shows_first: bool = False

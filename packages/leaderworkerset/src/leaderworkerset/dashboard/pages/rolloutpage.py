@@ -1,6 +1,8 @@
 """Rollout: how far it is, which groups are done, what is still to come in which steps, and who holds it up. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from kuberuntime.client.requests import Selection as Query
@@ -23,6 +25,15 @@ from leaderworkerset.views.reasons import first_problem
 from leaderworkerset.views.wording import counted
 
 GROUPS: Final = ("group", "step", "revision", "ready ranks", "why")
+PLAN: Final = "Steps to come, if groups become ready as expected"
+GLYPHS: Final = {
+    "done": ("●", "ready"),
+    "starting": ("◐", "starting"),
+    "held": ("▢", "missing"),
+    "to come": ("○", "missing"),
+}
+"""The glyph of each step of a group, and the class of its color."""
+
 STEPS: Final = ("next step", "groups", "available meanwhile", "extra groups")
 
 
@@ -35,11 +46,13 @@ def frame(address: Address, shown: Rendering) -> Safe:
     """Return the page with its regions."""
     return joined(
         region("header", "head", shown),
+        region("div", "progress", shown),
         region("div", "cause", shown),
-        cells.table(
-            "steps-to-come", STEPS, region("tbody", "steps", shown), "Steps to come, if groups become ready as expected"
+        _folded("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", shown), PLAN)),
+        _folded(
+            "All groups",
+            cells.table("plain", GROUPS, region("tbody", "rows", shown), f"The groups of {address.key.name}"),
         ),
-        cells.table("plain", GROUPS, region("tbody", "rows", shown), f"The groups of {address.key.name}"),
     )
 
 
@@ -47,13 +60,14 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     view = picture.find(address.key)
     if view is None:
-        return cells.absent(picture, address, "cause", "steps", "rows")
+        return cells.absent(picture, address, "progress", "cause", "steps", "rows")
     leaders = _leaders(view, facts)
     found, plan = pace.progress(view, leaders, picture.now), _foresee(view, leaders)
     told = picture.told(view).told
     return {
         "trouble": cells.trouble(picture),
         "head": [_head(view, found, plan)],
+        "progress": [_picture(view, leaders, found)],
         "cause": [] if found.is_complete else [cells.cause_piece("cause-text", told)],
         "steps": _steps(plan),
         "rows": [_row(group, leaders, found) for group in view.groups],
@@ -85,7 +99,6 @@ def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
 
 
 def _head(view: View, found: RolloutProgress, plan: Foreseen | None) -> Piece:
-    back = cells.link(PageKind.SET, view.key, view.name)
     budget = None
     if plan is not None:
         limits = plan.budget
@@ -96,7 +109,8 @@ def _head(view: View, found: RolloutProgress, plan: Foreseen | None) -> Piece:
         )
     html = tag(
         "div",
-        tag("h1", "Rollout of ", back, " ", tag("small", view.namespace)),
+        tag("h1", view.name, " ", tag("small", f"{view.namespace} · rollout")),
+        cells.tabs(view.key, PageKind.ROLLOUT),
         tag("p", "complete: " if found.is_complete else "", pace.line(found).partition(": ")[2]),
         cells.bar(found.done, found.wanted, f"{found.done} of {found.wanted} groups done"),
         budget,
@@ -119,18 +133,41 @@ def _steps(plan: Foreseen | None) -> list[Piece]:
     ]
 
 
-def _row(group: Group, leaders: JSONObject | None, found: RolloutProgress) -> Piece:
+def _step(group: Group, leaders: JSONObject | None, found: RolloutProgress) -> str:
     newest = groupname.revision(leaders or {})
-    is_new = bool(newest) and group.revision == newest
-    match is_new, group.is_ready:
-        case True, True:
-            step = "● done"
-        case True, False:
-            step = "◐ starting"
-        case _:
-            step = "○ held by the partition" if group.index < found.held else "○ to come"
+    if newest and group.revision == newest:
+        return "done" if group.is_ready else "starting"
+    return "held" if group.index < found.held else "to come"
+
+
+def _picture(view: View, leaders: JSONObject | None, found: RolloutProgress) -> Piece:
+    """Return the one picture of the rollout: a mark for each group in the order of their indexes, and what marks mean."""
+    steps = {group.name: _step(group, leaders, found) for group in view.groups}
+    counts = Counter(steps.values())
+    marks = [
+        tag("i", GLYPHS[step][0], class_=GLYPHS[step][1], title=f"group {name}: {step}")
+        for name, step in islice(steps.items(), cells.STRIP)
+    ]
+    words = ", ".join(f"{counts[step]} {step}" for step in GLYPHS if counts[step])
+    legend = [tag("span", glyph, f" {counts[step]} {step} ") for step, (glyph, _) in GLYPHS.items() if counts[step]]
+    strip = tag("span", marks, class_="strip large", role="img", aria_label=f"groups by index: {words or 'none'}")
+    basis = None
+    if found.left is not None and not found.is_paused:
+        basis = tag(
+            "p", f"The estimate is from the {counted(found.done, 'group')} that this rollout has done until now."
+        )
+    return Piece("rollout-picture", tag("div", tag("p", legend, class_="legend"), strip, basis, id="rollout-picture"))
+
+
+def _folded(title: str, content: Safe) -> Safe:
+    return tag("details", tag("summary", title), content, class_="foldable")
+
+
+def _row(group: Group, leaders: JSONObject | None, found: RolloutProgress) -> Piece:
+    step = _step(group, leaders, found)
+    words = f"{GLYPHS[step][0]} {'held by the partition' if step == 'held' else step}"
     ready = f"{group.ready_ranks} of {len(group.ranks)}"
-    return cells.row(f"g/{group.name}", group.name, step, group.revision, ready, first_problem(group))
+    return cells.row(f"g/{group.name}", group.name, words, group.revision, ready, first_problem(group))
 
 
 PAGE: Final = Page(

@@ -23,6 +23,10 @@ from leaderworkerset.views.wording import counted
 
 Place: TypeAlias = Callable[[Group, Rank], str]
 
+NARROW: Final = 8
+WIDE: Final = 18
+"""The cells of a row that takes one column of the matrix, or two; more take a line."""
+
 HEADER = ("place", "pod", "state", "ready", "restarts", "node", "revision", "why")
 
 
@@ -46,7 +50,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
         "table",
         tag("caption", f"The ranks of {address.key.name}"),
         region("thead", "columns", shown),
-        region("tbody", "rows", shown),
+        region("tbody", "rows", shown, role="rowgroup"),
         id="grid",
         role="grid",
         class_=f"grid by-{address.arrangement.value}",
@@ -97,22 +101,14 @@ def _advance(group: Group, now: datetime) -> Safe:
 
 
 def _head(one: ToldSet, now: datetime) -> Piece:
-    view, key = one.view, one.view.key
+    view = one.view
     numbers = f"{view.ready} of {counted(view.desired, 'group')} ready, {view.up_to_date} updated"
     html = tag(
         "div",
         tag("h1", view.name, " ", tag("small", view.namespace)),
         tag("p", numbers, " ", cells.bar(view.ready, view.desired, numbers)),
         [_advance(group, now) for group in view.groups[:FEW_GROUPS] if group.progress or group.hang],
-        tag(
-            "nav",
-            cells.link(PageKind.SET, key, "ranks"),
-            cells.link(PageKind.ROLLOUT, key, "rollout"),
-            cells.link(PageKind.LOGS, key, "logs"),
-            cells.link(PageKind.HISTORY, key, "history"),
-            class_="ways",
-            aria_label=f"Pages of {view.name}",
-        ),
+        cells.tabs(view.key, PageKind.SET),
         id="title",
     )
     return Piece("title", html)
@@ -122,7 +118,7 @@ def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> t
     match way:
         case Arrangement.GROUP:
             width = max((len(group.ranks) for group in view.groups), default=0)
-            rows = [_group_row(picture, group) for group in view.groups]
+            rows = [_group_row(picture, group, edge=edge) for group, edge in _edged(view.groups)]
             rows += [cells.row("more", f"and {view.more} more", "without any pod")] if view.more else []
             return ["group", *map(str, range(width)), "why"], rows
         case Arrangement.NODE:
@@ -136,10 +132,23 @@ def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> t
             return ["revision", "ranks"], _gathered(view, lambda group, _: group.revision or "none yet")
 
 
-def _group_row(picture: Picture, group: Group) -> Piece:
+def _edged(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
+    """Yield groups, and whether the revision changes at one."""
+    last = ""
+    for group in groups:
+        yield group, bool(last and group.revision and group.revision != last)
+        last = group.revision or last
+
+
+def _group_row(picture: Picture, group: Group, *, edge: bool) -> Piece:
     told = recreations.sentence(group.recreations, picture.now) if group.recreations else ""
     why = "; ".join(filter(None, [first_problem(group), told]))
-    return _row(f"g/{group.name}", f"group {group.name}", group.ranks, why)
+    return _row(f"g/{group.name}", f"group {group.name}", group.ranks, why, revision=group.revision if edge else "")
+
+
+def _width(ranks: Sequence[Rank]) -> str:
+    """Return the class of a row by its cells: more than eight do not fit beside other rows."""
+    return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
 
 
 def _gathered(view: View, place: Place) -> list[Piece]:
@@ -150,13 +159,17 @@ def _gathered(view: View, place: Place) -> list[Piece]:
     return [_row(f"g/{name}", name, found[name], counted(len(found[name]), "rank")) for name in sorted(found)]
 
 
-def _row(key: str, title: str, ranks: Sequence[Rank], why: str) -> Piece:
+def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "") -> Piece:
     row = tag(
         "tr",
-        tag("th", title, scope="row"),
+        tag(
+            "th", title, scope="row", role="rowheader", title=f"from here on revision {revision}" if revision else None
+        ),
         map(cells.cell, ranks),
-        tag("td", why, class_="why"),
+        tag("td", why, class_="why") if why else None,
         id=key,
+        role="row",
+        class_=" ".join(filter(None, ["ill" if why else "", "edge" if revision else "", _width(ranks)])) or None,
         data_find=f"{title} {why}",
     )
     return Piece(key, row)

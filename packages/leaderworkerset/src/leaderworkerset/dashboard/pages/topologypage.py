@@ -5,6 +5,7 @@ labels. Whether a group fits is the optimistic estimate of the built-in gang gat
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import Struct
@@ -22,10 +23,11 @@ from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.dashboard.pages.templates import group_pods
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis import nodeamounts
-from leaderworkerset.views.groups import LISTED, Rank, View
+from leaderworkerset.views.groups import Rank, View
 from leaderworkerset.views.wording import counted
 
 USUAL_KEYS: Final = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
@@ -78,12 +80,13 @@ def frame(_: Address, shown: Rendering) -> Safe:
     )
     fits = tag(
         "table",
-        tag("caption", "How many further groups would fit, by requests"),
+        tag("caption", "How many further groups would fit, by requests, taints and exclusive topology"),
         region("thead", "domains", shown),
         region("tbody", "fits", shown),
         class_="plain",
     )
-    return joined(tag("h1", "Topology"), region("p", "summary", shown), fits, nodes)
+    shown_fits, shown_nodes = cells.scrolling(fits, "Where groups would fit"), cells.scrolling(nodes, "Nodes")
+    return joined(tag("h1", "Topology"), region("p", "summary", shown), shown_fits, shown_nodes)
 
 
 def render(picture: Picture, _: Address, facts: PageFacts) -> Rendering:
@@ -198,28 +201,49 @@ def _fits(
 ) -> list[Piece]:
     sums = {node: demand.add(*parts) for node, parts in held.items()}
     used = {node: {name: amount.nanos for name, amount in found.items()} for node, found in sums.items()}
-    return [_fit_row(view, domains, used) for view in picture.views[:MOST_SETS]]
+    taken = {(view.namespace, rank.node) for view in picture.views for group in view.groups for rank in group.ranks}
+    return [_fit_row(view, domains, used, taken) for view in picture.views[:MOST_SETS]]
 
 
-def _fit_row(view: View, domains: Mapping[str, Sequence[JSONObject]], used: Mapping[str, Amounts]) -> Piece:
+def _fit_row(
+    view: View,
+    domains: Mapping[str, Sequence[JSONObject]],
+    used: Mapping[str, Amounts],
+    taken: AbstractSet[tuple[str, str]],
+) -> Piece:
     group = group_pods(view)
     link = cells.link(PageKind.SET, view.key, view.name)
-    found = [_fitting(group, nodes, used) for nodes in domains.values()]
+    key = meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
+    found = [
+        _fitting_alone(group, _untaken(view, key, nodes, taken), used) if key else _fitting(group, nodes, used)
+        for nodes in domains.values()
+    ]
     words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in found]
     return cells.row(f"f/{view.namespace}/{view.name}", link, counted(len(group), "pod"), *words, find=view.name)
-
-
-def group_pods(view: View) -> list[JSONObject]:
-    """Return the pods of a group of a set as its templates say, as far as what they need of nodes is concerned."""
-    template = meta.spec(view.object).get("leaderWorkerTemplate") or {}
-    worker = template.get("workerTemplate") or {}
-    leader = template.get("leaderTemplate") or worker
-    return [leader, *([worker] * (min(int(template.get("size", 1)), LISTED) - 1))]
 
 
 def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Mapping[str, Amounts]) -> int:
     space, needs = fit.free_space(nodes, used), fit.count_needs(group)
     return next((number for number in range(MOST_GROUPS) if not space.place(needs)), MOST_GROUPS)
+
+
+def _untaken(
+    view: View, key: str, nodes: Sequence[JSONObject], taken: AbstractSet[tuple[str, str]]
+) -> list[Sequence[JSONObject]]:
+    """Return the nodes of each exclusive domain that no group of the namespace is in."""
+    found: dict[str, list[JSONObject]] = {}
+    for node in nodes:
+        if name := meta.labels(node).get(key, ""):
+            found.setdefault(name, []).append(node)
+    return [part for part in found.values() if not any((view.namespace, meta.name(node)) in taken for node in part)]
+
+
+def _fitting_alone(
+    group: Sequence[JSONObject], parts: Sequence[Sequence[JSONObject]], used: Mapping[str, Amounts]
+) -> int:
+    """Return how many groups fit of which each has a domain for itself."""
+    needs = fit.count_needs(group)
+    return min(sum(fit.free_space(nodes, used).place(needs) for nodes in parts), MOST_GROUPS)
 
 
 PAGE: Final = Page(title=lambda _: "Topology", frame=frame, render=render, text=text, reads=reads)

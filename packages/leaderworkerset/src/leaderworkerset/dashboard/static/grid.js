@@ -13,6 +13,8 @@ export function start() {
   grid.addEventListener("focusin", (event) => reach(event.target.closest("[role=gridcell]")));
   grid.addEventListener("click", (event) => show(event.target.closest("[role=gridcell]")));
   pane.addEventListener("keydown", (event) => event.key === "Escape" && hide());
+  const chosen = document.getElementById(`c/${new URLSearchParams(location.search).get("rank")}`);
+  if (chosen) show(chosen);
   onChange((ids) => {
     ready();
     if (!shown) return;
@@ -54,8 +56,8 @@ function neighbor(cell, key, far) {
   switch (key) {
     case "ArrowLeft": return cells[at - 1];
     case "ArrowRight": return cells[at + 1];
-    case "ArrowUp": return inRow(rows[here - 1]);
-    case "ArrowDown": return inRow(rows[here + 1]);
+    case "ArrowUp": return inRow(nearest(rows, row, -1));
+    case "ArrowDown": return inRow(nearest(rows, row, 1));
     case "PageUp": return inRow(rows[Math.max(here - 10, 0)]);
     case "PageDown": return inRow(rows[Math.min(here + 10, rows.length - 1)]);
     case "Home": return far ? inRow(rows[0]) : cells[0];
@@ -64,11 +66,22 @@ function neighbor(cell, key, far) {
   }
 }
 
+// Rows stand next to each other, and those with a problem first: the nearest one above or below is found by where it is.
+function nearest(rows, row, sign) {
+  const middle = row.offsetLeft + row.offsetWidth / 2;
+  const center = row.offsetWidth > grid.offsetWidth * 0.9 ? row.offsetLeft + 1 : middle;
+  const far = (other) => sign * (other.offsetTop - row.offsetTop);
+  return rows
+    .filter((other) => far(other) > 0 && other.offsetLeft <= center && other.offsetLeft + other.offsetWidth > center)
+    .reduce((best, other) => (best && far(best) <= far(other) ? best : other), null);
+}
+
 function show(cell) {
   if (!cell) return;
   for (const one of grid.querySelectorAll("[aria-selected]")) one.removeAttribute("aria-selected");
   cell.setAttribute("aria-selected", "true");
   shown = cell.dataset.rank;
+  remember();
   fill(shown).then(() => pane.focus());
 }
 
@@ -77,6 +90,15 @@ function hide() {
   document.getElementById(`c/${shown}`)?.focus();
   for (const one of grid.querySelectorAll("[aria-selected]")) one.removeAttribute("aria-selected");
   shown = null;
+  remember();
+}
+
+// Keeps the chosen rank in the address, so that a link leads to it.
+function remember() {
+  const address = new URL(location.href);
+  if (shown) address.searchParams.set("rank", shown);
+  else address.searchParams.delete("rank");
+  history.replaceState(null, "", address);
 }
 
 async function fill(place) {

@@ -1,5 +1,9 @@
 // Copies a page as text, and saves it as one file, both as the server writes them.
 export function start() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (button) write(button, async () => button.dataset.copy);
+  });
   document.getElementById("copy").addEventListener("click", copy);
   document.getElementById("save-page")?.addEventListener("click", () => {
     const address = new URL(location.href);
@@ -15,17 +19,24 @@ export function download(href, name) {
   link.click();
 }
 
-async function copy(event) {
+function copy(event) {
   const address = new URL(location.href);
   address.searchParams.set("as", "text");
-  const button = event.target;
-  try {
+  return write(event.target, async () => {
     const answer = await fetch(address);
     if (!answer.ok) throw new Error(answer.statusText);
-    await navigator.clipboard.writeText(await answer.text());
+    return answer.text();
+  });
+}
+
+// Writes a text to the clipboard, and shows on the button whether that was possible.
+async function write(button, read) {
+  const words = button.dataset.words ?? (button.dataset.words = button.textContent);
+  try {
+    await navigator.clipboard.writeText(await read());
     button.textContent = "Copied";
   } catch {
     button.textContent = "Not copied";
   }
-  setTimeout(() => (button.textContent = "Copy as text"), 2000);
+  setTimeout(() => (button.textContent = words), 2000);
 }

@@ -1,6 +1,9 @@
 // The stream of differences of this page: applied to its regions, resumed where it broke, closed while nobody looks.
 const live = document.getElementById("live");
 const changed = [];
+const pulse = document.getElementById("pulse");
+let answered = Date.now();
+let isLost = false;
 let state = document.body.dataset.ident;
 let source = null;
 
@@ -12,6 +15,7 @@ export function onChange(callback) {
 export function start() {
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   if (!document.hidden) open();
+  setInterval(beat, 1000);
 }
 
 function open() {
@@ -21,8 +25,11 @@ function open() {
   source = new EventSource(address);
   source.addEventListener("difference", (event) => take(event, apply));
   source.addEventListener("whole", (event) => take(event, replaceAll));
-  source.addEventListener("open", () => notice(""));
+  source.addEventListener("beat", heard);
+  source.addEventListener("open", () => (heard(), notice("")));
   source.addEventListener("error", () => {
+    isLost = true;
+    beat();
     notice("⚠ The dashboard does not answer; what is shown may be old. It is tried again.");
     if (source.readyState === EventSource.CLOSED) {
       // The browser gives up after a refusal, so it is tried again here.
@@ -32,6 +39,27 @@ function open() {
   });
 }
 
+function heard() {
+  answered = Date.now();
+  isLost = false;
+  beat();
+}
+
+// The live sign: whether this page is current, and how old the last answer is.
+function beat() {
+  const seconds = Math.round((Date.now() - answered) / 1000);
+  const age = seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min`;
+  // Two heartbeats were missed: the connection hangs, as after sleep.
+  if (seconds > 40 && source && !document.hidden) {
+    isLost = true;
+    close();
+    open();
+  }
+  const isOld = document.getElementById("trouble-text") !== null;
+  pulse.className = isLost ? "lost" : isOld ? "" : "live";
+  pulse.textContent = isLost ? `✕ not connected, ${age} old` : isOld ? "⚠ old: no answer from the API server" : `● live, ${age}`;
+}
+
 function close() {
   source?.close();
   source = null;
@@ -39,6 +67,7 @@ function close() {
 
 function take(event, use) {
   state = event.lastEventId;
+  heard();
   const kept = focused();
   const ids = use(JSON.parse(event.data));
   restore(kept);

@@ -20,6 +20,7 @@ from leaderworkerset.diagnosis.finding import Cause, Find, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told
 from leaderworkerset.diagnosis.ranks import is_unscheduled
+from leaderworkerset.views import devices
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import listed
 
@@ -28,6 +29,7 @@ NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 
 PROCESSES: Final = "processes://"
 """The container runtime of the nodes of a cluster of this machine: they have the accelerators that they are told to have."""
+GPU: Final = "nvidia.com/gpu"
 HOLDERS_NAMED: Final = 4
 
 
@@ -60,7 +62,7 @@ def short_of(wanted: str) -> Find:
                 f"no node has enough {name} for pod {rank.pod}{ranks.others(len(found))}{shortfall(observed, rank, name)}"
                 + (f"; node {closed[0]} has, with a taint that it does not tolerate: {closed[1]}" if closed else "")
             ),
-            evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+            evidence=(f"{rank.pod}: {ranks.quote(rank.why)}", *failing_devices(observed, name)),
             steps=(
                 *(
                     (f"if it may run on {closed[0]}: let the template of {observed.view.name} tolerate that taint",)
@@ -76,6 +78,13 @@ def short_of(wanted: str) -> Find:
     return find
 
 
+def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
+    """Return a line for each node on which devices fail, so that it has fewer to give."""
+    if name in NATIVE:
+        return ()
+    return tuple(f"node {at}: {why}" for at, node in observed.nodes.items() if (why := devices.failing(node)))
+
+
 def simulating(observed: Observed, name: str) -> tuple[str, ...]:
     """Return how to simulate accelerators on a cluster of this machine, none of whose nodes has any."""
     nodes = observed.nodes.values()
@@ -86,6 +95,7 @@ def simulating(observed: Observed, name: str) -> tuple[str, ...]:
         return ()
     return (
         f"simulate nodes with {name}: start the cluster with --node-capacity {name}=8, or run the manifest with --nodes auto --gpus auto",
+        *(("to use the GPUs of this machine: start the cluster with --gpus host",) if name == GPU else ()),
     )
 
 

@@ -17,7 +17,7 @@ from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
 from leaderworkerset.dashboard.hub import PAGES
-from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages import causepage, cells, totals
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import CellState, Picture, of_group
 from leaderworkerset.dashboard.pieces import Rendering
@@ -66,7 +66,7 @@ def test_the_most_urgent_set_comes_first_with_its_cause_as_text() -> None:
     healthy, stuck = web(metadata={"name": "fine"}), web(ready=False)
     shown = rendered(picture(healthy, stuck, diagnoses={KEY: STUCK}), PageKind.NOW)
     assert [piece.key for piece in shown["sets"]] == ["s/default/web", "s/default/fine"]
-    assert "LWS-E036</code> no node has &lt;enough&gt; cpu" in shown["sets"][0].html
+    assert '<a href="causes/LWS-E036"><code>LWS-E036</code></a> no node has &lt;enough&gt; cpu' in shown["sets"][0].html
     assert shown["sets"][0].says == "web is stuck: LWS-E036: no node has <enough> cpu"
     assert "2 sets: 1 healthy, 1 stuck" in html(shown, "summary")
 
@@ -85,6 +85,47 @@ def test_until_a_diagnosis_is_read_a_set_is_in_progress_and_nothing_is_said() ->
 def test_a_group_is_as_its_ranks_are() -> None:
     alike, mixed = web().groups[0], view(web().object, [builders.leader_pod(web().object)]).groups[0]
     assert (of_group(alike), of_group(mixed)) == (CellState.READY, CellState.STARTING)
+
+
+@pytest.mark.parametrize(
+    ("code", "condition"), [(143, CellState.ENDING), (0, CellState.ENDING), (3, CellState.PROBLEM)]
+)
+def test_a_pod_that_ends_on_request_is_not_a_problem(code: int, condition: CellState) -> None:
+    lws = builders.leaderworkerset_object(replicas=1, size=1)
+    pod = builders.leader_pod(lws, 0, ready=False)
+    pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    ended = {"exitCode": code, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"}
+    pod["status"] = {"phase": "Running", "containerStatuses": [{"name": "main", "state": {"terminated": ended}}]}
+    assert of_group(view(lws, [pod]).groups[0]) is condition
+
+
+def test_steps_that_are_commands_have_a_button_that_copies_them() -> None:
+    stuck = replace(STUCK, steps=("ask who owns <node>", "lws -n default logs web"))
+    html = rendered(picture(web(ready=False), diagnoses={KEY: stuck}), PageKind.NOW)["sets"][0].html
+    assert html.count("data-copy=") == 1
+    assert 'data-copy="lws -n default logs web"' in html
+    assert "ask who owns &lt;node&gt;" in html
+
+
+def test_the_totals_count_accelerators_of_all_desired_groups() -> None:
+    ready = web(groups=2, size=4)
+    container = {"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": 8, "rdma/hca": 1}}}
+    ready.object["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
+    assert totals.accelerators([ready]) == totals.Accelerators(64, 64)
+
+
+def test_a_cause_page_explains_it_and_lists_its_sets() -> None:
+    found = picture(web(ready=False), diagnoses={KEY: STUCK})
+    shown = rendered(found, PageKind.CAUSE, episode="LWS-E036")
+    assert causepage.BY_CODE["LWS-E036"].title in html(shown, "head")
+    assert [piece.key for piece in shown["rows"]] == ["r/default/web"]
+
+
+def test_the_matrix_marks_where_the_revision_changes() -> None:
+    lws = builders.leaderworkerset_object(replicas=3, size=1)
+    pods = [builders.leader_pod(lws, index, key=key) for index, key in enumerate(("a", "a", "b"))]
+    rows = rendered(picture(view(lws, pods)), PageKind.SET)["rows"]
+    assert ["edge" in piece.html for piece in rows] == [False, False, True]
 
 
 def test_a_strip_is_bounded_and_counts_the_rest() -> None:
@@ -132,7 +173,7 @@ def test_a_disaggregated_set_is_one_item_with_its_parts() -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
     found = picture(*(one.view for one in whole.parts), sets=[whole])
     (item,) = rendered(found, PageKind.NOW)["sets"]
-    assert (item.key, item.html.count('class="set"')) == ("w/default/split", 3)
+    assert (item.key, item.html.count('class="set')) == ("w/default/split", 3)
     shown = rendered(found, PageKind.WHOLE, key=ObjectKey("default", "split"))
     assert "prefill: 2 of 2 groups ready; decode: 0 of 1 group ready" in html(shown, "head")
     assert [piece.key for piece in shown["rows"]] == [f"p/{one.view.name}" for one in whole.parts]
@@ -180,6 +221,37 @@ def test_topology_tells_sets_from_others_and_where_a_group_would_fit() -> None:
     assert "2 of 8 " in shown["nodes"][0].html
     assert "cpu: sets 2, others 4" in shown["nodes"][0].html
     assert [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[1:]] == ["2 pods", "3", "2", "1"]
+
+
+def fits_of(found: View, nodes: list[JSONObject], pods: list[JSONObject] | None = None) -> list[str]:
+    """Return how many groups of a set would fit: in all, then in each domain."""
+    shown = rendered(picture(found), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: pods or []})
+    return [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[2:]]
+
+
+def asking(amounts: JSONObject, *, size: int, **metadata: Any) -> View:
+    """Return a set without pods, whose containers have these limits and no requests."""
+    container = {"name": "main", "image": "a", "resources": {"limits": amounts}}
+    lws = builders.leaderworkerset_object(replicas=1, size=size, metadata=metadata)
+    lws["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
+    return view(lws, [])
+
+
+@pytest.mark.parametrize(("nodes", "groups"), [(2, "0"), (4, "1"), (9, "2")])
+def test_topology_reads_missing_requests_from_the_limits(nodes: int, groups: str) -> None:
+    listed = [of(f"n{index}", {"cpu": "8", "pods": "110", "nvidia.com/gpu": "8"}) for index in range(nodes)]
+    assert fits_of(asking({"nvidia.com/gpu": 8}, size=4), listed) == [groups]
+
+
+def test_topology_gives_exclusive_groups_a_domain_of_their_own() -> None:
+    listed = [of(f"n{index}", {"cpu": "8", "pods": "110"}) for index in range(3)]
+    for node in listed:
+        node["metadata"]["labels"] = {"rack": node["metadata"]["name"]}
+    free = asking({"cpu": "1"}, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: "rack"})
+    assert fits_of(free, listed) == ["3", "1", "1", "1"]
+    leader = builders.leader_pod(free.object)
+    leader["spec"]["nodeName"] = "n1"
+    assert fits_of(view(free.object, [leader]), listed) == ["2", "1", "0", "1"]
 
 
 def test_topology_counts_what_a_pod_holds_once_however_many_sets_there_are() -> None:
@@ -273,7 +345,9 @@ def test_other_addresses_of_failures_are_none(path: str) -> None:
 
 @pytest.mark.parametrize("kind", list(PageKind))
 def test_the_address_of_every_page_leads_to_it(kind: PageKind) -> None:
-    is_about_a_set = kind not in (PageKind.NOW, PageKind.TOPOLOGY)
+    is_about_a_set = kind not in (PageKind.NOW, PageKind.TOPOLOGY, PageKind.CAUSE)
     address = Address(kind=kind, key=KEY) if is_about_a_set else Address(kind=kind)
+    if kind is PageKind.CAUSE:
+        address = Address(kind=kind, episode="LWS-E071")
     assert parse(address.path(), {}) == address
     assert meta.name(web().object) == KEY.name

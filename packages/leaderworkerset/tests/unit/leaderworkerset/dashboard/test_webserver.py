@@ -8,16 +8,19 @@ from random import Random
 import aiohttp
 import pytest
 from tests.attacker import Attacker
-from tests.dashboardhouse import House, events, open_house, serving, until
+from tests.dashboardhouse import NODE, House, events, open_house, serving, until
 from tests.fuzz.seeds import seeds
+from tests.integration.clusters import objects
 from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
 
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import CORE_EVENTS, NAMESPACES, PODS
+from kuberuntime.objects.resources import CORE_EVENTS, NAMESPACES, NODES, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.exporting import files
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
-from leaderworkerset.dashboard.hub import BETWEEN_READINGS
+from leaderworkerset.dashboard.pages.header import ClusterIdentity
+from leaderworkerset.dashboard.pages.page import BETWEEN_READINGS
 from leaderworkerset.dashboard.webserver import MOST_STREAMS
 from leaderworkerset.recording.episode import Episode
 
@@ -86,9 +89,9 @@ async def test_the_pages_show_the_sets_the_groups_and_the_one_cause() -> None:
 
 async def test_what_does_not_exist_is_said_and_appears_when_it_does() -> None:
     async with open_house() as house, house.browser() as session:
-        page = await house.text(session, "sets/default/web")
+        page = await house.text(session, "sets/default/web", status=404)
         assert "web: no such LeaderWorkerSet in namespace default" in page
-        assert "no such DisaggregatedSet" in await house.text(session, "disaggregated/default/web")
+        assert "no such DisaggregatedSet" in await house.text(session, "disaggregated/default/web", status=404)
         reading = asyncio.create_task(first_events(house, session, "sets/default/web", ident_of(page), 1))
         await house.put_set("web", replicas=1, size=2)
         ((name, data), *_) = await reading
@@ -186,6 +189,42 @@ async def test_the_api_server_is_not_blamed_for_what_cannot_be_understood() -> N
         assert house.model.picture.trouble == ""
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "sets/default/no",
+        "sets/default/no/rollout",
+        "sets/default/no/logs",
+        "disaggregated/default/no",
+        "causes/LWS-E999",
+    ],
+)
+async def test_pages_of_what_does_not_exist_have_status_404(path: str) -> None:
+    async with open_house() as house, house.browser() as session:
+        assert "no such" in await house.text(session, path, status=404)
+
+
+async def test_free_accelerators_are_shown_with_their_shares() -> None:
+    async with open_house() as house, house.browser() as session:
+        container = {"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": 2}}}
+        lws = objects.lws("gpus", replicas=3, size=2)
+        lws["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
+        lws["metadata"] |= {"name": "gpus", "namespace": "default"}
+        await house.client.create(LEADERWORKERSETS, lws)
+        await house.client.patch(
+            NODES,
+            ObjectKey("", NODE),
+            {"status": {"allocatable": {"nvidia.com/gpu": "8"}}},
+            kind="merge",
+            subresource="status",
+            manager="test",
+        )
+        await until(lambda: house.model.picture.views, "the set")
+        assert "accelerators</dt><dd>0 of 12 ready" in await house.text(session)
+        await house.dashboard.hub.facts(Address(kind=PageKind.NOW))
+        assert "0 of 12 ready, 8 free" in await house.text(session)
+
+
 async def test_streams_are_bounded() -> None:
     async with open_house() as house, house.browser() as session, AsyncExitStack() as streams:
         ident = ident_of(await house.text(session))
@@ -222,6 +261,7 @@ async def test_the_pane_of_a_rank_explains_it_and_quotes_events_as_text() -> Non
             house.transport.said = b"logged in with password=hunter2hunter2\nstep 3 <b>\n"
             pane = await house.text(session, "pane/default/web/0/1")
             assert "logged in with password=[masked]\nstep 3 &lt;b&gt;" in pane
+            assert pane.index("Last lines") < pane.index("Events"), "logs come first"
             for path in ("pane/default/web/0/7", "pane/default/other/0/0", "pane/default/web/x/y"):
                 async with session.get(house.base + path) as response:
                     assert response.status == 404
@@ -239,6 +279,18 @@ async def test_every_response_has_the_headers_and_files_are_served() -> None:
             async with session.get(house.base + path) as response:
                 assert {name: response.headers[name] for name in HEADERS} == HEADERS, path
                 assert response.status == (404 if "no" in path.rpartition("/")[2][:4] or ".." in path else 200), path
+
+
+def test_the_files_of_the_dashboard_stay_within_sixty_kilobytes() -> None:
+    assert sum(len(text.encode()) for text in files().values()) <= 60_000
+
+
+async def test_the_header_names_the_cluster_and_the_user() -> None:
+    async with open_house() as house, house.browser() as session:
+        house.dashboard.about = ClusterIdentity(cluster="prod-<1>", context="ctx", user="ann", version="1.2")
+        page = await house.text(session)
+        for name, value in (("cluster", "prod-&lt;1&gt;"), ("context", "ctx"), ("user", "ann (read-only)")):
+            assert f"<dt>{name}</dt><dd>{value}</dd>" in page
 
 
 async def test_a_link_opens_one_browser_and_only_once() -> None:
@@ -259,7 +311,7 @@ async def test_a_link_opens_one_browser_and_only_once() -> None:
 
 async def test_an_action_shows_its_command_and_dry_run_and_is_done_when_confirmed() -> None:
     async with open_house(actions=True) as house, house.browser() as session:
-        page = await house.text(session, "sets/default/web")
+        page = await house.text(session, "sets/default/web", status=404)
         token = page.partition('data-action="')[2].partition('"')[0]
         assert token == house.dashboard.secrets.action
         own = {ACTION_HEADER: token, "Origin": f"http://127.0.0.1:{house.dashboard.port}"}
@@ -289,7 +341,7 @@ async def test_an_action_shows_its_command_and_dry_run_and_is_done_when_confirme
 
 async def test_without_actions_no_page_offers_one_and_none_is_done() -> None:
     async with open_house() as house, house.browser() as session:
-        assert "data-verb" not in await house.text(session, "sets/default/web")
+        assert "data-verb" not in await house.text(session, "sets/default/web", status=404)
         own = {"Origin": f"http://127.0.0.1:{house.dashboard.port}", ACTION_HEADER: house.dashboard.secrets.action}
         async with session.post(house.base + "act", json={"verb": "restart"}, headers=own) as response:
             assert response.status == 403

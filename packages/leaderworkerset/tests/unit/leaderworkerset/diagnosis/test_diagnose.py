@@ -31,7 +31,9 @@ from leaderworkerset.diagnosis.diagnose import diagnose, worst
 from leaderworkerset.diagnosis.document import document, headline, lines
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Observed
+from leaderworkerset.views import devices
 from leaderworkerset.views.selection import Selection
+from localkube import wellknown
 
 REFUSED = 'pods "web-0" is forbidden: no PriorityClass with name urgent was found'
 AVAILABLE = {"conditions": conditions(Available="True"), "readyReplicas": 1, "updatedReplicas": 1}
@@ -285,6 +287,20 @@ def test_nodes_of_this_machine_without_accelerators_may_be_told_to_have_some(
     message = "0/1 nodes are available: 1 Insufficient example.com/gpu."
     first = told(pending(message, spec=asks, objects={NODES: [of_machine]}, running=[])).steps[0]
     assert first.startswith("simulate nodes with example.com/gpu: " if simulates else "add nodes with example.com/gpu")
+
+
+def test_a_device_that_fails_is_named() -> None:
+    asks = {"containers": [{"resources": {"requests": {"example.com/gpu": "2"}}}]}
+    failing = node(allocatable={"example.com/gpu": "1"})
+    why = {"type": devices.ACCELERATORS_HEALTHY, "status": "False", "message": "GPU-1 is unhealthy: XID 79"}
+    failing["status"]["conditions"] = [*(failing["status"].get("conditions") or []), why]
+    message = "0/1 nodes are available: 1 Insufficient example.com/gpu."
+    found = told(pending(message, spec=asks, objects={NODES: [failing]}, running=[]))
+    assert found.evidence[-1] == f"node {failing['metadata']['name']}: GPU-1 is unhealthy: XID 79"
+
+
+def test_names_of_devices_are_those_of_the_kubelet() -> None:
+    assert (devices.DEVICES, devices.ACCELERATORS_HEALTHY) == (wellknown.DEVICES, wellknown.ACCELERATORS_HEALTHY)
 
 
 def test_a_taint_that_keeps_a_pod_from_what_is_free_is_named() -> None:

@@ -1,8 +1,8 @@
-"""`/attach`, `/exec` and `/portforward`: a pod's output, commands and ports over WebSockets (not SPDY).
+"""`/attach`, `/exec` and `/portforward`: a pod's output, commands and ports over WebSockets.
 
 In: a request to upgrade. Pod, container and ports are checked before the upgrade, so that a refusal is a Status. All
 other errors, also those of the node, are sent on the error channels: kubectl takes a refused upgrade for a server
-without WebSockets, and tries SPDY.
+without WebSockets, and tries SPDY, which gets an error that says what to use (`routes.py`).
 """
 
 import asyncio

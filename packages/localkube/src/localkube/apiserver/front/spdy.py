@@ -1,6 +1,7 @@
 """SPDY/3.1, server side, without I/O: bytes of the client in, frames that matter out; calls in, bytes out.
 
-kubectl uses it inside a WebSocket to forward ports.
+kubectl uses it inside a WebSocket to forward ports, and needs five types of frames for it: SYN_STREAM, SYN_REPLY, DATA,
+RST_STREAM and PING. There is no SPDY without a WebSocket.
 
 ```
 control frame   1 version(15) | type(16) | flags(8) length(24) | payload
@@ -67,15 +68,13 @@ NO_HEADERS: Final[Headers] = MappingProxyType({})
 
 
 class Type(IntEnum):
-    """The types of frames that have an effect; others, like SETTINGS and WINDOW_UPDATE, are skipped."""
+    """The types of frames that have an effect; others, like SETTINGS and GOAWAY, are skipped."""
 
     DATA = 0
     SYN_STREAM = 1
     SYN_REPLY = 2
     RST_STREAM = 3
     PING = 6
-    GOAWAY = 7
-    HEADERS = 8
 
 
 LAYOUTS: Final = {
@@ -83,20 +82,19 @@ LAYOUTS: Final = {
     Type.SYN_REPLY: WORD,
     Type.RST_STREAM: PAIR,
     Type.PING: WORD,
-    Type.GOAWAY: PAIR,
-    Type.HEADERS: WORD,
 }
-"""The fields of control frames. The first is the stream, of a PING its number; the second of RST_STREAM and GOAWAY the status."""
+"""The fields of control frames. The first is the stream, of a PING its number; the second of RST_STREAM the status."""
 
-HEADED: Final = (Type.SYN_STREAM, Type.SYN_REPLY, Type.HEADERS)
+HEADED: Final = (Type.SYN_STREAM, Type.SYN_REPLY)
 """The frames with a block of headers after their fields."""
+
+HEADERS: Final = 8
+"""The type of frames with further headers. To skip one would break the compression of all later blocks, so it is refused."""
 
 
 class Status(IntEnum):
-    """Why a stream is reset, or no more streams are accepted."""
+    """Why a stream is reset."""
 
-    OK = 0
-    PROTOCOL_ERROR = 1
     INVALID_STREAM = 2
     REFUSED_STREAM = 3
     CANCEL = 5
@@ -104,7 +102,7 @@ class Status(IntEnum):
 
 
 class Frame(NamedTuple):
-    """A frame of a stream (of GOAWAY the last one that was processed, of PING its number); after one with `fin` no more come."""
+    """A frame of a stream (of PING its number); after one with `fin` no more come."""
 
     type: Type
     stream: int
@@ -142,6 +140,8 @@ class FrameReader:
             fin = bool(rest >> 24 & FIN)
             if kind == "data":
                 frames.append(Frame(Type.DATA, _stream(word), payload, fin=fin))
+            elif word & 0xFFFF == HEADERS:
+                raise ProtocolError("a HEADERS frame was sent: only SYN_STREAM has headers here")
             elif word & 0xFFFF in LAYOUTS:
                 frames.append(self._control(word, payload, fin=fin))
         return frames
@@ -156,7 +156,7 @@ class FrameReader:
         if len(head) < layout.size or (block and not has_headers):
             raise ProtocolError(f"a control frame has {len(payload)} bytes where {layout.size} are due")
         first, *others = layout.unpack(head)
-        stream = first if kind in (Type.PING, Type.GOAWAY) else _stream(first)
+        stream = first if kind is Type.PING else _stream(first)
         status = 0 if has_headers else sum(others)
         return Frame(kind, stream, headers=self._headers(block) if has_headers else {}, status=status, fin=fin)
 
@@ -256,7 +256,6 @@ class Connection:
         self._writer = FrameWriter()
         self._streams: dict[int, Stream] = {}
         self._last = 0
-        self._gone_away = False
         self._output = bytearray()
 
     def receive(self, data: bytes) -> list[Frame]:
@@ -284,11 +283,6 @@ class Connection:
         if self._streams.pop(stream, None) is not None:
             self._write(Frame(Type.RST_STREAM, stream, status=status))
 
-    def go_away(self, status: Status) -> None:
-        """Accept no more streams."""
-        self._gone_away = True
-        self._write(Frame(Type.GOAWAY, self._last, status=status))
-
     def take(self) -> bytes:
         """Return the bytes to send, and remove them from the connection."""
         output = bytes(self._output)
@@ -299,20 +293,18 @@ class Connection:
         match frame.type:
             case Type.SYN_STREAM:
                 yield from self._open(frame)
-            case Type.DATA | Type.HEADERS:
+            case Type.DATA:
                 yield from self._receive(frame)
             case Type.RST_STREAM if self._streams.pop(frame.stream, None) is not None:
                 yield frame
             case Type.PING if frame.stream % 2:  # even ones answer PINGs of this server, which sends none
                 self._write(frame)
-            case Type.GOAWAY:
-                self._gone_away = True
 
     def _open(self, frame: Frame) -> Iterator[Frame]:
         if frame.stream % 2 == 0 or frame.stream <= self._last:
             raise ProtocolError(f"stream {frame.stream} is opened after stream {self._last}: take odd, rising numbers")
         self._last = frame.stream
-        if self._gone_away or len(self._streams) >= STREAM_LIMIT:
+        if len(self._streams) >= STREAM_LIMIT:
             self._write(Frame(Type.RST_STREAM, frame.stream, status=Status.REFUSED_STREAM))
             return
         self._streams[frame.stream] = Stream(inward=not frame.fin)

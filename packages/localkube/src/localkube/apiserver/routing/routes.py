@@ -100,8 +100,10 @@ async def _logs(backend: Backend, call: Call) -> Answer:
 
 async def _upgrade_required(backend: Backend, call: Call) -> Answer:
     podtarget.running_pod(backend, call)
+    variable = f"KUBECTL_{'PORT_FORWARD' if call.subresource == 'portforward' else 'REMOTE_COMMAND'}_WEBSOCKETS"
     raise refusal.bad_request(
-        "Upgrade request required: the embedded cluster speaks WebSockets, not SPDY: use kubectl 1.31 or newer"
+        "Upgrade request required: the embedded cluster speaks WebSockets, not SPDY:"
+        f" use kubectl 1.31 or newer, or set {variable}=true"
     )
 
 

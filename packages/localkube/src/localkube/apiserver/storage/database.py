@@ -102,7 +102,7 @@ def inspect(path: Path) -> None:
             raise explain(str(path), error) from error
         problem = str(error)
     if problem:
-        raise DamagedError(f"{path}: damaged: {problem}: restore a copy, or use another file")
+        raise DamagedError(f"{path}: damaged: {problem}: delete it, or use another file")
 
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
@@ -167,8 +167,8 @@ def _prepare(path: Path) -> None:
     if path.exists() and path.stat().st_size:  # of an empty one SQLite would remove the log
         inspect(path)
         return
-    if path.exists() or beside(path, "-wal").exists() or any(path.parent.glob(f"{path.name}.copy-*")):
-        raise DamagedError(f"{path}: missing or empty, but it was there: put the file back, or restore a copy")
+    if path.exists() or beside(path, "-wal").exists():
+        raise DamagedError(f"{path}: missing or empty, but it was there: put the file back, or delete what is left")
     with (
         explained(path),
         new_file(path) as fresh,

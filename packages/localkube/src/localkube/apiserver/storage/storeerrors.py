@@ -26,8 +26,8 @@ ADVICE: Final = {
     sqlite3.SQLITE_LOCKED: "another program holds the file: close it",
     sqlite3.SQLITE_READONLY: "make the file and its directory writable",
     sqlite3.SQLITE_CANTOPEN: "make sure that its directory exists and can be written to",
-    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore a copy, or use another file",
-    sqlite3.SQLITE_NOTADB: "this is not a file of the embedded cluster: use another, or restore a copy",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged: delete it, or use another file",
+    sqlite3.SQLITE_NOTADB: "this is not a file of the embedded cluster: delete it, or use another file",
 }
 UNKNOWN: Final = "use another file if this persists"
 

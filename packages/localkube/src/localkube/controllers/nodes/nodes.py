@@ -23,8 +23,8 @@ from kuberuntime.objects.resources import NODES
 from kuberuntime.plan import guarded_patch
 from localkube import wellknown
 from localkube.controllers.nodes.nodewords import CAPACITY, LabelTemplate, TaintTemplate
+from localkube.wellknown import GPU
 
-GPU: Final = "nvidia.com/gpu"
 KUBELET_VERSION: Final = "v1.36.0"
 
 DECLARED: Final = ("RestartAllContainersOnContainerExits",)

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.accelerators.visibility import visible
 from localkube.kubelet.container import images
 from localkube.kubelet.container.images import ProgramSource, UnrunnableError
 from localkube.kubelet.pod.podstatus import STUB_IMAGE
@@ -117,6 +118,8 @@ def _command(container: JSONObject, context: Context, settings: KubeletSettings)
     if place.environment:
         base = environment.use_environment(base, place.environment)
     env = environment.build(container, context, base)
+    if context.devices is not None:
+        env = visible(env, context.devices.get(container["name"], ()))
     words = [*(container.get("command") or []), *(container.get("args") or [])]
     argv = environment.expand_all(words, env)
     images.check_command(image, argv, has_command=bool(container.get("command")), place=place)

@@ -9,6 +9,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Recorder
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.accelerators.ledger import Ledger
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.objects import Objects
 from localkube.kubelet.node.trash import FormerLogs
@@ -20,7 +21,7 @@ from localkube.kubelet.spec.fieldref import NodeFacts
 class NodeContext(Struct, frozen=True, kw_only=True):
     """The kubelet's collaborators. `holder_of(port, uid)` names another pod that uses a port on the shared network.
 
-    `discard(pod)` removes the directory of a pod; `former` keeps its logs.
+    `discard(pod)` removes the directory of a pod; `former` keeps its logs. `free(pod)` returns its devices to the ledger.
     """
 
     client: Client
@@ -33,6 +34,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     holder_of: Callable[[int, str], str]
     discard: Callable[[JSONObject], None]
     former: FormerLogs
+    devices: Ledger
+    free: Callable[[JSONObject], None]
 
     def facts(self, pod: JSONObject) -> NodeFacts:
         """Return the fields of its node that a pod may refer to."""

@@ -19,6 +19,8 @@ ACTIONS: Final = {
     "Failed": "Starting",
     "FailedMount": "Mounting",
     "FailedCreatePodSandBox": "Creating",
+    "FailedAllocateDevices": "Allocating",
+    "DeviceUnhealthy": "Watching",
     "FailedPostStartHook": "Starting",
     "FailedPreStopHook": "Killing",
     "DeadlineExceeded": "Killing",

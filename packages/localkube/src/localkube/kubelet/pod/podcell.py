@@ -126,4 +126,5 @@ class PodCell:
             sources=sources,
             lenient=lenient,
             rehearsal=self.node.settings.stub,
+            devices=self.node.devices.of(self.pod),
         )

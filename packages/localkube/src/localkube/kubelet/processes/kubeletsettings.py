@@ -1,6 +1,6 @@
 """The settings of a kubelet."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -19,8 +19,8 @@ class KubeletSettings:
     `hold_completed` containers that end with exit code 0 are not restarted; with `quote_failures` a container that
     fails without a termination message gets its last log lines as message. `environment.PASSED` selects from
     `host_environment`; `host_user` is the user who runs the cluster. `allocatable` has, by
-    node, what its pods can have. When the cluster ends, each container gets its stop signal and its pod's grace period, but at most
-    `grace_at_end`.
+    node, what its pods can have; `devices` are the real devices of each node, empty if GPUs are simulated. When the cluster
+    ends, each container gets its stop signal and its pod's grace period, but at most `grace_at_end`.
     """
 
     node_names: frozenset[str]
@@ -36,6 +36,7 @@ class KubeletSettings:
     host_user: int = 0
     host_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     allocatable: Mapping[str, Mapping[str, JSON]] = field(default_factory=dict)
+    devices: Mapping[str, Sequence[str]] = field(default_factory=dict)
     grace_at_end: timedelta = timedelta(0)
 
     @property

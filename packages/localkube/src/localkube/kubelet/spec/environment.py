@@ -48,6 +48,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs for the variables and files of a container.
 
     With `lenient`, missing sources are skipped. In a `rehearsal`, volumes and tokens that are not served are empty.
+    `devices` has the real devices of each container, None where GPUs are simulated.
     """
 
     pod: JSONObject
@@ -56,6 +57,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     sources: ReferencedObjects
     lenient: bool = False
     rehearsal: bool = False
+    devices: Mapping[str, Sequence[str]] | None = None
 
 
 def host_variables(host: Mapping[str, str], *, own_root: bool) -> dict[str, str]:

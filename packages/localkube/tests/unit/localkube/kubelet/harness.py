@@ -157,6 +157,7 @@ class Machine:
     images: dict[str, Path] = field(default_factory=dict)
     store: Store | None = None
     farewell: float = 0
+    devices: tuple[str, ...] = ()
 
 
 @asynccontextmanager
@@ -172,6 +173,7 @@ async def cluster(machine: Machine) -> AsyncIterator[ModeledKubelet]:
         hold_completed=machine.hold_completed,
         quote_failures=machine.quote_failures,
         host_environment={"PATH": "/usr/bin:/bin"},
+        devices={NODE: machine.devices} if machine.devices else {},
         grace_at_end=timedelta(seconds=machine.farewell),
     )
     async with serving(VirtualClock(), machine.store, random=Random(1)) as server, asyncio.TaskGroup() as tasks:

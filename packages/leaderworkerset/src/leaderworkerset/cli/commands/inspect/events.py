@@ -63,7 +63,7 @@ def command(
 ) -> None:
     """Show what happened to a LeaderWorkerSet, a group or a rank, the newest last.
 
-    Events of deleted pods are shown too, as long as the cluster keeps them (an hour by default). -o name, jsonpath and
+    Events of deleted pods are also shown, as long as the cluster keeps them (an hour by default). -o name, jsonpath and
     custom-columns read the objects of the API, as for kubectl.
     """
     if watches and form not in DOCUMENTS:

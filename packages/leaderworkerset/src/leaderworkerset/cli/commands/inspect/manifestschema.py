@@ -14,7 +14,7 @@ from leaderworkerset.cli.errors import UsageError
 def command(kinds: tuple[str, ...]) -> None:
     """Print the JSON Schema of manifests, of all kinds or of some, for editors that complete and check YAML.
 
-    It is that of this version's definitions, asks no cluster, and says which fields there are: a misspelled one is an error.
+    It describes the definitions of this version, and needs no cluster. A misspelled field is an error.
     """
     import msgspec
 

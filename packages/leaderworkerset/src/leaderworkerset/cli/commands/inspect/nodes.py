@@ -16,6 +16,7 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis import nodeamounts
 from leaderworkerset.diagnosis.causes.closednodes import taint_text
 from leaderworkerset.diagnosis.nodeamounts import FIRST, ByNode, allocatable, amount, asked, by_node, held, share
+from leaderworkerset.views import devices
 
 
 @click.command("nodes")
@@ -110,7 +111,9 @@ def description(node: JSONObject, pods: ByNode) -> Iterator[str]:
 
 def _request(pod: JSONObject) -> str:
     found = {name: value for name, value in sorted(asked(pod).items()) if name != "pods"}
-    return ", ".join(f"{name} {amount(name, value)}" for name, value in found.items()) or "requests nothing"
+    words = ", ".join(f"{name} {amount(name, value)}" for name, value in found.items()) or "requests nothing"
+    own = devices.of_pod(pod)
+    return f"{words} ({', '.join(own)})" if own else words
 
 
 def _labels(node: JSONObject) -> list[str]:

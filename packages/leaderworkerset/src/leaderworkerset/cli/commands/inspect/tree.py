@@ -34,7 +34,7 @@ from leaderworkerset.views.reasons import is_settled
 def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     """Show DisaggregatedSets, LeaderWorkerSets, groups and ranks as a tree.
 
-    With more than ten groups, equal ones share a line: first those that are not ready, then the healthy ones.
+    With more than ten groups, equal ones share a line: unready groups first, then the healthy ones.
     With more than ten sets that were not named, ready ones have a line each.
     """
     chosen = tuple(targets.parse(name) for name in names)

@@ -74,7 +74,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 @click.option(
     "--until",
     type=click.Choice(["ready", "done"]),
-    help="End when all groups are ready, or when every rank has ended with 0 (such ranks are not started again).",
+    help="End when all groups are ready, or when every rank has exited with code 0 (such ranks are not restarted).",
 )
 @click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="The maximum time for --until.")
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",

@@ -37,15 +37,11 @@ class Start(Struct, frozen=True):
     options: ClusterOptions
     typed: ClusterOptions
     notes: tuple[str, ...] = ()
-    restore: bool = False
 
 
 @click.command("up")
 @click.argument("name", required=False)
 @click.option("-d", "--detach", is_flag=True, help="Return once the cluster is up; `lws down` stops it.")
-@click.option(
-    "--restore", is_flag=True, help="Restore the newest copy of its objects first; the replaced file is kept."
-)
 @click.option("--defaults", is_flag=True, help="Begin with the defaults, not with the options of the last `lws up`.")
 @cluster_options
 @click.pass_context
@@ -54,7 +50,6 @@ def command(
     /,
     name: str | None,
     detach: bool,  # noqa: FBT001 - click passes it
-    restore: bool,  # noqa: FBT001 - likewise
     **options: Any,
 ) -> None:
     """Start the embedded cluster NAME (default: default).
@@ -72,7 +67,7 @@ def command(
     chosen = keptoptions.combined(typed, given(ctx), kept)
     again = keptoptions.difference(chosen, typed)
     begins_anew = f"Options of the last `lws up` (--defaults leaves them out): {shlex.join(again)}"
-    start = Start(place, chosen, typed, (begins_anew,) if again else (), restore)
+    start = Start(place, chosen, typed, (begins_anew,) if again else ())
     if (detach or typed.images) and place.pid() is not None:
         change_running(start, given(ctx))
     elif detach:
@@ -98,13 +93,12 @@ async def serve(start: Start) -> None:
     try:
         with place.held():
             clusterlog.bound(place)
-            done = [localcluster.restore(place)] if start.restore else []
             async with (
                 until_stopped() as stopped,
                 localcluster.local_cluster(place, start.options, report.progress) as cluster,
             ):
                 keptoptions.save(place, start.options)
-                report.ready([*start.notes, *done, *cluster.notes, *invitation(place)])
+                report.ready([*start.notes, *cluster.notes, *invitation(place)])
                 await stopped.wait()
                 report.progress("stopping")
     except Exception as error:
@@ -156,8 +150,6 @@ def change_running(start: Start, typed: Collection[str]) -> None:
     """Map further images of a cluster that runs; refuse every other option that it does not have."""
     place = start.place
     pid = f"process {place.pid()}"
-    if start.restore:
-        raise CommandError(f"cluster {place.name} runs ({pid}): stop it with `lws down {place.name}` first")
     running = keptoptions.load(place) or ClusterOptions()
     if words := refused(start, typed, running):
         raise CommandError(
@@ -199,7 +191,6 @@ def start_detached(start: Start) -> None:
                 place.name,
                 "--defaults",
                 *start.options.words(),
-                *(["--restore"] if start.restore else []),
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,

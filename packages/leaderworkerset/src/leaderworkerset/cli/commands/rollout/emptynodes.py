@@ -219,7 +219,7 @@ def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: b
     """Cordon nodes, and wait until no group of a LeaderWorkerSet is there any more.
 
     The manager moves groups as a whole, within the budget of their rollouts, where maintenance is enabled. Pods of no group
-    stay: `kubectl drain` ends them. When the command ends early, the nodes stay cordoned, and groups go on moving.
+    stay: `kubectl drain` ends them. When the command ends early, the nodes stay cordoned, and groups continue to move.
 
     \b
     lws drain node-7 node-8

@@ -28,7 +28,7 @@ HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
 def command(target: Target, name: str, number: int | None, form: str | None) -> None:
     """Show the revisions of a LeaderWorkerSet, the newest last: when and why each was made, and which groups run it.
 
-    The cause is that of the annotation kubernetes.io/change-cause.
+    The annotation kubernetes.io/change-cause contains the cause.
 
     \b
     lws rollout history web

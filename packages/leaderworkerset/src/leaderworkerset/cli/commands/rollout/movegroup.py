@@ -172,7 +172,7 @@ def command(target: Target, name: str, *, node: str, is_trial: bool, timeout: fl
     """Move one group off its nodes: the manager recreates it elsewhere, within the budget of the rollout and with its surge.
 
     Maintenance has to be enabled in the manager. Until all pods of the group have nodes again, a taint keeps new pods off
-    those that it leaves.
+    its former nodes.
 
     \b
     lws move web/3

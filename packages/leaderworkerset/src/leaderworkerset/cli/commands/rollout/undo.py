@@ -15,7 +15,9 @@ from leaderworkerset.steering import pasts, patches
 
 @click.command("undo")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
-@click.option("--to-revision", "number", type=click.IntRange(min=1), metavar="N", help="Otherwise the one before.")
+@click.option(
+    "--to-revision", "number", type=click.IntRange(min=1), metavar="N", help="Another revision than the previous one."
+)
 @dry_run_option("Show what would change and which groups would roll; write nothing.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:

@@ -17,6 +17,7 @@ from leaderworkerset.cli.doctor.machine import Machine
 from leaderworkerset.cli.doctor.observing import observe_machine
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
+from localkube.cluster import GpuReport
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WANTED = MANAGED.definitions()
@@ -217,6 +218,11 @@ GOOD = Machine(
         ({"directory": "/" + "x" * 80}, "LWS-D007", Level.WARNING),
         ({"free_bytes": 2**20}, "LWS-D008", Level.WARNING),
         ({"port_error": "denied"}, "LWS-D006", Level.ERROR),
+        ({"gpus": GpuReport(problem="the NVIDIA driver does not answer")}, "LWS-D009", Level.NOTE),
+        ({"gpus": GpuReport(driver="570.1")}, "LWS-D009", Level.NOTE),
+        ({"gpus": GpuReport(count=1, failing=("GPU 0: GPU is lost",))}, "LWS-D010", Level.WARNING),
+        ({"gpus": GpuReport(count=1, busy=("GPU-a has 1 of 80 GiB free",))}, "LWS-D011", Level.WARNING),
+        ({"gpus": GpuReport(count=2, apart=("GPU-a and GPU-b",))}, "LWS-D012", Level.NOTE),
     ],
 )
 def test_a_fault_of_a_machine_has_a_finding(change: dict[str, Any], code: str, level: Level) -> None:

@@ -1,11 +1,14 @@
 """From the words of the command line to the settings of an embedded cluster."""
 
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
+from testkit.fakenvml import FakeMachine, gpus
 
-from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.local.clusteroptions import ClusterOptions
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions
 from leaderworkerset.cli.local.localcluster import nodes_of, noted
 
 
@@ -60,3 +63,45 @@ def test_faults_name_the_option_the_word_and_what_to_write(options: ClusterOptio
     with pytest.raises(UsageError) as caught:
         nodes_of(options)
     assert str(caught.value).startswith(told)
+
+
+def test_nodes_of_divides_the_gpus_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeMachine(tmp_path / "gpus.json", *gpus(8)).use(monkeypatch)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    nodes = nodes_of(ClusterOptions(nodes=2, gpus_per_node="host", node_labels=("rack=r{i}",)))
+    assert nodes.devices.by_node == (("GPU-0", "GPU-1"), ("GPU-2",))
+    parsed = nodes.parsed()
+    assert [parsed.sort(index).capacity["nvidia.com/gpu"] for index in range(parsed.total)] == ["2", "1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (ClusterOptions(gpus_per_node="host:x"), "--gpus host:x: Invalid value: 'host:x': want host, or host:N"),
+        (ClusterOptions(gpus_per_node="host", nodes=9), "--gpus host: this machine has 8 GPUs, and a GPU is on one"),
+        (ClusterOptions(gpus_per_node="host", nodes=AUTO), "--gpus host needs a number of nodes"),
+        (
+            ClusterOptions(gpus_per_node="host", node_capacity=("nvidia.com/gpu=2",)),
+            "--gpus-per-node: nvidia.com/gpu is in the capacity too",
+        ),
+    ],
+)
+def test_nodes_of_refuses_impossible_gpus(
+    options: ClusterOptions, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeMachine(tmp_path / "gpus.json", *gpus(8)).use(monkeypatch)
+    with pytest.raises(UsageError) as caught:
+        nodes_of(options)
+    assert str(caught.value).startswith(words)
+
+
+def test_nodes_of_names_the_package_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    with pytest.raises(CommandError, match="--gpus host: real GPUs need the package nvidia-ml-py"):
+        nodes_of(ClusterOptions(gpus_per_node="host"))
+
+
+def test_options_keep_the_gpus_of_this_machine() -> None:
+    options = ClusterOptions(gpus_per_node="host:4")
+    assert "--gpus-per-node=host:4" in options.words()
+    assert msgspec.convert(msgspec.to_builtins(options, enc_hook=str), ClusterOptions).gpus_per_node == "host:4"

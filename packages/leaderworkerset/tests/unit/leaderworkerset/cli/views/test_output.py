@@ -56,6 +56,13 @@ def test_wide_adds_node_address_and_revision() -> None:
     assert worker.split()[-3:] == ["-", "-", "abc"]
 
 
+def test_wide_shows_devices_where_pods_have_any() -> None:
+    own = {"metadata": {"annotations": {"localkube.internal/devices": '{"a":["GPU-1","GPU-2"]}'}}}
+    group = groups.Group(index=0, ranks=(rank(0, object=own), rank(1)), revision="abc")
+    header, leader, worker = output.groups([group], NOW, wide=True)
+    assert [line.split()[-1] for line in (header, leader, worker)] == ["DEVICES", "GPU-1,GPU-2", "-"]
+
+
 def test_documents_are_stable() -> None:
     view = groups.View(
         name="web",

@@ -47,7 +47,6 @@ class Tunnel:
                     # in the background: a client that does not read now may still be sending
                     self._flushing = self._tasks.create_task(self._outlet.flush())
         except ProtocolError as error:
-            self._connection.go_away(Status.PROTOCOL_ERROR)
             await self._outlet.flush()
             return str(error)
         return ""

@@ -11,10 +11,6 @@ def syn_reply(stream: int, headers: Headers = NO_HEADERS, *, fin: bool = False) 
     return Frame(Type.SYN_REPLY, stream, headers=headers, fin=fin)
 
 
-def more_headers(stream: int, headers: Headers = NO_HEADERS, *, fin: bool = False) -> Frame:
-    return Frame(Type.HEADERS, stream, headers=headers, fin=fin)
-
-
 def data_frame(stream: int, data: bytes, *, fin: bool = False) -> Frame:
     return Frame(Type.DATA, stream, data, fin=fin)
 
@@ -25,7 +21,3 @@ def rst_stream(stream: int, status: int = Status.CANCEL) -> Frame:
 
 def ping(number: int) -> Frame:
     return Frame(Type.PING, number)
-
-
-def go_away(last: int, status: int = Status.OK) -> Frame:
-    return Frame(Type.GOAWAY, last, status=status)

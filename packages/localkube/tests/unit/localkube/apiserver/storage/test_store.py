@@ -235,7 +235,7 @@ def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path: Path) -> None:
     path.write_bytes(b"these are not the bytes of a database" * 100)
     before = path.read_bytes()
     with pytest.raises(
-        StoreError, match=r"cluster\.db: damaged: file is not a database: restore a copy, or use another file"
+        StoreError, match=r"cluster\.db: damaged: file is not a database: delete it, or use another file"
     ):
         Store(path)
     assert path.read_bytes() == before

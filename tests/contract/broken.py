@@ -1,4 +1,4 @@
-"""Ten rules of the contract, broken on purpose: `python -m tests.mutation --rules` shows that each turns a test red."""
+"""Ten rules of the contract, broken on purpose: `test_broken_rules.py` shows that unit tests notice each."""
 
 from dataclasses import dataclass
 from typing import Final

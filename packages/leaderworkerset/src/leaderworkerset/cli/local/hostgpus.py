@@ -1,0 +1,13 @@
+"""The state of the GPUs of this machine, for `lws doctor`."""
+
+import os
+
+from localkube import cluster
+from localkube.cluster import GpuReport
+
+__all__ = ["GpuReport", "report"]
+
+
+def report() -> GpuReport | None:
+    """Return the state of the GPUs that this process may use; None if there is no sign of any."""
+    return cluster.report_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))

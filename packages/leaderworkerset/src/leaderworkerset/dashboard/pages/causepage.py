@@ -1,0 +1,72 @@
+"""One cause of the catalogue: what it means, what to do, and which sets have it now. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.dashboard.picture import Picture, ToldSet
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
+from leaderworkerset.diagnosis.finding import Cause
+from leaderworkerset.views.wording import counted
+
+BY_CODE: Final = {cause.code: cause for cause in (*CATALOGUE, *OF_SETS)}
+
+
+def frame(_: Address, shown: Rendering) -> Safe:
+    """Return the page with its regions."""
+    table = cells.table(
+        "plain", ("set", "namespace", "what"), region("tbody", "rows", shown), "Sets with this cause now"
+    )
+    return joined(region("header", "head", shown), table)
+
+
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+    """Return the pieces; of a code that no cause has, only that."""
+    cause = BY_CODE.get(address.episode)
+    return {
+        "trouble": cells.trouble(picture),
+        "head": [Piece("title", tag("div", _explained(address.episode, cause), id="title"))],
+        "rows": [_row(one) for one in _affected(picture, address.episode)],
+    }
+
+
+def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    cause = BY_CODE.get(address.episode)
+    if cause is None:
+        yield f"{address.episode}: no such cause"
+        return
+    yield f"{cause.code} {cause.title}"
+    yield cause.meaning
+    yield cause.remedy
+    yield f"{counted(len(_affected(picture, cause.code)), 'set')} with this cause now"
+
+
+def _explained(code: str, cause: Cause | None) -> list[Safe]:
+    if cause is None:
+        return [tag("h1", f"{code}: no such cause")]
+    return [
+        tag("h1", tag("code", cause.code), " ", cause.title),
+        tag("h2", "What it means"),
+        tag("p", cause.meaning),
+        tag("h2", "What to do"),
+        tag("p", cause.remedy),
+    ]
+
+
+def _affected(picture: Picture, code: str) -> list[ToldSet]:
+    told = map(picture.told, picture.views)
+    return [one for one in told if one.told.code == code]
+
+
+def _row(one: ToldSet) -> Piece:
+    view = one.view
+    title = cells.link(PageKind.SET, view.key, view.name)
+    return cells.row(f"r/{view.namespace}/{view.name}", title, view.namespace, one.told.sentence, find=view.name)
+
+
+PAGE: Final = Page(title=lambda address: address.episode or "Cause", frame=frame, render=render, text=text)

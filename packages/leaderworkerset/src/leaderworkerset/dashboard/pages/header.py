@@ -1,0 +1,34 @@
+"""The header of every page: which cluster this is, as whom one reads it, and whether the picture is live. Pure."""
+
+from msgspec import Struct
+
+from leaderworkerset.dashboard.markup import Safe, tag
+
+
+class ClusterIdentity(Struct, frozen=True, kw_only=True):
+    """The names of a cluster, and of the user of the dashboard; empty names are not shown."""
+
+    cluster: str = ""
+    context: str = ""
+    user: str = ""
+    version: str = ""
+
+
+def header(about: ClusterIdentity, namespace: str, *, allows_actions: bool) -> Safe:
+    """Return the header; a script keeps the live sign current."""
+    rights = "may act" if allows_actions else "read-only"
+    facts = {
+        "cluster": about.cluster,
+        "context": "" if about.context == about.cluster else about.context,
+        "namespace": namespace or "all",
+        "user": f"{about.user} ({rights})" if about.user else rights,
+        "version": about.version,
+    }
+    shown = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items() if value]
+    return tag(
+        "header",
+        tag("a", "lws", href=".", class_="brand"),
+        tag("dl", shown, class_="where"),
+        tag("p", "◐ connecting", id="pulse", title="Whether this page is current, and when the server last answered"),
+        class_="top",
+    )

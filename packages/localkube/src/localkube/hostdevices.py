@@ -1,0 +1,26 @@
+"""The real devices of this machine, as the public face of the package names them; importing this module is cheap."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Devices:
+    """The real devices of each node, and notes about them for the user; `cluster.host_gpus` finds them."""
+
+    by_node: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuReport:
+    """The state of the GPUs of this machine. `problem` is why they cannot be used, empty if they can.
+
+    `failing`, `busy` (too little free memory) and `apart` (pairs without peer access) are texts, one for each GPU or pair.
+    """
+
+    problem: str = ""
+    driver: str = ""
+    count: int = 0
+    failing: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()

@@ -1,0 +1,94 @@
+"""The accelerators of this machine as values, and how they are divided over the simulated nodes. Pure.
+
+A device is what one container can get: a whole GPU, a MIG instance, or with `host:N` one of N shares of it. The
+identifier of a device is a UUID; that of a share has a suffix: `GPU-1234::0`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+SHARE: Final = "::"
+MOST_SHARES: Final = 64
+FORM: Final = "want host, or host:N with N from 1 to 64"
+
+
+class Accelerator(Struct, frozen=True, kw_only=True):
+    """A GPU, or a MIG instance of one. `gpu` is the UUID of the whole GPU, `memory` is in bytes."""
+
+    uuid: str
+    gpu: str
+    index: int
+    name: str
+    memory: int
+    free: int
+
+
+class Inventory(Struct, frozen=True, kw_only=True):
+    """The accelerators of a machine.
+
+    `distances` has the distance of two GPUs by their UUIDs, as NVML counts it. `processes` has the PIDs of programs that
+    use a GPU now, by the UUID of the GPU. `failing` has GPUs that do not answer, by number, with the reason;
+    `apart` has pairs of GPUs that cannot read the memory of each other.
+    """
+
+    driver: str
+    accelerators: tuple[Accelerator, ...]
+    distances: Mapping[tuple[str, str], int]
+    processes: Mapping[str, tuple[int, ...]]
+    failing: Mapping[str, str]
+    apart: tuple[tuple[str, str], ...] = ()
+
+
+def parse_shares(text: str) -> int:
+    """Return into how many shares each GPU is divided.
+
+    >>> parse_shares("host"), parse_shares("host:4")
+    (1, 4)
+    """
+    word, separator, number = text.partition(":")
+    if word != "host" or (separator and not (number.isascii() and number.isdecimal() and len(number) < len("1000"))):
+        raise ValueError(f"Invalid value: {text!r}: {FORM}")
+    shares = int(number) if separator else 1
+    if not 1 <= shares <= MOST_SHARES:
+        raise ValueError(f"Invalid value: {text!r}: {FORM}")
+    return shares
+
+
+def uuid_of(device: str) -> str:
+    """Return the UUID that a program needs to use a device.
+
+    >>> uuid_of("GPU-1::3")
+    'GPU-1'
+    """
+    return device.partition(SHARE)[0]
+
+
+def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, ...], ...]:
+    """Return the devices of each node. A GPU is on one node only; GPUs that are close to each other share a node."""
+    gpus = list(dict.fromkeys(one.gpu for one in inventory.accelerators))
+    if len(gpus) < nodes:
+        have = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}"
+        raise ValueError(f"this machine has {have}, and a GPU is on one node only: want at most {len(gpus)} nodes")
+    size, more = divmod(len(gpus), nodes)
+    found = []
+    for node in range(nodes):
+        own = _close_together(gpus, size + (node < more), inventory.distances)
+        gpus = [gpu for gpu in gpus if gpu not in own]
+        uuids = [one.uuid for one in inventory.accelerators if one.gpu in own]
+        found.append(tuple(device for uuid in uuids for device in _shares(uuid, shares)))
+    return tuple(found)
+
+
+def _close_together(gpus: Sequence[str], size: int, distances: Mapping[tuple[str, str], int]) -> set[str]:
+    """Return so many GPUs: the first, and always the one next to those that are in the set already."""
+    own = [gpus[0]]
+    while len(own) < size:
+        rest = [gpu for gpu in gpus if gpu not in own]
+        own.append(min(rest, key=lambda gpu: sum(distances.get((gpu, other), 0) for other in own)))
+    return set(own)
+
+
+def _shares(uuid: str, shares: int) -> list[str]:
+    return [uuid] if shares == 1 else [f"{uuid}{SHARE}{number}" for number in range(shares)]

@@ -1,0 +1,85 @@
+"""Which devices the containers of a pod get. Pure.
+
+The rules are those of Kubernetes: init containers run one after the other, so what one had, later containers get
+again. A sidecar keeps its devices while other containers run. A pod keeps all devices until it has ended.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from kuberuntime.objects import quantity
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.spec import podspec
+from localkube.wellknown import GPU
+
+
+class ShortageError(Exception):
+    """The node has not enough free devices for a pod; the text says how many it has."""
+
+
+def requested(container: JSONObject) -> int:
+    """Return how many GPUs a container requests."""
+    resources = container.get("resources") or {}
+    amounts = (resources.get("requests") or {}) | (resources.get("limits") or {})
+    return int(quantity.parse(str(amounts[GPU])).fraction()) if GPU in amounts else 0
+
+
+def requests_any(pod: JSONObject) -> bool:
+    """Return whether a container of the pod requests a GPU."""
+    return any(requested(container) for container in podspec.all_containers(pod))
+
+
+def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Return the devices of each container that requests some, all of them from `free`; raise a `ShortageError`.
+
+    `busy` are the devices that others have: shares of a GPU that few use come first.
+    """
+    load = [uuid_of(device) for device in busy]
+    left, reusable, found = list(free), list[str](), dict[str, tuple[str, ...]]()
+    for container in podspec.all_containers(pod):
+        number = requested(container)
+        if not number:
+            continue
+        if len(reusable) + len(left) < number:
+            had = f"{len(free)} of its devices are free"
+            raise ShortageError(f"container {container['name']} requests {GPU}={number}, and {had}")
+        own = found[container["name"]] = _chosen(number, reusable, left, load)
+        left = [device for device in left if device not in own]
+        if runs_alone(container, pod):
+            reusable += [device for device in own if device not in reusable]
+        else:
+            reusable = [device for device in reusable if device not in own]
+    return found
+
+
+def runs_alone(container: JSONObject, pod: JSONObject) -> bool:
+    """Return whether a container has ended before the next one starts: an init container that is no sidecar."""
+    return container in podspec.init_containers(pod) and not podspec.is_sidecar(container, pod)
+
+
+def _chosen(number: int, reusable: Sequence[str], left: Sequence[str], load: Sequence[str]) -> tuple[str, ...]:
+    """Return so many devices: of different GPUs if possible, used before if possible, of the least used GPU."""
+    own: list[str] = []
+    candidates = [*reusable, *left]
+    while len(own) < number:
+        mine = {uuid_of(device) for device in own}
+        best = min(
+            (device for device in candidates if device not in own),
+            key=lambda device: (uuid_of(device) in mine, device not in reusable, load.count(uuid_of(device))),
+        )
+        own.append(best)
+    return tuple(own)
+
+
+def fits(pod: JSONObject, recorded: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether devices on record are what the containers of the pod request, none with two owners at a time."""
+    wanted = {one["name"]: requested(one) for one in podspec.all_containers(pod) if requested(one)}
+    if {name: len(set(devices)) for name, devices in recorded.items()} != wanted:
+        return False
+    kept = [
+        device
+        for container in podspec.all_containers(pod)
+        if not runs_alone(container, pod)
+        for device in recorded.get(container["name"], ())
+    ]
+    return len(kept) == len(set(kept))

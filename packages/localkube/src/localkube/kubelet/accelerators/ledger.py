@@ -1,0 +1,123 @@
+"""The devices of all nodes and the pods that have them; lives as long as the kubelet.
+
+The record of a pod is in its annotation `wellknown.DEVICES`, written before its first container starts. After a
+restart the ledger is made again from these records.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import UID, JSONObject
+from localkube import wellknown
+from localkube.kubelet.accelerators import allocation
+from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.allocation import ShortageError
+
+Record = Mapping[str, Sequence[str]]
+"""The devices of a pod by the name of the container."""
+
+
+class Ledger:
+    """Gives devices to pods. With `devices` empty, GPUs are simulated: nothing is given, and nothing is refused."""
+
+    def __init__(self, devices: Mapping[str, Sequence[str]]) -> None:
+        self._devices = devices
+        self._records: dict[UID, tuple[str, Record]] = {}
+        self._waiting: set[UID] = set()
+        self.unhealthy: Mapping[str, str] = {}
+        """Why a device is not given, by its UUID."""
+
+    @property
+    def is_real(self) -> bool:
+        """Return whether the nodes have real devices."""
+        return bool(self._devices)
+
+    def restore(self, pods: Iterable[JSONObject]) -> None:
+        """Take the records of an earlier run: of pods that have not ended, if they fit the devices of now."""
+        for pod in pods:
+            record = recorded(pod)
+            node = meta.spec(pod).get("nodeName", "")
+            if not record or podstate.has_ended(pod) or not allocation.fits(pod, record):
+                continue
+            if {device for own in record.values() for device in own} <= set(self._free(node)):
+                self._records[meta.uid(pod)] = (node, record)
+
+    def take(self, pod: JSONObject) -> Record:
+        """Return the devices of a pod: those it has, else free ones of its node; raise a `ShortageError`."""
+        uid, node = meta.uid(pod), meta.spec(pod).get("nodeName", "")
+        if not self.is_real or not allocation.requests_any(pod):
+            return {}
+        if uid not in self._records:
+            busy = {device for name, _, device in self.held() if name == node}
+            try:
+                record = allocation.allocate(pod, self._free(node), busy)
+            except ShortageError as error:
+                self._waiting.add(uid)
+                raise ShortageError(f"node {node}: {error}{self._why(node)}") from error
+            self._records[uid] = (node, record)
+        self._waiting.discard(uid)
+        return self._records[uid][1]
+
+    def of(self, pod: JSONObject) -> Record | None:
+        """Return the devices of a pod's containers; None where GPUs are simulated."""
+        return self._records.get(meta.uid(pod), ("", {}))[1] if self.is_real else None
+
+    def release(self, uid: UID) -> set[UID]:
+        """Free the devices of a pod, none of whose processes exists any more; return the pods that wait for devices."""
+        self._waiting.discard(uid)
+        return set(self._waiting) if self._records.pop(uid, None) else set()
+
+    def held(self) -> list[tuple[str, UID, str]]:
+        """Return node, owner and identifier of each device that a pod has."""
+        return [
+            (node, uid, device)
+            for uid, (node, record) in self._records.items()
+            for device in dict.fromkeys(device for own in record.values() for device in own)
+        ]
+
+    @property
+    def nodes(self) -> list[str]:
+        """Return the nodes with real devices."""
+        return list(self._devices)
+
+    def offered(self, node: str) -> Sequence[str]:
+        """Return all devices of a node."""
+        return self._devices.get(node, ())
+
+    def healthy(self, node: str) -> list[str]:
+        """Return the devices of a node that can be given."""
+        return [device for device in self.offered(node) if uuid_of(device) not in self.unhealthy]
+
+    def _free(self, node: str) -> list[str]:
+        taken = {device for _, _, device in self.held()}
+        return [device for device in self.healthy(node) if device not in taken]
+
+    def _why(self, node: str) -> str:
+        """Return the devices of a node that fail, as a clause."""
+        failing = dict.fromkeys(map(uuid_of, self.offered(node)))
+        return "".join(f"; {uuid} is unhealthy: {self.unhealthy[uuid]}" for uuid in failing if uuid in self.unhealthy)
+
+
+def recorded(pod: JSONObject) -> dict[str, list[str]]:
+    """Return the devices in the annotation of a pod; nothing if it is missing or invalid."""
+    try:
+        found = json.loads(meta.annotations(pod).get(wellknown.DEVICES, "{}"))
+    except ValueError:
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {
+        name: devices
+        for name, devices in found.items()
+        if isinstance(devices, list) and all(isinstance(device, str) for device in devices)
+    }
+
+
+def annotation(record: Record) -> str:
+    """Return the text of the annotation.
+
+    >>> annotation({"main": ("GPU-1",)})
+    '{"main":["GPU-1"]}'
+    """
+    return json.dumps({name: list(devices) for name, devices in record.items()}, separators=(",", ":"))

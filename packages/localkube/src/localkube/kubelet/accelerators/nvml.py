@@ -1,0 +1,227 @@
+"""Reads the NVIDIA GPUs of this machine with NVML, by the optional package `nvidia-ml-py`.
+
+The package is imported when GPUs are asked for, never before. Whatever it cannot do becomes an `AcceleratorError` that
+says what to do.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final
+
+from localkube.errors import LocalkubeError
+from localkube.kubelet.accelerators.accelerator import Accelerator, Inventory
+
+PACKAGE: Final = "pip install nvidia-ml-py"
+VENDORS: Final = {"0x1002": "AMD", "0x8086": "Intel"}
+"""The vendors of PCI devices whose GPUs are not served, by their numbers."""
+
+DRM: Final = Path("/sys/class/drm")
+
+APPLICATION_ERRORS: Final = frozenset({13, 31, 43, 45, 68, 109})
+"""XIDs that a faulty program causes, not a faulty GPU, as in NVIDIA's device plugin."""
+
+
+class AcceleratorError(LocalkubeError):
+    """The GPUs of this machine cannot be used; the text says why, and what to do."""
+
+
+@contextmanager
+def library() -> Iterator[Any]:
+    """Load and initialize NVML for the body of the context."""
+    try:
+        nvml: Any = importlib.import_module("pynvml")
+    except ImportError as error:
+        raise AcceleratorError(f"real GPUs need the package nvidia-ml-py, which is not installed: {PACKAGE}") from error
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        raise AcceleratorError(f"the NVIDIA driver does not answer ({error}){_others()}") from error
+    try:
+        yield nvml
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _others() -> str:
+    """Return which other GPUs this machine has, and what to do."""
+    numbers = set()
+    for path in sorted(DRM.glob("card*/device/vendor")):
+        with suppress(OSError):
+            numbers.add(path.read_text().strip())
+    found = [name for number, name in VENDORS.items() if number in numbers]
+    if found:
+        return f": this machine has GPUs of {' and '.join(found)}, and only those of NVIDIA are served; simulate GPUs by a number"
+    return ": check that `nvidia-smi` lists GPUs here; a number simulates GPUs"
+
+
+def inventory(visible: str | None = None) -> Inventory:
+    """Return the GPUs and MIG instances of this machine.
+
+    `visible` is the value of CUDA_VISIBLE_DEVICES of this process: only the devices that it names count.
+    """
+    with library() as nvml, _refused(nvml):
+        handles, found, failing = [], list[Accelerator](), dict[str, str]()
+        for index in range(nvml.nvmlDeviceGetCount()):
+            try:
+                handle = nvml.nvmlDeviceGetHandleByIndex(index)
+                found += _devices_of(nvml, handle, index)
+                handles.append(handle)
+            except nvml.NVMLError as error:
+                failing[f"GPU {index}"] = str(error)
+        uuids = [_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
+        return Inventory(
+            driver=_text(nvml.nvmlSystemGetDriverVersion()),
+            accelerators=_visible(found, visible),
+            distances={
+                (uuid, other): _distance(nvml, handle, peer)
+                for uuid, handle in zip(uuids, handles, strict=True)
+                for other, peer in zip(uuids, handles, strict=True)
+                if uuid != other
+            },
+            processes={uuid: _pids(nvml, handle) for uuid, handle in zip(uuids, handles, strict=True)},
+            failing=failing,
+            apart=tuple(
+                (uuids[one], uuids[other])
+                for one, other in combinations(range(len(uuids)), 2)
+                if not _reads(nvml, handles[one], handles[other])
+            ),
+        )
+
+
+@contextmanager
+def _refused(nvml: Any) -> Iterator[None]:
+    try:
+        yield
+    except nvml.NVMLError as error:
+        raise AcceleratorError(f"the GPUs of this machine cannot be listed: {error}; see `nvidia-smi`") from error
+
+
+def _devices_of(nvml: Any, handle: Any, index: int) -> Iterator[Accelerator]:
+    """Yield a GPU, or its MIG instances if it is divided into such."""
+    gpu = _text(nvml.nvmlDeviceGetUUID(handle))
+    for one in list(_instances(nvml, handle)) or [handle]:
+        memory = nvml.nvmlDeviceGetMemoryInfo(one)
+        yield Accelerator(
+            uuid=_text(nvml.nvmlDeviceGetUUID(one)),
+            gpu=gpu,
+            index=index,
+            name=_text(nvml.nvmlDeviceGetName(one)),
+            memory=int(memory.total),
+            free=int(memory.free),
+        )
+
+
+def _instances(nvml: Any, handle: Any) -> Iterator[Any]:
+    try:
+        if not nvml.nvmlDeviceGetMigMode(handle)[0]:
+            return
+        most = nvml.nvmlDeviceGetMaxMigDeviceCount(handle)
+    except nvml.NVMLError:  # this GPU has no MIG
+        return
+    for number in range(most):
+        with suppress(nvml.NVMLError):  # there is no instance with this number
+            yield nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, number)
+
+
+def _visible(found: Iterable[Accelerator], visible: str | None) -> tuple[Accelerator, ...]:
+    """Return the devices that CUDA_VISIBLE_DEVICES names, by number or by the beginning of a UUID.
+
+    The numbers are those of `nvidia-smi`.
+    """
+    devices = tuple(found)
+    if visible is None:
+        return devices
+    words = [word.strip() for word in visible.split(",")]
+    return tuple(
+        one
+        for one in devices
+        if any(
+            one.index == int(word) if word.isascii() and word.isdecimal() else bool(word) and _is_named(one, word)
+            for word in words
+        )
+    )
+
+
+def _is_named(one: Accelerator, word: str) -> bool:
+    """Return whether a word is the beginning of the UUID of a device or of its GPU."""
+    return one.uuid.startswith(word) or one.gpu.startswith(word)
+
+
+def _distance(nvml: Any, handle: Any, other: Any) -> int:
+    try:
+        return int(nvml.nvmlDeviceGetTopologyCommonAncestor(handle, other))
+    except nvml.NVMLError:  # virtual machines have no topology
+        return 0
+
+
+def _reads(nvml: Any, handle: Any, other: Any) -> bool:
+    """Return whether two GPUs can read the memory of each other; where that is not known, they may."""
+    try:
+        status = nvml.nvmlDeviceGetP2PStatus(handle, other, nvml.NVML_P2P_CAPS_INDEX_READ)
+    except nvml.NVMLError:
+        return True
+    return bool(status == nvml.NVML_P2P_STATUS_OK)
+
+
+def _pids(nvml: Any, handle: Any) -> tuple[int, ...]:
+    try:
+        return tuple(int(one.pid) for one in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+    except nvml.NVMLError:  # with MIG only root may see them
+        return ()
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+class HealthMonitor:
+    """Reports GPUs that fail: lost from the bus, or with a critical error (XID). A failure lasts until the restart."""
+
+    def __init__(self, nvml: Any, gpus: Mapping[str, str]) -> None:
+        self._nvml = nvml
+        self._gpus = gpus
+        self._failed: dict[str, str] = {}
+        self._events: Any = None
+        with suppress(nvml.NVMLError):
+            self._events = nvml.nvmlEventSetCreate()
+        for gpu in dict.fromkeys(gpus.values()) if self._events is not None else ():
+            with suppress(nvml.NVMLError):  # old GPUs have no events, and their state is read
+                handle = nvml.nvmlDeviceGetHandleByUUID(gpu)
+                nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, self._events)
+
+    def failures(self) -> dict[str, str]:
+        """Return why devices cannot be used, by UUID."""
+        for gpu in dict.fromkeys(self._gpus.values()):
+            if gpu not in self._failed and (why := self._state(gpu)):
+                self._failed[gpu] = why
+        self._read_events()
+        return {uuid: self._failed[gpu] for uuid, gpu in self._gpus.items() if gpu in self._failed}
+
+    def _state(self, gpu: str) -> str:
+        nvml = self._nvml
+        try:
+            nvml.nvmlDeviceGetMemoryInfo(nvml.nvmlDeviceGetHandleByUUID(gpu))
+        except nvml.NVMLError as error:
+            return str(error)
+        return ""
+
+    def _read_events(self) -> None:
+        nvml = self._nvml
+        while self._events is not None:
+            try:
+                event = nvml.nvmlEventSetWait_v2(self._events, 0)
+                xid, gpu = int(event.eventData), _text(nvml.nvmlDeviceGetUUID(event.device))
+            except nvml.NVMLError:  # no further event
+                return
+            if xid not in APPLICATION_ERRORS:
+                self._failed.setdefault(gpu, f"XID {xid}")
+
+
+@contextmanager
+def monitored(gpus: Mapping[str, str]) -> Iterator[Callable[[], dict[str, str]]]:
+    """Yield a function that returns why devices cannot be used; `gpus` has the GPU of each device."""
+    with library() as nvml:
+        yield HealthMonitor(nvml, gpus).failures

@@ -1,0 +1,40 @@
+"""The variables by which a program finds the devices of its container, and no others. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from localkube.kubelet.accelerators.accelerator import uuid_of
+
+CUDA: Final = "CUDA_VISIBLE_DEVICES"
+NVIDIA: Final = "NVIDIA_VISIBLE_DEVICES"
+NONE: Final = "void"
+"""The value of `NVIDIA_VISIBLE_DEVICES` for a container without devices."""
+
+
+def visible(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
+    """Return the environment of a container with these devices.
+
+    A manifest may set CUDA_VISIBLE_DEVICES, whose numbers count the devices of the container, not those of the machine.
+
+    >>> visible({}, ["GPU-a", "GPU-b"])["CUDA_VISIBLE_DEVICES"]
+    'GPU-a,GPU-b'
+    >>> visible({"CUDA_VISIBLE_DEVICES": "1"}, ["GPU-a", "GPU-b"])["CUDA_VISIBLE_DEVICES"]
+    'GPU-b'
+    >>> visible({"CUDA_VISIBLE_DEVICES": "0"}, [])
+    {'CUDA_VISIBLE_DEVICES': '', 'NVIDIA_VISIBLE_DEVICES': 'void'}
+    """
+    own = list(dict.fromkeys(map(uuid_of, devices)))
+    wanted = own if env.get(CUDA) is None else _selected(env[CUDA], own)
+    return {**env, CUDA: ",".join(wanted), NVIDIA: ",".join(own) or NONE}
+
+
+def _selected(text: str, own: Sequence[str]) -> list[str]:
+    """Return the own devices that a value names; as in CUDA, the first invalid word ends the list."""
+    found: list[str] = []
+    for word in map(str.strip, text.split(",")):
+        number = int(word) if word.isascii() and word.isdecimal() else -1
+        named = own[number] if 0 <= number < len(own) else word
+        if named not in own or named in found:
+            break
+        found.append(named)
+    return found

@@ -1,0 +1,84 @@
+"""Watches the real devices, and writes to the nodes how many of them are healthy."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import structlog
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES
+from kuberuntime.plan import guarded_patch
+from localkube.kubelet.accelerators import nvml
+from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.ledger import Ledger
+from localkube.wellknown import ACCELERATORS_HEALTHY, GPU
+
+PAUSE: Final = 5.0
+"""Seconds between two looks at the devices."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class DeviceHealth:
+    """Reports failures of devices to `report`, and to the nodes that have them."""
+
+    def __init__(
+        self, client: Client, ledger: Ledger, clock: Clock, report: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        self._client = client
+        self._ledger = ledger
+        self._clock = clock
+        self._report = report
+        self._written: Mapping[str, str] = {}
+
+    async def run(self, pause: float = PAUSE) -> None:
+        """Look at the devices until cancelled."""
+        found = await asyncio.to_thread(nvml.inventory)
+        with nvml.monitored({one.uuid: one.gpu for one in found.accelerators}) as failures:
+            while True:
+                await self.renew(await asyncio.to_thread(failures))
+                await asyncio.sleep(pause)
+
+    async def renew(self, failures: Mapping[str, str]) -> None:
+        """Record the devices that fail now; what the API server refuses is written after the next look."""
+        self._report(failures)
+        if failures == self._written:
+            return
+        try:
+            for name in self._ledger.nodes:
+                await self._write(name, failures)
+        except KubeError as error:
+            log.warning("health of devices not written", error=str(error))
+        else:
+            self._written = dict(failures)
+
+    async def _write(self, name: str, failures: Mapping[str, str]) -> None:
+        node = await self._client.get(NODES, ObjectKey("", name))
+        own = dict.fromkeys(map(uuid_of, self._ledger.offered(name)))
+        failing = {uuid: failures[uuid] for uuid in own if uuid in failures}
+        others = [one for one in meta.status(node).get("conditions") or [] if one["type"] != ACCELERATORS_HEALTHY]
+        change: JSONObject = {
+            "status": {
+                "allocatable": {GPU: str(len(self._ledger.healthy(name)))},
+                "conditions": [*others, self._condition(failing)],
+            }
+        }
+        guarded = guarded_patch(NODES, node, change)
+        await self._client.patch(NODES, guarded.key, guarded.patch, kind="merge", subresource="status")
+
+    def _condition(self, failing: Mapping[str, str]) -> JSONObject:
+        words = "; ".join(f"{uuid} is unhealthy: {why}" for uuid, why in failing.items())
+        moment = timestamps.render(self._clock.now())
+        return {
+            "type": ACCELERATORS_HEALTHY,
+            "status": "False" if failing else "True",
+            "reason": "DeviceFailed" if failing else "DevicesHealthy",
+            "message": words or "all devices answer",
+            "lastHeartbeatTime": moment,
+            "lastTransitionTime": moment,
+        }

@@ -1,0 +1,43 @@
+"""The division of GPUs over nodes."""
+
+import pytest
+
+from localkube.kubelet.accelerators.accelerator import Accelerator, Inventory, divided, parse_shares
+
+
+def inventory(*gpus: str, near: str = "", mig: int = 0) -> Inventory:
+    """Return GPUs; those named in `near` are close to the first one. Each may have MIG instances."""
+    found = [
+        Accelerator(uuid=uuid, gpu=gpu, index=index, name="x", memory=1, free=1)
+        for index, gpu in enumerate(gpus)
+        for uuid in ([f"MIG-{gpu}{number}" for number in range(mig)] or [gpu])
+    ]
+    distances = {(a, b): 10 if {a, b} <= {gpus[0], near} else 50 for a in gpus for b in gpus if a != b}
+    return Inventory(driver="1", accelerators=tuple(found), distances=distances, processes={}, failing={})
+
+
+def test_divided_gives_whole_gpus() -> None:
+    assert divided(inventory(*"abcdefgh"), 3, 1) == (("a", "b", "c"), ("d", "e", "f"), ("g", "h"))
+
+
+def test_divided_keeps_close_gpus_together() -> None:
+    assert divided(inventory(*"abcd", near="d"), 2, 1) == (("a", "d"), ("b", "c"))
+
+
+def test_divided_keeps_mig_instances_of_a_gpu_on_one_node() -> None:
+    assert divided(inventory(*"ab", mig=2), 2, 1) == (("MIG-a0", "MIG-a1"), ("MIG-b0", "MIG-b1"))
+
+
+def test_divided_shares_each_gpu() -> None:
+    assert divided(inventory("a"), 1, 2) == (("a::0", "a::1"),)
+
+
+def test_divided_refuses_more_nodes_than_gpus() -> None:
+    with pytest.raises(ValueError, match="1 GPU, and a GPU is on one node only: want at most 1 nodes"):
+        divided(inventory("a"), 2, 1)
+
+
+@pytest.mark.parametrize("text", ["host:", "host:0", "host:65", "host:x", "host:٣", "rocm", "host:99999999999"])
+def test_parse_shares_refuses(text: str) -> None:
+    with pytest.raises(ValueError, match="want host, or host:N"):
+        parse_shares(text)

@@ -1,0 +1,53 @@
+"""The unit tests of the core notice a broken rule: they run on a copy of the product with one change."""
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from testkit.examples import IS_THOROUGH
+from testkit.repository import ROOT
+from tests.contract.broken import RULES, Broken
+
+PRODUCT = ROOT / "packages" / "leaderworkerset"
+CORE = Path("leaderworkerset") / "core"
+UNIT = PRODUCT / "tests" / "unit" / "leaderworkerset" / "core"
+WHOLE = [
+    replace(rule, rule=f"none of {rule.module}", after=rule.before)
+    for rule in {Path(one.module).parent: one for one in RULES}.values()
+]
+"""One module of each folder, unchanged: the tests of its folder pass, so that a failure is due to a broken rule."""
+
+
+def plant(rule: Broken, source: Path) -> None:
+    """Break a rule in a copy of the product."""
+    module = source / CORE / rule.module
+    text = module.read_text()
+    assert text.count(rule.before) == 1, f"{rule.rule}: {rule.module} does not have {rule.before!r} once"
+    module.write_text(text.replace(rule.before, rule.after))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
+def test_a_rule_to_break_is_in_its_module(rule: Broken) -> None:
+    assert (PRODUCT / "src" / CORE / rule.module).read_text().count(rule.before) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not IS_THOROUGH, reason="make nightly runs the unit tests of ten broken products (THOROUGH=1)")
+@pytest.mark.parametrize("rule", [*WHOLE, *RULES], ids=lambda rule: rule.rule)
+def test_unit_tests_notice_a_broken_rule(tmp_path: Path, rule: Broken) -> None:
+    shutil.copytree(PRODUCT / "src", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    plant(rule, tmp_path)
+    # The tests of pods also prove the policies, which they decide by.
+    tests = sorted({UNIT / Path(rule.module).parent, UNIT / "pod"})
+
+    sources = f"pythonpath={tmp_path} packages/leaderworkerset"
+    # `test_walk.py` counts calls by the place of the sources.
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-o", sources, "--ignore-glob=*/test_walk.py"]
+    words = [sys.executable, "-m", "pytest", *options, *map(str, tests)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    expected = pytest.ExitCode.OK if rule in WHOLE else pytest.ExitCode.TESTS_FAILED
+    assert done.returncode == expected, done.stdout

@@ -1,0 +1,48 @@
+"""The GPUs of a machine, which a library in the place of NVML describes: each rank has its own, also after `kill -9`."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from testkit.fakenvml import FakeMachine, gpus
+from testkit.waiting import until
+from tests.e2e.harness import SELDOM, Cluster, Shell, lws
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+SAYS = "import os, time; print('sees', os.environ['CUDA_VISIBLE_DEVICES'], flush=True); time.sleep(1000)"
+
+
+def test_each_rank_has_its_own_gpu_over_a_kill(shell: Shell, tmp_path: Path) -> None:
+    machine = FakeMachine(tmp_path / "gpus.json", *gpus(4))
+    shell = replace(shell, environment={**shell.environment, **machine.variables})
+    cluster = Cluster(shell, "gpus")
+    started = shell.lws("up", "gpus", "--detach", "--gpus=host", "--nodes=2")
+    assert "GPUs of this machine: 4 (Fake GPU; driver 570.1)" in started.stdout
+    assert "another cluster of this machine" in shell.lws("up", "more", "--detach", "--gpus=host", code=1).stderr
+
+    container = {"command": ["python3", "-c", SAYS], "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    cluster.apply(lws("train", container, replicas=2, size=2))
+    cluster.lws("wait", "train", "--timeout=120s")
+    wide = cluster.lws("get", "train", "-o", "wide")
+    assert all(f"GPU-{number}" in wide for number in range(4))
+    logs = cluster.lws("logs", "train")
+    assert all(f"sees GPU-{number}" in logs for number in range(4))
+
+    (running,) = [one for one in json.loads(shell.lws("clusters", "-o", "json").stdout)["items"] if one["pid"]]
+    os.kill(running["pid"], signal.SIGKILL)
+    until(lambda: not shell.processes("HOSTNAME=train-0"), "the end of the ranks", poll=SELDOM)
+    shell.lws("up", "gpus", "--detach")
+    cluster.lws("wait", "train", "--timeout=120s")
+    again = cluster.lws("get", "train", "-o", "wide")
+    assert all(f"GPU-{number}" in again for number in range(4))
+
+    machine.change(0, lost=True)
+    cluster.apply(lws("more", container))
+    lost = "GPU-0 is unhealthy: GPU is lost"
+    until(lambda: lost in cluster.ended("explain", "more").stdout, "the cause", poll=SELDOM)
+    shell.lws("down", "gpus", "--delete")
+    shell.assert_nothing_is_left()

@@ -1,0 +1,223 @@
+"""Counts wording that CONTRIBUTING.md replaces: `python -m tests.repository.language [AREA] [--write]`.
+
+Texts come from Markdown pages, docstrings, messages, help screens and test names; the words from `language.toml`.
+"""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import click
+from testkit import repository
+
+from leaderworkerset.cli import app
+from leaderworkerset.cli.commandtable import COMMANDS
+
+DATA: Final = Path(__file__).with_name("language.toml")
+LONGEST_SENTENCE: Final = 25
+"""Words of a sentence in Markdown; a piece of code counts as one word."""
+LONGEST_NAME: Final = 60
+"""Characters of a test name."""
+LEFT_OUT: Final = re.compile(
+    r"CONTRIBUTING|reference/contract|docs/adr/|CHANGELOG|changelog\.d/0000|/golden/|/vectors/"
+)
+"""The page with the word list, numbered rules, decisions of their time, and the log of releases."""
+FOLDERS_OF_CODE: Final = ("packages/*/src/**/*.py", "docs/*.py", "deploy/**/*.py", "bench/*.py")
+FOLDERS_OF_TESTS: Final = ("tests/**/*.py", "packages/*/tests/**/*.py")
+FOLDERS_OF_PAGES: Final = ("*.md", "docs/**/*.md", "packages/*/README.md", "examples/**/README.md", "changelog.d/*.md")
+
+
+class Hit(NamedTuple):
+    """Wording to replace: the file, the sentence, and what to write instead."""
+
+    place: str
+    sentence: str
+    instead: str
+
+
+@cache
+def data() -> Mapping[str, Mapping[str, object]]:
+    """Return the word list and the permitted counts."""
+    return tomllib.loads(DATA.read_text())
+
+
+@cache
+def patterns(table: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return each pattern of a table of the word list with the words to use instead."""
+    return tuple((re.compile(word), str(instead)) for word, instead in data()[table].items())
+
+
+def paths(globs: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    """Yield the files that match, sorted, each with its name from the root."""
+    for glob in globs:
+        for path in sorted(repository.ROOT.glob(glob)):
+            name = path.relative_to(repository.ROOT).as_posix()
+            if not LEFT_OUT.search(name):
+                yield name, path
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text without its code.
+
+    >>> list(sentences("Run `lws get`. It prints\\n[groups](a.md): all."))
+    ['Run CODE.', 'It prints groups: all.']
+    """
+    text = re.sub(r"``.+?``|`[^`]*`", "CODE", text, flags=re.DOTALL)
+    text = re.sub(r"\[([^\]]*)\]\([^)\s]*\)", r"\1", text)
+    for sentence in re.split(r"(?<=[.!?])[)\"]?\s+(?=[A-Z(*])", " ".join(text.split())):
+        if sentence:
+            yield sentence
+
+
+def blocks(page: str) -> Iterator[tuple[str, bool]]:
+    """Yield the paragraphs, list items, headings and table cells of a page, and whether the text is running prose."""
+    page = re.sub(r"^ *```.*?^ *```$|<!--.*?-->", "", page, flags=re.MULTILINE | re.DOTALL)
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=[|#])|(?<=\|)\n", page):
+        text = block.strip()
+        if text.startswith("|"):
+            yield from ((cell, False) for cell in text.strip("| ").split(" | "))
+        elif text:
+            yield re.sub(r"^(?:#+|[-*]|\d+\.) ", "", text), not text.startswith("#")
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    """Yield the docstrings of a module, its classes, functions and constants, without their examples."""
+    for node in ast.walk(_tree(path)):
+        for child in ast.iter_child_nodes(node):
+            match child:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield re.sub(r"^ *>>>.*?(?=\n\s*\n|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def messages(path: Path) -> Iterator[str]:
+    """Yield the texts of a module besides its docstrings: literals of at least three words."""
+    tree = _tree(path)
+    documentation = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if node not in documentation and len(text.split()) > 2:
+                yield text
+
+
+def names_of_tests(path: Path) -> Iterator[str]:
+    """Yield the names of the tests in a module."""
+    yield from re.findall(r"^ *(?:async )?def (test_\w+)\(", path.read_text(), re.MULTILINE)
+
+
+def help_texts() -> Iterator[tuple[str, str]]:
+    """Yield each text of the help screens with the words of its command."""
+    root = click.Context(app.lws, info_name="lws")
+    for name in COMMANDS:
+        command = app.lws.get_command(root, name)
+        assert command is not None
+        yield from _help(command, name)
+
+
+def wording(place: str, text: str, *, is_prose: bool = True) -> Iterator[Hit]:
+    """Yield the hits of the word list in a text: running prose, or a heading or cell of a table."""
+    listed = patterns("words") + (patterns("prose") if is_prose else ())
+    for sentence in sentences(text):
+        yield from (Hit(place, sentence, instead) for pattern, instead in listed if pattern.search(sentence))
+
+
+def long_sentences(place: str, text: str) -> Iterator[Hit]:
+    """Yield the sentences of a text that are too long."""
+    for sentence in sentences(text):
+        if len(sentence.split()) > LONGEST_SENTENCE:
+            yield Hit(place, sentence, f"at most {LONGEST_SENTENCE} words")
+
+
+def name_hits(place: str, name: str) -> Iterator[Hit]:
+    """Yield what to change in the name of a test.
+
+    >>> [hit.instead for hit in name_hits("a.py", "test_pod_is_told_so")]
+    ['another word than told']
+    """
+    listed = data()["names"]["words"]
+    assert isinstance(listed, list)
+    yield from (Hit(place, name, f"another word than {word}") for word in name.split("_") if word in listed)
+    if len(name) > LONGEST_NAME:
+        yield Hit(place, name, f"at most {LONGEST_NAME} characters")
+
+
+def hits(area: str) -> list[Hit]:
+    """Return all hits in an area."""
+    match area:
+        case "documentation":
+            return [hit for name, block, is_prose in _blocks() for hit in wording(name, block, is_prose=is_prose)]
+        case "long sentences":
+            return [hit for name, block, is_prose in _blocks() if is_prose for hit in long_sentences(name, block)]
+        case "docstrings" | "docstrings of tests":
+            folders = FOLDERS_OF_CODE if area == "docstrings" else FOLDERS_OF_TESTS
+            return [hit for name, path in paths(folders) for text in docstrings(path) for hit in wording(name, text)]
+        case "messages":
+            return [
+                hit for name, path in paths(FOLDERS_OF_CODE) for text in messages(path) for hit in wording(name, text)
+            ]
+        case "help":
+            return [hit for name, text in help_texts() for hit in wording(f"lws {name}", text)]
+        case "test names":
+            return [
+                hit
+                for name, path in paths(FOLDERS_OF_TESTS)
+                for text in names_of_tests(path)
+                for hit in name_hits(name, text)
+            ]
+    raise LookupError(area)
+
+
+def permitted() -> dict[str, int]:
+    """Return how many hits each area may have."""
+    return {area: int(str(count)) for area, count in data()["permitted"].items()}
+
+
+def _blocks() -> Iterator[tuple[str, str, bool]]:
+    for name, path in paths(FOLDERS_OF_PAGES):
+        yield from ((name, text, is_prose) for text, is_prose in blocks(path.read_text()))
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def _help(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
+    yield name, command.help or ""
+    for option in command.params:
+        if isinstance(option, click.Option) and option.help:
+            yield name, option.help
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for below in command.list_commands(context):
+            child = command.get_command(context, below)
+            assert child is not None
+            yield from _help(child, f"{name} {below}")
+
+
+def store(counts: Mapping[str, int]) -> None:
+    """Write counts into the file of the word list."""
+    text = DATA.read_text()
+    for area, count in counts.items():
+        text = re.sub(rf'^("?{area}"?) = \d+$', rf"\1 = {count}", text, flags=re.MULTILINE)
+    DATA.write_text(text)
+
+
+def main(arguments: list[str]) -> None:
+    """Print the counts and, for areas that are named, each hit."""
+    named = [argument for argument in arguments if not argument.startswith("--")]
+    for area in named:
+        for hit in hits(area):
+            print(f"{hit.place}: {hit.sentence}\n    write: {hit.instead}")  # noqa: T201 - a program that prints
+    counts = {area: len(hits(area)) for area in named or permitted()}
+    print(counts)  # noqa: T201 - a program that prints
+    if "--write" in arguments:
+        store(counts)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
