@@ -102,8 +102,8 @@ test: setup $(TESTS) ## the fast proof: every rule once, on the embedded cluster
 test-kubernetes: setup $(TESTS) controlplane ## the same integration suite on a real control plane, conformance, kubectl, installers, upgrades
 	$(PYTEST) --tier kubernetes $(RECORD) $(ARGS) || $(call AGAIN,--tier kubernetes)
 
-test-node: setup $(TESTS) controlplane ## groups of real containers on real kubelets (root, Debian)
-	$(BIN)/pytest $(NO_HANGING) --tier node $(ARGS)
+test-node: setup $(TESTS) ## groups of real containers on real kubelets (root, Debian)
+	$(BIN)/python -m tests.node $(NO_HANGING) $(ARGS)
 
 test-all: test test-kubernetes test-node unit-all browser nightly ## everything, on every Python and Kubernetes of this machine (hours)
 
@@ -199,3 +199,6 @@ parity: setup $(TESTS) ## what our manager leaves, against what was recorded of 
 
 clean: ## remove what was built
 	rm -rf $(VENV) .venvs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+image: setup ## build the manager's image with podman or buildah: make image BASE_IMAGE=REGISTRY/NAME:TAG@sha256:DIGEST
+	$(BIN)/python deploy/image.py --base "$(or $(BASE_IMAGE),$(error BASE_IMAGE is not set: make image BASE_IMAGE=REGISTRY/NAME:TAG@sha256:DIGEST, an image of Python 3.13))"

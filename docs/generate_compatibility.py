@@ -18,6 +18,7 @@ from docs.generate_matrix import required
 from tests import results
 from tests.controlplane import build
 from tests.kubernetes.programs import build as packages
+from tests.node import programs as nodeprograms
 
 import leaderworkerset
 from leaderworkerset.api import labels
@@ -48,6 +49,7 @@ What works with what, what the tests of this version ran on, and how long you ca
 | this project | {version} | what the one before kept is read, and what this one keeps is read by the one before ([how it is tried](#upgrades)) |
 | Kubernetes | {tested} | tested with a control plane; on another one the manager logs one warning, and `lws doctor` says so (LWS-D102) |
 | Kubernetes | from {oldest} on | not tried below {first}; before it the workers of groups cannot be made |
+| kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | run the scenarios of `make test-node`, with runc and the network plugins of Debian 12 ([what that proves](../explanation/what-the-tests-prove.md)) |
 | Python | {pythons} | every one that has a classifier; for the command, the manager outside of its image, and the client |
 | LeaderWorkerSet's API | v1, as of v0.10 and the fields of v0.11 | [contract](contract.md), [newer](contract-newest.md); [what differs](differences.md) |
 | DisaggregatedSet's API | v1 | [contract](contract-disaggregatedset.md) |
@@ -197,6 +199,9 @@ def compatibility() -> str:
         oldest=OLDEST_KUBERNETES.removesuffix(".0"),
         first=f"1.{min(TESTED)}",
         pythons=", ".join(pythons),
+        tested_node=build.VERSIONS[build.DEFAULT].removeprefix("v"),
+        containerd=module("containerd", nodeprograms.CONTAINERD, nodeprograms.HERE).removeprefix("v"),
+        coredns=module("coredns", "github.com/coredns/coredns", nodeprograms.HERE).removeprefix("v"),
         kueue=module("kueue", "sigs.k8s.io/kueue"),
         plugins=required(packages.SCHEDULER_PLUGINS),
         helm=module("helm", "helm.sh/helm/v3"),
@@ -246,9 +251,9 @@ def codes(names: Iterable[str]) -> str:
     return ", ".join(f"`{name.removeprefix(labels.PREFIX)}`" for name in names)
 
 
-def module(program: str, path: str) -> str:
+def module(program: str, path: str, root: Path = packages.HERE) -> str:
     """Return the version of a Go module that a program of the tests is built from."""
-    text = (packages.HERE / program / "go.mod").read_text(encoding="utf-8")
+    text = (root / program / "go.mod").read_text(encoding="utf-8")
     found = re.search(rf"^\s*(?:require )?{re.escape(path)} (v\S+)", text, re.MULTILINE)
     return found[1] if found else "unknown"
 

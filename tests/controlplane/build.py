@@ -14,9 +14,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -48,6 +48,8 @@ class Module:
     folder: str
     programs: dict[str, str]
     flags: str = "-s -w"
+    tags: str = field(default="", repr=False)
+    root: Path = field(default=HERE, repr=False)
 
 
 STAMP = "k8s.io/component-base/version"
@@ -77,29 +79,35 @@ def assets(say: Say, version: str = CHOSEN) -> Path:
     if version not in VERSIONS:
         raise BuildError(f"KUBERNETES={version}: must be one of {', '.join(VERSIONS)}")
     target = cache() / fingerprint(version)
-    if _missing(target, version):
-        with exclusive(cache(), say):
-            _complete(target, version, say)
+    make(modules(version), target, say)
     return target
 
 
-def _missing(target: Path, version: str) -> list[Module]:
-    return [one for one in modules(version) if not all((target / name).exists() for name in one.programs.values())]
+def make(wanted: Sequence[Module], target: Path, say: Say) -> None:
+    """Build the programs that are not yet in a directory."""
+    if missing(wanted, target):
+        with exclusive(cache(), say):
+            complete(wanted, target, say)
 
 
-def _complete(target: Path, version: str, say: Say) -> None:
+def missing(wanted: Iterable[Module], target: Path) -> list[Module]:
+    """Return the modules of which a program is not in a directory."""
+    return [one for one in wanted if not all((target / name).exists() for name in one.programs.values())]
+
+
+def complete(wanted: Iterable[Module], target: Path, say: Say) -> None:
     """Build what another session has not built meanwhile."""
-    if missing := _missing(target, version):
+    if unbuilt := missing(wanted, target):
         go = find_go(say)
         target.mkdir(parents=True, exist_ok=True)
-        for module in missing:
+        for module in unbuilt:
             build(go, module, target, say)
 
 
 def _checked(directory: Path) -> Path:
-    missing = [name for name in PROGRAMS if not (directory / name).exists()]
-    if missing:
-        raise BuildError(f"{OVERRIDE}={directory}: {', '.join(missing)} not found there")
+    absent = [name for name in PROGRAMS if not (directory / name).exists()]
+    if absent:
+        raise BuildError(f"{OVERRIDE}={directory}: {', '.join(absent)} not found there")
     return directory
 
 
@@ -110,9 +118,15 @@ def cache() -> Path:
 
 def fingerprint(version: str) -> str:
     """Return the hash of everything the binaries of a version are built from."""
-    digest = hashlib.sha256(repr(modules(version)).encode())
-    for module in modules(version):
-        for path in sorted((HERE / module.folder).glob("*")):
+    return content(modules(version))
+
+
+def content(wanted: Iterable[Module]) -> str:
+    """Return the hash of everything that programs are built from."""
+    digest = hashlib.sha256(repr(tuple(wanted)).encode())
+    for module in wanted:
+        digest.update(module.tags.encode())
+        for path in sorted((module.root / module.folder).glob("*")):
             if path.name in {"go.mod", "go.sum", "main.go"}:
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -160,9 +174,18 @@ def build(go: Path, module: Module, target: Path, say: Say) -> None:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     only = next(iter(module.programs.values())) if len(module.programs) == 1 else ""
-    command = [str(go), "build", "-ldflags", module.flags, "-o", str(work / only), *module.programs]
+    command = [
+        str(go),
+        "build",
+        f"-tags={module.tags}",
+        "-ldflags",
+        module.flags,
+        "-o",
+        str(work / only),
+        *module.programs,
+    ]
     settings = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local"}
-    _run(command, settings, HERE / module.folder, lambda: say(f"  at work for {time.monotonic() - begun:.0f} s"))
+    _run(command, settings, module.root / module.folder, lambda: say(f"  at work for {time.monotonic() - begun:.0f} s"))
     for name in module.programs.values():
         (work / name).replace(target / name)
     work.rmdir()

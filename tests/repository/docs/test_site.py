@@ -8,7 +8,7 @@ import pytest
 from docs import apipages, buildsite
 
 LEFT_OUT = re.compile(
-    r"deploy/helm/lws/README|tests/controlplane/|packages/(leaderworkerset|testkit)/README|changelog\.d/"
+    r"deploy/helm/lws/README|tests/(controlplane|node)/|packages/(leaderworkerset|testkit)/README|changelog\.d/"
 )
 """The page of the chart, which ships with it, and what only those read who change the code."""
 

@@ -164,13 +164,16 @@ def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONO
         incomplete = []  # as in Kubernetes: init containers that run again do not take it back
     unready = _unready(pod, state)
     containers = _verdict("ContainersReady", "ContainersNotReady", "containers with unready status", unready)
+    initialized = _verdict("Initialized", "ContainersNotInitialized", "containers with incomplete status", incomplete)
+    if phase == "Succeeded":
+        initialized = {"type": "Initialized", "status": "True", "reason": "PodCompleted"}
     if phase in podstate.ENDED:
         reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
         containers = {"type": "ContainersReady", "status": "False", "reason": reason}
     stubs = [c.name for c in state.containers.values() if c.image_id.startswith(STUB_IMAGE)]
     return [
         {"type": "PodReadyToStartContainers", "status": "True" if state.has_sandbox else "False"},
-        _verdict("Initialized", "ContainersNotInitialized", "containers with incomplete status", incomplete),
+        initialized,
         _ready(pod, containers, old),
         containers,
         *([_restarting_all(state, phase)] if may_restart else []),

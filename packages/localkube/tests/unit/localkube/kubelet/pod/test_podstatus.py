@@ -199,6 +199,7 @@ def test_a_readiness_gate_holds_up_the_pod_but_not_its_containers() -> None:
 def test_a_completed_pod_is_not_ready_because_it_is_done() -> None:
     found = pod(restartPolicy="Never")
     assert condition(build(found, set_up(found, ended(0))), "Ready") == ("False", "PodCompleted", "")
+    assert condition(build(found, set_up(found, ended(0))), "Initialized") == ("True", "PodCompleted", "")
     assert condition(build(found, set_up(found, ended(1))), "Ready") == ("False", "PodFailed", "")
 
 

@@ -1,0 +1,53 @@
+"""Build the image of the manager by deploy/Containerfile, with podman or buildah, whichever is there.
+
+python deploy/image.py --base REGISTRY/NAME:TAG@sha256:DIGEST [--tag NAME:TAG]
+"""
+
+import argparse
+import datetime as dt
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from leaderworkerset import __version__
+
+ROOT: Final = Path(__file__).parents[1]
+TOOLS: Final = ("podman", "buildah")
+TAG: Final = f"localhost/leaderworkerset:{__version__}"
+
+
+def words(base: str, tag: str, commit: str, date: str) -> list[str]:
+    """Return what follows the name of the tool."""
+    arguments = {"BASE_IMAGE": base, "LWS_GIT_COMMIT": commit, "LWS_BUILD_DATE": date}
+    given = [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
+    return ["build", "--file", "deploy/Containerfile", "--tag", tag, *given]
+
+
+def commit() -> str:
+    """Return the commit that is checked out, or `unknown` where this is no repository."""
+    if shutil.which("git") is None:
+        return "unknown"
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Build the image; end with the exit code of the tool."""
+    parser = argparse.ArgumentParser(description="Build the image of the manager.")
+    parser.add_argument("--base", required=True, metavar="REGISTRY/NAME:TAG@sha256:DIGEST", help="an image of Python")
+    parser.add_argument("--tag", default=TAG, help="the name of the image (default: %(default)s)")
+    chosen = parser.parse_args(arguments)
+    tool = next(filter(shutil.which, TOOLS), None)
+    if tool is None:
+        sys.exit(f"error: no {' and no '.join(TOOLS)} on this machine: install one of them")
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    sys.exit(
+        subprocess.run([tool, *words(chosen.base, chosen.tag, commit(), now), "."], cwd=ROOT, check=False).returncode
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Run the scenarios: those that share the cluster several at once, then those that take something away from all.
+
+    python -m tests.node [ARGUMENTS OF PYTEST]
+    python -m tests.node up
+
+`up` only runs the cluster, until Ctrl-C, and prints the variable by which `pytest tests/node/...` finds it.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.controlplane.build import BuildError
+from tests.node import prerequisites, product, programs
+from tests.node.cluster import cluster
+from tests.node.conftest import VARIABLE
+
+HERE: Final = Path(__file__).parent
+AT_ONCE: Final = 6
+SHARED: Final = [str(HERE / "scenarios"), f"--numprocesses={AT_ONCE}", "--dist=worksteal"]
+ALONE: Final = [str(HERE / "outages")]
+NOTHING_SELECTED: Final = 5
+
+
+def main(arguments: list[str]) -> int:
+    """Run the cluster, and tests on it; return the exit code."""
+    if reason := prerequisites.obstacle():
+        sys.stderr.write(f"skipped: {reason}\n")
+        return 0
+    try:
+        with cluster(programs.say) as running:
+            product.install(running)
+            os.environ[VARIABLE] = str(running.directory)
+            if arguments == ["up"]:
+                sys.stdout.write(f"export {VARIABLE}={running.directory}\n")
+                sys.stdout.flush()
+                signal.pause()
+            codes = [pytest(SHARED, arguments), pytest(ALONE, arguments)]
+            running.check()
+    except BuildError as error:
+        sys.exit(f"the cluster cannot be built: {error}")
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return max((code for code in codes if code != NOTHING_SELECTED), default=NOTHING_SELECTED)
+
+
+def pytest(selected: list[str], arguments: list[str]) -> int:
+    """Run pytest; return its exit code."""
+    return subprocess.run([sys.executable, "-m", "pytest", *selected, *arguments], check=False).returncode
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    sys.exit(main(sys.argv[1:]))

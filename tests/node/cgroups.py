@@ -1,0 +1,42 @@
+"""The cgroups of a run: one folder in each hierarchy, with one for each node."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.node.prerequisites import CGROUPS, CONTROLLERS, is_unified
+
+
+def make(name: str, nodes: Sequence[str]) -> None:
+    """Make the folder of a run, and in it those of its nodes."""
+    for hierarchy in hierarchies():
+        for folder in (hierarchy / name, *(hierarchy / name / node for node in nodes)):
+            folder.mkdir()
+            _fill(folder)
+
+
+def remove(name: str) -> None:
+    """Remove what is left of a run whose processes have ended."""
+    for hierarchy in hierarchies():
+        for folder in sorted((hierarchy / name).rglob("*/"), reverse=True):
+            with contextlib.suppress(FileNotFoundError):
+                folder.rmdir()
+        with contextlib.suppress(FileNotFoundError):
+            (hierarchy / name).rmdir()
+
+
+def hierarchies() -> Iterator[Path]:
+    """Yield the folders at which cgroups are mounted."""
+    if is_unified():
+        yield CGROUPS
+    else:
+        yield from (path.parent for path in sorted(CGROUPS.glob("*/cgroup.procs")))
+
+
+def _fill(folder: Path) -> None:
+    """Let processes of a new folder use processors and memory, or in version 2 its folders all controllers."""
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        if not is_unified() and (folder / name).exists():
+            (folder / name).write_text((folder.parent / name).read_text())
+    if is_unified():
+        (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in CONTROLLERS))

@@ -1,0 +1,46 @@
+"""The cluster that all scenarios share: the one that `python -m tests.node` runs, or one of this session."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.node import prerequisites, product, programs
+from tests.node.cluster import Cluster, attach, cluster
+from tests.node.place import Place
+
+HERE = Path(__file__).parent
+VARIABLE = "LWS_NODE_CLUSTER"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave these tests out of a run that does not name them or their tier: they take minutes, and need root."""
+    if config.getoption("tier") == "node":
+        return None
+    named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
+    return None if any(path == HERE or HERE in path.parents for path in named) else True
+
+
+@pytest.fixture(scope="session")
+def nodes() -> Iterator[Cluster]:
+    """Return a cluster of two nodes on which the product is installed."""
+    if directory := os.environ.get(VARIABLE):
+        yield attach(Path(directory))
+        return
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.exit("each process would start a cluster: run `python -m tests.node`, or set LWS_NODE_CLUSTER")
+    if reason := prerequisites.obstacle():
+        pytest.skip(reason)
+    with cluster(programs.say) as running:
+        product.install(running)
+        yield running
+
+
+@pytest.fixture
+def place(nodes: Cluster) -> Iterator[Place]:
+    """Return a namespace of this test's own."""
+    name = f"t-{secrets.token_hex(4)}"
+    nodes.kubectl("create", "namespace", name)
+    yield Place(nodes, name)
+    nodes.kubectl("delete", "namespace", name, "--wait=false")

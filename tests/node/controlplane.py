@@ -1,0 +1,126 @@
+"""The control plane of the nodes: etcd, API server, controller manager and scheduler, on the first machine."""
+
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.controlplane.process import START_SECONDS, StartError, write_service_account_key
+from tests.node.machine import Machine, environment
+from tests.node.pki import Authority
+
+SERVICES: Final = "10.96.0.0/16"
+API_SERVICE: Final = "10.96.0.1"
+PORT: Final = 6443
+ETCD: Final = "http://127.0.0.1:2379"
+ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+API_NAMES: Final = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", ISSUER.removeprefix("https://"))
+CLIENTS: Final = {
+    "admin": ("admin", ["system:masters"]),
+    "kube-controller-manager": ("system:kube-controller-manager", []),
+    "kube-scheduler": ("system:kube-scheduler", []),
+    "kube-proxy": ("system:kube-proxy", []),
+}
+"""Files of keys, and the user and the groups that each names."""
+
+NODE_GRACE: Final = "12s"
+"""How long a node may be silent before the controller manager calls it unknown."""
+
+
+def issue(authority: Authority, nodes: Sequence[Machine]) -> None:
+    """Write keys, certificates and kubeconfigs of all that speak with the API server."""
+    host = nodes[0].address
+    server = f"https://{host}:{PORT}"
+    authority.issue("kube-apiserver", "kube-apiserver", hosts=[*API_NAMES, host, API_SERVICE, "127.0.0.1"])
+    authority.issue("apiserver-kubelet", "apiserver-kubelet", ["system:masters"])
+    for name, (user, groups) in CLIENTS.items():
+        authority.issue(name, user, groups)
+        authority.kubeconfig(name, server)
+    for node in nodes:
+        authority.issue(node.name, f"system:node:{node.name}", ["system:nodes"], [node.name, node.address])
+        authority.kubeconfig(node.name, server)
+    write_service_account_key(authority.directory)
+
+
+def start(machine: Machine, assets: Path, authority: Authority) -> None:
+    """Start the control plane, and wait until the API server is ready."""
+    directory = machine.directory
+    etcd = ["--data-dir", str(directory / "etcd"), f"--listen-client-urls={ETCD}", f"--advertise-client-urls={ETCD}"]
+    machine.start("etcd", [str(assets / "etcd"), *etcd, "--unsafe-no-fsync", "--log-level=warn"])
+    machine.start("kube-apiserver", [str(assets / "kube-apiserver"), *api_server_flags(machine, authority)])
+    await_ready(machine, assets, authority)
+    for name, flags in controllers(authority).items():
+        machine.start(name, [str(assets / name), *client_flags(name, authority), *flags])
+
+
+def api_server_flags(machine: Machine, authority: Authority) -> list[str]:
+    """Return the flags of the API server."""
+    pki = authority.directory
+    return [
+        f"--etcd-servers={ETCD}",
+        f"--secure-port={PORT}",
+        f"--bind-address={machine.address}",
+        f"--advertise-address={machine.address}",
+        f"--cert-dir={pki}",
+        f"--tls-cert-file={pki / 'kube-apiserver.crt'}",
+        f"--tls-private-key-file={pki / 'kube-apiserver.key'}",
+        f"--client-ca-file={authority.bundle}",
+        f"--kubelet-client-certificate={pki / 'apiserver-kubelet.crt'}",
+        f"--kubelet-client-key={pki / 'apiserver-kubelet.key'}",
+        f"--kubelet-certificate-authority={authority.bundle}",
+        "--kubelet-preferred-address-types=InternalIP",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        f"--service-cluster-ip-range={SERVICES}",
+        f"--service-account-issuer={ISSUER}",
+        f"--service-account-key-file={pki / 'service-account.key'}",
+        f"--service-account-signing-key-file={pki / 'service-account.key'}",
+    ]
+
+
+def client_flags(name: str, authority: Authority) -> list[str]:
+    """Return the flags by which a controller finds the API server."""
+    kubeconfig = authority.directory / f"{name}.kubeconfig"
+    return [
+        f"--kubeconfig={kubeconfig}",
+        f"--authentication-kubeconfig={kubeconfig}",
+        f"--authorization-kubeconfig={kubeconfig}",
+        "--leader-elect=false",
+        "--bind-address=127.0.0.1",
+        "--secure-port=0",
+    ]
+
+
+def controllers(authority: Authority) -> dict[str, list[str]]:
+    """Return the programs next to the API server, and the flags that each has of its own."""
+    return {
+        "kube-controller-manager": [
+            f"--root-ca-file={authority.bundle}",
+            f"--service-account-private-key-file={authority.directory / 'service-account.key'}",
+            "--use-service-account-credentials",
+            f"--node-monitor-grace-period={NODE_GRACE}",
+            "--node-monitor-period=2s",
+        ],
+        "kube-scheduler": [],
+    }
+
+
+def await_ready(machine: Machine, assets: Path, authority: Authority) -> None:
+    """Wait until the API server says that it is ready."""
+    kubectl = [str(assets / "kubectl"), f"--kubeconfig={authority.directory / 'admin.kubeconfig'}"]
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        done = subprocess.run(
+            [*machine.network, *kubectl, "get", "--raw=/readyz"],
+            env=environment(machine.directory),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.stdout == "ok":
+            return
+        machine.check()
+        if time.monotonic() > deadline:
+            raise StartError(f"kube-apiserver is not ready: {done.stderr}\n{machine.log('kube-apiserver')}")
+        time.sleep(0.2)

@@ -1,0 +1,235 @@
+"""Make the images that the nodes run, without a registry: from Debian packages, from programs of ours, from this repository.
+
+    python -m tests.node.images
+
+Out: archives below the user's cache folder, each named by the hash of what it was made from.
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from deploy import image
+from tests.controlplane import build
+from tests.controlplane.build import BuildError, Say
+from tests.node import programs
+from tests.node.machine import environment
+
+BUSYBOX: Final = "localhost/busybox:1"
+OTHER_BUSYBOX: Final = "localhost/busybox:2"
+"""The same programs and a file `/etc/second`, for updates."""
+
+COREDNS: Final = "localhost/coredns:1"
+PAUSE: Final = "localhost/pause:1"
+PRODUCT: Final = "localhost/leaderworkerset:tested"
+ALLREDUCE: Final = "localhost/allreduce:1"
+EXAMPLE: Final = image.ROOT / "examples" / "allreduce" / "allreduce.py"
+BASE: Final = "localhost/python:debian"
+BASE_PACKAGES: Final = ("ca-certificates", "python-is-python3", "python3", "python3-pip")
+BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
+PIP_SETTINGS: Final = Path("/etc/pip.conf")
+PATH: Final = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+KEPT: Final = 3
+"""Archives of one image that are kept next to the newest: other working trees may be using them."""
+
+RECIPE: Final = 1
+"""Raise it where this module makes other images of the same content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A place where buildah keeps images; its mounts are in a namespace of their own."""
+
+    directory: Path
+
+    def run(self, *words: str) -> str:
+        """Run buildah to its end; return what it printed."""
+        places = ["--root", str(self.directory / "images"), "--runroot", str(self.directory / "run")]
+        command = ["unshare", "--mount", "buildah", *places, *words]
+        settings = environment(self.directory) | {"BUILDAH_ISOLATION": "chroot", "TMPDIR": str(self.directory)}
+        done = subprocess.run(command, env=settings, cwd=image.ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise BuildError(f"buildah {' '.join(words)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+        return done.stdout.strip()
+
+    def commit(self, name: str, content: Path, command: Sequence[str] = ("/bin/sh",)) -> None:
+        """Make an image of a folder, with the command that it runs."""
+        container = self.run("from", "scratch")
+        self.run("copy", "--quiet", container, str(content), "/")
+        self.run("config", "--entrypoint", json.dumps(command), "--cmd", "", "--env", f"PATH={PATH}", container)
+        self.run("commit", "--quiet", "--rm", container, name)
+
+    def archive(self, name: str, path: Path) -> None:
+        """Write an image to a file."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".part")
+        unfinished.unlink(missing_ok=True)
+        self.run("push", "--quiet", name, f"docker-archive:{unfinished}:{name}")
+        unfinished.replace(path)
+
+
+def archives(assets: Path, say: Say) -> list[Path]:
+    """Return the archives of all images of a node, after making what is missing; `assets` has CoreDNS."""
+    busybox = Path(str(shutil.which("busybox", path=environment(cache())["PATH"])))
+    small = place("busybox", [busybox]), place("busybox-other", [busybox]), place("pause", [busybox])
+    wanted = [
+        *small,
+        place("coredns", [assets / "coredns"]),
+        place("leaderworkerset", product_files()),
+        place("allreduce", [EXAMPLE]),
+    ]
+    with build.exclusive(cache(), say):
+        if not all(path.exists() for path in wanted):
+            say("making images (once; a minute)")
+            make_small(wanted[:3])
+            make_coredns(wanted[3], assets / "coredns")
+            make_product(wanted[4], say)
+            make_example(wanted[5], say)
+            for path in wanted:
+                remove_old(path)
+    return wanted
+
+
+def make_small(targets: Sequence[Path]) -> None:
+    """Make the images of busybox, and of what holds a pod's namespaces."""
+    if all(path.exists() for path in targets):
+        return
+    store = Store(cache() / "store")
+    with tempfile.TemporaryDirectory(dir=cache()) as folder:
+        root = Path(folder) / "root"
+        unpack_busybox(root)
+        store.commit(BUSYBOX, root)
+        store.archive(BUSYBOX, targets[0])
+        (root / "etc" / "second").write_text("second\n")
+        store.commit(OTHER_BUSYBOX, root)
+        store.archive(OTHER_BUSYBOX, targets[1])
+        store.commit(PAUSE, root, ["/bin/sleep", "2147483647"])
+        store.archive(PAUSE, targets[2])
+
+
+def unpack_busybox(root: Path) -> None:
+    """Make a root file system of busybox."""
+    busybox = shutil.which("busybox", path=environment(root)["PATH"])
+    for name in ("bin", "etc", "root", "tmp"):
+        (root / name).mkdir(parents=True)
+    (root / "tmp").chmod(0o1777)
+    shutil.copy(str(busybox), root / "bin" / "busybox")
+    for applet in subprocess.run([str(busybox), "--list"], capture_output=True, text=True, check=True).stdout.split():
+        if applet != "busybox":
+            (root / "bin" / applet).symlink_to("busybox")
+    (root / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+
+
+def make_coredns(target: Path, program: Path) -> None:
+    """Make the image of the name server."""
+    if target.exists():
+        return
+    store = Store(cache() / "store")
+    with tempfile.TemporaryDirectory(dir=cache()) as folder:
+        Path(folder).chmod(0o755)
+        shutil.copy(program, Path(folder) / "coredns")
+        store.commit(COREDNS, Path(folder), ["/coredns"])
+    store.archive(COREDNS, target)
+
+
+def make_product(target: Path, say: Say) -> None:
+    """Make the image of the manager by its Containerfile, from a base of Debian packages."""
+    if target.exists():
+        return
+    store = Store(cache() / "store")
+    base = make_base(store, say)
+    say("building the image of the manager")
+    mounted = [f"--volume={path}:{path}:ro" for path in (BUNDLE, PIP_SETTINGS) if path.exists()]
+    words = image.words(base, PRODUCT, image.commit(), "1970-01-01T00:00:00Z")
+    store.run(*words, "--layers", "--isolation=chroot", *mounted, ".")
+    store.archive(PRODUCT, target)
+
+
+def make_example(target: Path, say: Say) -> None:
+    """Make the image of an example: Python, and its program in the working directory."""
+    if target.exists():
+        return
+    store = Store(cache() / "store")
+    container = store.run("from", make_base(store, say))
+    store.run("copy", "--quiet", container, str(EXAMPLE), "/example/")
+    store.run("config", "--workingdir", "/example", container)
+    store.run("commit", "--quiet", "--rm", container, ALLREDUCE)
+    store.archive(ALLREDUCE, target)
+
+
+def make_base(store: Store, say: Say) -> str:
+    """Make an image of Debian's Python, unless it is there; return its name with its digest."""
+    name = f"{BASE}-{digest_of([], BASE_PACKAGES)}"
+    if not store.run("images", "--filter", f"reference={name}", "--format", "{{.Digest}}"):
+        say("making a base of Debian packages (once; a minute)")
+        with tempfile.TemporaryDirectory(dir=cache()) as folder:
+            root = Path(folder) / "root"
+            command = ["debootstrap", "--variant=minbase", f"--include={','.join(BASE_PACKAGES)}", release(), str(root)]
+            done = subprocess.run(command, env=environment(Path(folder)), capture_output=True, text=True, check=False)
+            if done.returncode:
+                log = root / "debootstrap" / "debootstrap.log"
+                raise BuildError(
+                    f"debootstrap failed:\n{log.read_text()[-2000:] if log.exists() else done.stderr[-2000:]}"
+                )
+            for left in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):
+                shutil.rmtree(root / left, ignore_errors=True)
+            store.commit(name, root)
+    digest = store.run("images", "--filter", f"reference={name}", "--format", "{{.Digest}}")
+    return f"{name}@{digest.splitlines()[0]}"
+
+
+def remove_old(newest: Path) -> None:
+    """Remove archives of the same image but the last few: each edit of the product makes another one."""
+    name = newest.name.rpartition("-")[0]
+    others = [path for path in cache().glob(f"{name}-*.tar") if path.name.rpartition("-")[0] == name and path != newest]
+    for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-KEPT]:
+        path.unlink()
+
+
+def product_files() -> list[Path]:
+    """Return the files that the image of the manager is built from."""
+    given = (image.ROOT / ".containerignore").read_text().splitlines()
+    roots = [image.ROOT / line.removeprefix("!") for line in given if line.startswith("!")]
+    files = [file for root in roots for file in ([root] if root.is_file() else root.rglob("*"))]
+    sources = [file for file in files if file.is_file() and file.suffix != ".pyc"]
+    return [image.ROOT / "deploy" / "Containerfile", *sorted(sources)]
+
+
+def place(name: str, files: Iterable[Path]) -> Path:
+    """Return where the archive of an image is kept."""
+    return cache() / f"{name}-{digest_of(files)}.tar"
+
+
+def digest_of(files: Iterable[Path], words: Sequence[str] = BASE_PACKAGES) -> str:
+    """Return the hash of what an image is made from."""
+    digest = hashlib.sha256(repr((RECIPE, release(), words)).encode())
+    for file in files:
+        digest.update(f"{file.name} {file.stat().st_size} ".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def release() -> str:
+    """Return the name of this machine's Debian release."""
+    lines = Path("/etc/os-release").read_text().splitlines()
+    return next(line.partition("=")[2].strip('"') for line in lines if line.startswith("VERSION_CODENAME="))
+
+
+def cache() -> Path:
+    """Return the folder of the images."""
+    return build.cache().parent / "images"
+
+
+if __name__ == "__main__":
+    try:
+        made = archives(programs.assets(programs.say), programs.say)
+        sys.stdout.writelines(f"{path}\n" for path in made)
+    except BuildError as error:
+        sys.exit(f"the images of a node cannot be made: {error}")

@@ -1,0 +1,248 @@
+"""Machines of their own on this one: a PID namespace whose end ends all, and in it a network and a mount namespace for each.
+
+    with machines(directory, ["node1", "node2"]) as (one, two): one.run("ip", "address"); one.start("kubelet", [...])
+
+Nothing of the real machine changes: not its mounts, links, routes, firewall or sysctls. Only cgroups are made in its
+hierarchies, below one folder for each run, which `sweep` removes where the run is gone.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.controlplane.process import PR_SET_PDEATHSIG, StartError
+from tests.node.prerequisites import SBIN
+
+LAN: Final = "lan"
+"""The name of the link between two machines."""
+
+ADDRESSES: Final = "172.30.0"
+PODS: Final = "10.244"
+START_SECONDS: Final = 20.0
+REAPER: Final = """
+import os, signal, sys
+signal.signal(signal.SIGCHLD, lambda *_: None)
+print("ready", flush=True)
+while True:
+    try:
+        os.wait()
+    except ChildProcessError:
+        signal.pause()
+"""
+"""The first process of the PID namespace: it reaps orphans; the kernel ends all others with it."""
+
+SYSCTLS: Final = {
+    "vm/overcommit_memory": 1,
+    "vm/panic_on_oom": 0,
+    "kernel/panic": 10,
+    "kernel/panic_on_oops": 1,
+    "kernel/keys/root_maxkeys": 1_000_000,
+    "kernel/keys/root_maxbytes": 25_000_000,
+}
+"""What a kubelet sets for the whole machine: it finds files that already say so."""
+
+STARTED: "Final[list[subprocess.Popen[bytes]]]" = []
+"""What this process started on machines: Python warns when it forgets a program that runs."""
+
+MOUNTS: Final = """set -eu
+mount --make-rshared /
+for folder in /var/lib /var/log /run; do mount -t tmpfs tmpfs $folder; done
+mkdir -p /run/lock /run/netns /var/lib/kubelet /var/log/pods
+mount -t tmpfs tmpfs /run/netns
+mount --make-rshared /run/netns
+mount --bind "$STATE/kubelet" /var/lib/kubelet
+for file in $SYSCTLS; do mount --bind "$STATE/sysctls/$file" "/proc/sys/$file"; done
+ip link set lo up
+echo 1 > /proc/sys/net/ipv4/ip_forward
+echo ready
+exec sleep infinity
+"""
+"""What a machine sees instead of the real one's folders; its processes write there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A network and a mount namespace, held by a process."""
+
+    name: str
+    number: int
+    directory: Path
+    holder: int
+    cgroup: str
+
+    @property
+    def address(self) -> str:
+        """Return its address, which the other machine reaches."""
+        return f"{ADDRESSES}.{self.number}"
+
+    @property
+    def pods(self) -> str:
+        """Return the addresses of its pods."""
+        return f"{PODS}.{self.number}.0/24"
+
+    @property
+    def inside(self) -> list[str]:
+        """Return the words before a command that runs on it."""
+        return ["nsenter", f"--target={self.holder}", "--pid", "--mount", "--net", "--"]
+
+    @property
+    def network(self) -> list[str]:
+        """Return the words before a command that has its network and the real machine's files."""
+        return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--"]
+
+    def run(self, *words: str) -> str:
+        """Run a command on it to its end; return what it printed."""
+        done = subprocess.run(
+            [*self.inside, *words], env=environment(self.directory), capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise StartError(f"{self.name}: {' '.join(words)} failed:\n{done.stderr[-2000:]}")
+        return done.stdout
+
+    def start(self, name: str, words: Sequence[str]) -> None:
+        """Start a program on it that runs on, with its log and its process ID in the directory of the machine."""
+        with (self.directory / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [*self.inside, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+                env=environment(self.directory),
+                start_new_session=True,
+            )
+        STARTED.append(process)
+        (self.directory / f"{name}.pid").write_text(str(child_of(process)))
+
+    def log(self, name: str) -> str:
+        """Return the end of a program's log."""
+        return (self.directory / f"{name}.log").read_text(errors="replace")[-3000:]
+
+    def check(self) -> None:
+        """Fail where a program has ended."""
+        for file in self.directory.glob("*.pid"):
+            if not is_alive(int(file.read_text())):
+                raise StartError(f"{self.name}: {file.stem} ended:\n{self.log(file.stem)}")
+
+    def kill(self, name: str) -> None:
+        """End a program by force, and wait for its end."""
+        file = self.directory / f"{name}.pid"
+        process = int(file.read_text())
+        file.unlink()
+        os.kill(process, signal.SIGKILL)
+        await_end(process)
+
+
+@contextmanager
+def machines(directory: Path, names: Sequence[str], cgroup: str) -> Iterator[list[Machine]]:
+    """Hold machines until the context is left; all their processes end with it, or with this process."""
+    unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--propagation=private", "--mount-proc"]
+    first = spawn([*unshare, sys.executable, "-c", REAPER], directory)
+    await_line(first, "ready")
+    reaper = child_of(first)
+    try:
+        found = [hold(directory, name, number, reaper, cgroup) for number, name in enumerate(names, start=1)]
+        connect(*found)
+        yield found
+    finally:
+        os.kill(reaper, signal.SIGKILL)
+        first.wait(START_SECONDS)
+
+
+def hold(directory: Path, name: str, number: int, reaper: int, cgroup: str) -> Machine:
+    """Start the process that holds the namespaces of a machine."""
+    own = directory / name
+    for folder in ("kubelet", "containerd", "network", "sysctls"):
+        (own / folder).mkdir(parents=True)
+    for file, value in SYSCTLS.items():
+        (own / "sysctls" / file).parent.mkdir(parents=True, exist_ok=True)
+        (own / "sysctls" / file).write_text(f"{value}\n")
+    enter = ["nsenter", f"--target={reaper}", "--pid", "--mount", "--"]
+    settings = ["env", f"STATE={own}", f"SYSCTLS={' '.join(SYSCTLS)}"]
+    unshare = ["unshare", "--net", "--mount", "--propagation=private"]
+    process = spawn([*enter, *settings, *unshare, "bash", "-c", MOUNTS], own)
+    await_line(process, "ready")
+    return Machine(name, number, own, child_of(process), cgroup)
+
+
+def connect(one: Machine, two: Machine) -> None:
+    """Lay a cable between two machines, and tell each how it reaches the other's pods."""
+    subprocess.run(
+        [*one.network, "ip", "link", "add", LAN, "type", "veth", "peer", "name", LAN, "netns", str(two.holder)],
+        env=environment(one.directory),
+        check=True,
+    )
+    for own in (one, two):
+        own.run("ip", "address", "add", f"{own.address}/24", "dev", LAN)
+        own.run("ip", "link", "set", LAN, "up")
+    for own, other in ((one, two), (two, one)):
+        own.run("ip", "route", "add", "default", "via", other.address)
+        own.run("ip", "route", "add", other.pods, "via", other.address)
+
+
+def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
+    """Start a program that dies with the thread that started it; the caller reads what it prints."""
+    library = ctypes.CDLL(None)
+    return subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=directory,
+        env=environment(directory),
+        preexec_fn=lambda: library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - one call, no locks
+    )
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Return the environment of the programs of a machine."""
+    return {"HOME": str(home), "PATH": f"{os.environ['PATH']}:{SBIN}", "GOGC": "200"}
+
+
+def await_line(process: "subprocess.Popen[bytes]", wanted: str) -> None:
+    """Wait until a program has printed a line."""
+    assert process.stdout is not None
+    printed = process.stdout.readline().decode()
+    if printed.strip() != wanted:
+        rest = process.communicate(timeout=START_SECONDS)[0].decode(errors="replace")
+        raise StartError(f"{process.args!r} printed:\n{printed}{rest}")
+
+
+def child_of(process: "subprocess.Popen[bytes]") -> int:
+    """Return the process that `unshare` or `nsenter` started in another PID namespace."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if children := children_of(process.pid):
+            return children[0]
+        time.sleep(0.01)
+    raise StartError(f"{process.args!r} started no process")
+
+
+def children_of(process: int) -> list[int]:
+    """Return the IDs of the processes that a process started."""
+    return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def is_alive(process: int) -> bool:
+    """Tell whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def await_end(process: int) -> None:
+    """Wait until a process has ended."""
+    deadline = time.monotonic() + START_SECONDS
+    while is_alive(process):
+        if time.monotonic() > deadline:
+            raise StartError(f"process {process} does not end")
+        time.sleep(0.02)

@@ -1,0 +1,30 @@
+"""Both nodes as they were, after each test."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.node import daemons
+from tests.node.cluster import NODES, Cluster, await_nodes
+from tests.node.machine import is_alive
+
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+"""The node controller takes this one back by itself."""
+
+
+@pytest.fixture(autouse=True)
+def _mended(nodes: Cluster) -> Iterator[None]:
+    """Start what a test ended, and open the nodes."""
+    yield
+    for machine in nodes.machines:
+        if not (machine.directory / "containerd.pid").exists():
+            daemons.start_containerd(machine, nodes.node_assets)
+        if not (machine.directory / "kubelet.pid").exists():
+            daemons.start_kubelet(machine, nodes.node_assets, nodes.kubeconfig.parent)
+        assert is_alive(machine.holder)
+    nodes.kubectl("uncordon", *NODES)
+    await_nodes(nodes)
+    for name in NODES:
+        taints = nodes.kubectl("get", "node", name, "--output=jsonpath={.spec.taints[*].key}").split()
+        for taint in {one for one in taints if one != UNREACHABLE}:
+            nodes.kubectl("taint", "node", name, f"{taint}-")

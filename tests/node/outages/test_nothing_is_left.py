@@ -1,0 +1,43 @@
+"""What a run of the cluster leaves on this machine."""
+
+import subprocess
+import sys
+
+from tests.node import cluster
+from tests.node.cgroups import hierarchies
+from tests.node.cluster import Cluster
+from tests.node.machine import await_end
+
+RUN = """
+import sys
+from tests.node.cluster import NODES, run_directory
+from tests.node.machine import machines
+with run_directory() as directory, machines(directory, NODES, directory.name) as found:
+    found[1].start("sleeper", ["sleep", "12345"])
+    print(directory.name, *(machine.holder for machine in found), (found[1].directory / "sleeper.pid").read_text())
+    sys.stdout.flush()
+    sys.stdin.read()
+"""
+
+
+def mounts() -> str:
+    """Return the mounts that this machine has."""
+    return subprocess.run(["mount"], capture_output=True, text=True, check=True).stdout
+
+
+def test_nothing_is_left_of_a_killed_run(nodes: Cluster) -> None:
+    before = mounts()
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        name, *processes = process.stdout.readline().split()
+        process.kill()
+    for one in processes:
+        await_end(int(one))
+    assert any((hierarchy / name).exists() for hierarchy in hierarchies())
+    cluster.sweep()
+    assert not any((hierarchy / name).exists() for hierarchy in hierarchies())
+    assert not (cluster.runs() / name).exists()
+    assert mounts() == before
+    assert nodes.directory.exists()

@@ -1,0 +1,170 @@
+"""A namespace of the cluster for one scenario, and the commands that a user types there."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, TypeVar, cast
+
+from tests.controlplane.process import StartError
+from tests.node.api import PATHS, Api, Refused
+from tests.node.cluster import Cluster
+from tests.node.objects import PREFIX
+
+from kuberuntime.objects.meta import JSONObject
+
+SECONDS: Final = 180.0
+"""How long a scenario waits for anything: the machine may be loaded."""
+
+LWS: Final = [sys.executable, "-m", "leaderworkerset.cli"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A namespace."""
+
+    cluster: Cluster
+    name: str
+
+    @property
+    def api(self) -> Api:
+        """Return the API server."""
+        return self.cluster.api
+
+    def kubectl(self, *words: str, text: str | None = None) -> str:
+        """Run kubectl in the namespace; return what it printed."""
+        return self.cluster.kubectl("--namespace", self.name, *words, text=text)
+
+    def lws(self, command: str, *words: str, code: int = 0, text: str | None = None) -> str:
+        """Run `lws` in the namespace; it must end with `code`. Return what it printed on both streams."""
+        done = self.ended(command, *words, text=text)
+        assert done.returncode == code, (
+            f"lws {command} {words} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
+        return done.stdout + done.stderr
+
+    def ended(self, command: str, *words: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
+        """Run `lws` in the namespace to its end, with whatever code."""
+        return subprocess.run(
+            [*self.cluster.inside, *LWS, "--namespace", self.name, command, *words],
+            env=self.cluster.environment,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    @contextmanager
+    def running(self, words: Sequence[str]) -> "Iterator[subprocess.Popen[str]]":
+        """Run a command next to the test; it is asked to end when the context is left."""
+        process = subprocess.Popen(
+            [*self.cluster.inside, *words],
+            env=self.cluster.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.communicate(timeout=SECONDS)
+
+    def apply(self, *objects: JSONObject) -> None:
+        """Apply objects."""
+        self.kubectl("apply", "--filename=-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    def items(self, kind: str, selector: str = "") -> list[JSONObject]:
+        """Return the objects of a kind, sorted by name."""
+        path = f"{PATHS[kind].format(self.name)}?labelSelector={selector}"
+        found = cast("list[JSONObject]", self.api.read(path)["items"])
+        return sorted(found, key=lambda one: str(one["metadata"]["name"]))
+
+    def get(self, kind: str, name: str) -> JSONObject | None:
+        """Return an object, or None where there is none."""
+        try:
+            return self.api.read(f"{PATHS[kind].format(self.name)}/{name}")
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def pods(self, name: str) -> list[JSONObject]:
+        """Return the pods of a LeaderWorkerSet."""
+        return self.items("Pod", f"{PREFIX}/name={name}")
+
+    def uids(self, name: str) -> dict[str, str]:
+        """Return the UID of each pod of a LeaderWorkerSet that is not being deleted."""
+        return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in self.pods(name) if not is_ending(pod)}
+
+    def until(self, wanted: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
+        """Look again and again until something is so; return it."""
+        deadline = time.monotonic() + seconds
+        while not (found := wanted()):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not within {seconds} s: {what}\n{self.report()}")
+            time.sleep(0.25)
+        return found
+
+    def ready(self, obj: JSONObject, pods: int) -> list[JSONObject]:
+        """Apply a LeaderWorkerSet and wait until so many pods are ready and its status says so; return them."""
+        self.apply(obj)
+        return self.await_ready(obj["metadata"]["name"], obj["spec"]["replicas"], pods)
+
+    def await_ready(self, name: str, groups: int, pods: int) -> list[JSONObject]:
+        """Wait until a LeaderWorkerSet has so many ready groups of its newest revision, and so many pods."""
+
+        def settled() -> list[JSONObject]:
+            found = self.pods(name)
+            return found if len(found) == pods and all(map(is_ready, found)) and self.is_settled(name, groups) else []
+
+        return self.until(settled, f"{groups} ready groups and {pods} pods of {name}")
+
+    def is_settled(self, name: str, groups: int) -> bool:
+        """Tell whether the status of a LeaderWorkerSet has so many ready, updated groups and belongs to its spec."""
+        obj = self.get("LeaderWorkerSet", name) or {}
+        status = obj.get("status", {})
+        counts = [status.get(field, 0) for field in ("replicas", "readyReplicas", "updatedReplicas")]
+        observed = {one.get("observedGeneration") for one in status.get("conditions", [])}
+        return counts == [groups] * 3 and (not any(observed) or obj["metadata"]["generation"] in observed)
+
+    def events(self, reason: str) -> list[str]:
+        """Return the messages of the events with a reason."""
+        return [event["message"] for event in self.items("Event") if event["reason"] == reason]
+
+    def exec(self, pod: str, *words: str) -> str:
+        """Run a command in the first container of a pod, as kubectl does it."""
+        return self.kubectl("exec", pod, "--", *words)
+
+    def terminate(self, pod: str) -> None:
+        """Ask the first process of a pod's container `main` to end; the command may be killed with the container."""
+        try:
+            self.kubectl("exec", pod, "--container=main", "--", "kill", "-TERM", "1")
+        except StartError as error:
+            if "exit code 137" not in str(error):
+                raise
+
+    def report(self) -> str:
+        """Return what a person would look at."""
+        return self.kubectl("get", "lws,pods,events", "--output=wide") + self.ended("explain").stdout
+
+
+def is_ready(pod: JSONObject) -> bool:
+    """Tell whether a pod is ready and is not being deleted."""
+    conditions = pod.get("status", {}).get("conditions", [])
+    return not is_ending(pod) and any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def is_ending(pod: JSONObject) -> bool:
+    """Tell whether a pod is being deleted."""
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def restarts(pod: JSONObject) -> int:
+    """Return how often the first container of a pod was restarted."""
+    return int(pod["status"]["containerStatuses"][0]["restartCount"])

@@ -1,0 +1,81 @@
+"""Find out whether this machine can run a node, and install the Debian packages that a node needs."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from tests.controlplane.build import BuildError, Say, exclusive
+
+PACKAGES: Final = {
+    "buildah": "buildah",
+    "busybox-static": "busybox",
+    "conntrack": "conntrack",
+    "containernetworking-plugins": "/usr/lib/cni/ptp",
+    "debootstrap": "debootstrap",
+    "ethtool": "ethtool",
+    "iptables": "iptables",
+    "kmod": "modprobe",
+    "nftables": "nft",
+    "runc": "runc",
+    "socat": "socat",
+}
+"""Debian packages, and the program that each brings."""
+
+CGROUPS: Final = Path("/sys/fs/cgroup")
+CONTROLLERS: Final = ("cpu", "cpuset", "memory", "pids")
+CAP_SYS_ADMIN: Final = 21
+SBIN: Final = "/usr/sbin:/sbin"
+
+
+def obstacle() -> str:
+    """Return why no node can run on this machine, or nothing; missing packages are no obstacle."""
+    if os.geteuid() != 0 or not _capabilities() >> CAP_SYS_ADMIN & 1:
+        return "a node needs root with CAP_SYS_ADMIN"
+    if shutil.which("apt-get") is None and absent_packages():
+        return f"a node needs Debian, or these programs: {', '.join(PACKAGES[name] for name in absent_packages())}"
+    if "overlay" not in Path("/proc/filesystems").read_text().split():
+        return "a node needs overlayfs in the kernel"
+    if absent := [name for name in CONTROLLERS if not has_controller(name)]:
+        return f"a node needs the cgroup controllers {', '.join(absent)}, mounted and writable at {CGROUPS}"
+    return ""
+
+
+def has_controller(name: str) -> bool:
+    """Tell whether a cgroup controller can be used, in version 1 or 2."""
+    folder = CGROUPS if is_unified() else CGROUPS / name
+    listed = is_unified() and name in (CGROUPS / "cgroup.controllers").read_text().split()
+    return os.access(folder / "cgroup.procs", os.W_OK) and (listed or not is_unified())
+
+
+def is_unified() -> bool:
+    """Tell whether the machine has cgroups of version 2 only."""
+    return (CGROUPS / "cgroup.controllers").exists()
+
+
+def absent_packages() -> list[str]:
+    """Return the Debian packages whose program is not there."""
+    path = f"{os.environ['PATH']}:{SBIN}"
+    return [package for package, program in PACKAGES.items() if shutil.which(program, path=path) is None]
+
+
+def install_packages(directory: Path, say: Say) -> None:
+    """Install the Debian packages that are missing; of several test runs one does it at a time."""
+    with exclusive(directory, say):
+        if wanted := absent_packages():
+            say(f"installing {', '.join(wanted)}")
+            _apt("update", "-qq")
+            _apt("install", "-qq", "--yes", "--no-install-recommends", *wanted)
+
+
+def _apt(*words: str) -> None:
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(["apt-get", *words], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"apt-get {' '.join(words)} failed:\n{done.stderr[-2000:]}")
+
+
+def _capabilities() -> int:
+    status = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in status if line.startswith("CapEff:")), 16)

@@ -1,0 +1,97 @@
+"""The product as it is installed: its rights, its metrics, and what it reports."""
+
+import json
+from pathlib import Path
+
+from tests.node.cluster import Cluster
+from tests.node.objects import leaderworkerset, pod
+from tests.node.place import Place
+from tests.node.product import NAMESPACE
+
+MANAGERS = ("--namespace", NAMESPACE, "--selector=control-plane=controller-manager")
+
+
+def manager_pods(nodes: Cluster) -> list[dict[str, object]]:
+    """Return the pods of the manager."""
+    found: list[dict[str, object]] = json.loads(nodes.kubectl("get", "pods", *MANAGERS, "--output=json"))["items"]
+    return found
+
+
+def test_the_namespace_enforces_restricted_pods(nodes: Cluster) -> None:
+    label = "jsonpath={.metadata.labels.pod-security\\.kubernetes\\.io/enforce}"
+    assert nodes.kubectl("get", "namespace", NAMESPACE, f"--output={label}") == "restricted"
+
+
+def test_managers_run_without_rights_on_their_node(nodes: Cluster) -> None:
+    name = str(manager_pods(nodes)[0]["metadata"]["name"])  # type: ignore[index]
+    status = nodes.kubectl("exec", f"--namespace={NAMESPACE}", name, "--", "cat", "/proc/1/status", "/proc/1/mounts")
+    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert fields["Uid"].split() == ["65532"] * 4
+    assert fields["NoNewPrivs"] == "1"
+    assert {int(fields[name], 16) for name in ("CapEff", "CapPrm", "CapBnd", "CapInh")} == {0}
+    root = next(line.split() for line in status.splitlines() if line.split()[1:2] == ["/"])
+    assert root[3].split(",")[0] == "ro"
+
+
+def test_managers_run_on_both_nodes(nodes: Cluster) -> None:
+    assert {pod["spec"]["nodeName"] for pod in manager_pods(nodes)} == {"node1", "node2"}  # type: ignore[index]
+
+
+def test_doctor_finds_the_installation_sound(place: Place) -> None:
+    place.lws("doctor", "--no-machine")
+
+
+def test_metrics_are_served_to_a_token_alone(place: Place) -> None:
+    place.kubectl("create", "serviceaccount", "reader")
+    account = f"--serviceaccount={place.name}:reader"
+    binding = f"reader-{place.name}"
+    place.cluster.kubectl("create", "clusterrolebinding", binding, "--clusterrole=lws-metrics-reader", account)
+    try:
+        token = place.kubectl("create", "token", "reader").strip()
+        address = json.loads(place.cluster.kubectl("get", "endpointslices", "--namespace", NAMESPACE, "--output=json"))
+        target = next(
+            f"{endpoint['addresses'][0]}:{port['port']}"
+            for one in address["items"]
+            for port in one["ports"]
+            for endpoint in one["endpoints"]
+            if port["port"] == 8443
+        )
+        place.until(lambda: "controller_runtime_reconcile_total" in scrape(place, target, token), "metrics")
+        assert scrape(place, target, "") == "401"
+    finally:
+        place.cluster.kubectl("delete", "clusterrolebinding", binding)
+
+
+def scrape(place: Place, target: str, token: str) -> str:
+    """Return the metrics of a manager, or the status of its refusal."""
+    words = ["curl", "--silent", "--insecure", "--write-out", "", f"https://{target}/metrics"]
+    given = (
+        ["--header", f"Authorization: Bearer {token}"]
+        if token
+        else ["--output", "/dev/null", "--write-out", "%{http_code}"]
+    )
+    with place.running([*words, *given]) as process:
+        return process.communicate()[0]
+
+
+def test_must_gather_takes_what_explains_a_set(place: Place, tmp_path: Path) -> None:
+    place.ready(leaderworkerset("gathered", pod()), 2)
+    target = tmp_path / "gathered"
+    place.lws("must-gather", "--dest-dir", str(target))
+    texts = [path.read_text(errors="replace") for path in target.rglob("*") if path.is_file()]
+    for wanted in ("name: gathered", "lws-controller-manager"):
+        assert any(wanted in text for text in texts), wanted
+
+
+def test_the_dashboard_exports_a_set(place: Place) -> None:
+    place.ready(leaderworkerset("shown", pod(), replicas=2), 4)
+    assert "2 of 2 groups ready" in place.lws("dashboard", "--export", "shown")
+
+
+def test_commands_read_a_real_cluster(place: Place) -> None:
+    place.ready(leaderworkerset("seen", pod()), 2)
+    assert "seen-0-1" in place.lws("get", "seen", "-o", "wide")
+    assert "group 0" in place.lws("tree", "seen")
+    assert "1 desired, 1 ready" in place.lws("describe", "seen")
+    assert "Scheduled" in place.lws("events", "seen")
+    assert "node2" in place.lws("nodes")

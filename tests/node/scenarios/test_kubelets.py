@@ -1,0 +1,97 @@
+"""The embedded kubelet next to a real one: the same pods, and the same statuses."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.node import images
+from tests.node.kubeletscenarios import LIVES, Life, differences, facts
+from tests.node.place import LWS, Place
+
+from kuberuntime.objects.meta import JSONObject
+
+NAME = "kubelets"
+
+
+class Kubectl:
+    """kubectl on one of the clusters."""
+
+    def __init__(self, words: list[str], environment: dict[str, str], place: Place) -> None:
+        self.words = words
+        self.environment = environment
+        self.place = place
+
+    def run(self, *words: str, text: str | None = None) -> str:
+        """Run kubectl to its end; return what it printed."""
+        done = subprocess.run(
+            [*self.words, *words], env=self.environment, input=text, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+        return done.stdout
+
+    def play(self) -> dict[str, dict[str, Any]]:
+        """Let all pods live, and return the facts about each."""
+        pods = [pod_of(name, life) for name, life in LIVES.items()]
+        self.run(
+            "apply",
+            "--validate=false",
+            "--filename=-",
+            text=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}),
+        )
+        seen: dict[str, JSONObject] = {}
+        try:
+            self.place.until(lambda: self.look(seen) == set(LIVES), "all pods as they should be looked at")
+        except AssertionError as error:
+            error.add_note(f"not so: {sorted(set(LIVES) - set(seen))}")
+            raise
+        events = json.loads(self.run("get", "events", "--output=json"))["items"]
+        return {
+            name: facts(pod, [event for event in events if event["involvedObject"]["name"] == name])
+            for name, pod in seen.items()
+        }
+
+    def look(self, seen: dict[str, JSONObject]) -> set[str]:
+        """Keep the pods that are settled for the first time; return the names of all that are kept."""
+        for pod in json.loads(self.run("get", "pods", "--output=json"))["items"]:
+            name = pod["metadata"]["name"]
+            if name not in seen and LIVES[name].settled(pod):
+                seen[name] = pod
+        return set(seen)
+
+
+def pod_of(name: str, life: Life) -> JSONObject:
+    """Return the pod of a life."""
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": life.spec}
+
+
+@pytest.fixture
+def embedded(place: Place, tmp_path: Path) -> Iterator[Kubectl]:
+    """Run a cluster of this machine, whose containers have the same files."""
+    root = tmp_path / "busybox"
+    images.unpack_busybox(root)
+    environment = os.environ | {"XDG_STATE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    up = [*LWS, "up", NAME, "--detach", "--image", f"localhost/busybox={root}"]
+    subprocess.run(up, env=environment, check=True, capture_output=True)
+    try:
+        kubeconfig = tmp_path / "lws" / NAME / "kubeconfig"
+        yield Kubectl(["kubectl", f"--kubeconfig={kubeconfig}"], place.cluster.environment, place)
+    finally:
+        subprocess.run([*LWS, "down", NAME, "--delete"], env=environment, check=True, capture_output=True)
+        shutil.rmtree(root)
+
+
+def test_both_kubelets_lead_pods_to_the_same_status(place: Place, embedded: Kubectl) -> None:
+    words = [*place.cluster.inside, "kubectl", "--namespace", place.name]
+    real = Kubectl(words, place.cluster.environment, place)
+    with ThreadPoolExecutor() as pool:
+        ours = pool.submit(embedded.play)
+        theirs = real.play()
+    found = {name: differences(theirs[name], ours.result()[name]) for name in LIVES}
+    unknown = {name: found[name] for name, life in LIVES.items() if set(found[name]) != set(life.known)}
+    assert not unknown, json.dumps(unknown, indent=1)

@@ -1,0 +1,97 @@
+"""Runs that end, say how far they are, or are recorded, and ranks that meet before they start."""
+
+import subprocess
+from pathlib import Path
+
+from tests.node.images import ALLREDUCE, PRODUCT
+from tests.node.objects import PREFIX, WAIT, container, leaderworkerset, pod
+from tests.node.place import LWS, Place
+
+from leaderworkerset import rendezvous
+
+ROOT = Path(__file__).parents[3]
+SHELL = Path(rendezvous.__file__).parent / "rendezvous.sh"
+STEPS = 'for i in 1 2 3; do echo "::lws progress step=$i total=3"; sleep 1; done'
+
+
+def condition(place: Place, name: str, kind: str) -> bool:
+    """Tell whether a condition of a LeaderWorkerSet is True."""
+    obj = place.get("LeaderWorkerSet", name) or {}
+    found = obj.get("status", {}).get("conditions", [])
+    return any(one["type"] == kind and one["status"] == "True" for one in found)
+
+
+def test_a_run_completes_while_its_logs_are_followed(place: Place) -> None:
+    leader = pod(container(f"{STEPS}; echo result 42"))
+    place.apply(leaderworkerset("job", pod(), leaderTemplate=leader, annotations={"run-to-completion": "true"}))
+    with place.running([*LWS, "logs", "--namespace", place.name, "--follow", "job"]) as process:
+        await_lines(process, ["result 42"])
+    place.lws("wait", "job", "--for", "done", "--timeout=240")
+    assert condition(place, "job", "Complete")
+
+
+def test_progress_of_a_leader_is_shown(place: Place) -> None:
+    leader = pod(container(f"{STEPS}; {WAIT}"))
+    obj = leaderworkerset("steps", pod(), leaderTemplate=leader, annotations={"follow-progress": "true"})
+    place.apply(obj)
+    place.until(lambda: "step 3 of 3" in place.lws("get", "steps"), "the last step")
+
+
+def test_a_hang_is_named(place: Place) -> None:
+    leader = pod(container(f"{STEPS}; {WAIT}"))
+    obj = leaderworkerset("hung", pod(), leaderTemplate=leader, annotations={"progress-timeout": "5s"})
+    place.apply(obj)
+    place.until(lambda: "LWS-E076" in place.ended("explain", "hung").stdout, "the cause of a hang")
+
+
+def test_a_failure_is_recorded_with_its_logs(place: Place) -> None:
+    script = f'[ "$LWS_WORKER_INDEX" = 1 ] && {{ sleep 3; echo out of memory; exit 3; }}; {WAIT}'
+    place.apply(leaderworkerset("recorded", pod(container(script))))
+    place.until(lambda: "exit code 3" in place.ended("history", "recorded").stdout, "an episode")
+    assert "out of memory" in place.lws("history", "recorded/0/1")
+
+
+def test_the_example_of_an_allreduce_completes(place: Place) -> None:
+    manifest = (ROOT / "examples" / "allreduce" / "lws.yaml").read_text()
+    place.kubectl("apply", "--filename=-", text=manifest.replace("image: allreduce", f"image: {ALLREDUCE}"))
+    with place.running([*LWS, "logs", "--namespace", place.name, "--follow", "allreduce"]) as process:
+        await_lines(process, [f"{group}/0 all-reduce verified: 3 rounds over 4 ranks" for group in (0, 1)])
+
+
+def await_lines(process: "subprocess.Popen[str]", wanted: list[str]) -> None:
+    """Read what a command prints until it has printed lines with these ends."""
+    assert process.stdout is not None
+    missing, seen = set(wanted), []
+    for line in process.stdout:
+        seen.append(line.strip())
+        missing = {one for one in missing if not line.strip().endswith(one)}
+        if not missing:
+            return
+    raise AssertionError(f"no {missing} among {seen}")
+
+
+def test_python_ranks_meet(place: Place) -> None:
+    python, meet = "/opt/lws/bin/python", "-m leaderworkerset.rendezvous all --timeout 200 --size 3"
+    template = pod(container(f"{python} {meet} && echo met; {WAIT}", image=PRODUCT))
+    place.apply(leaderworkerset("python", template, size=3))
+    await_meeting(place, "python", 3)
+
+
+def test_shell_ranks_meet(place: Place) -> None:
+    place.kubectl("create", "configmap", "rendezvous", f"--from-file={SHELL}")
+    script = f"sh /rendezvous/rendezvous.sh leader --timeout 200 && echo met; {WAIT}"
+    volumes = [{"name": "script", "configMap": {"name": "rendezvous"}}]
+    place.apply(
+        leaderworkerset("shell", pod(container(script, mounts={"script": "/rendezvous"}), volumes=volumes), size=3)
+    )
+    await_meeting(place, "shell", 3)
+
+
+def await_meeting(place: Place, name: str, size: int) -> None:
+    """Wait until each rank has printed that it met the others."""
+
+    def met() -> bool:
+        printed = place.kubectl("logs", f"--selector={PREFIX}/name={name}", "--ignore-errors")
+        return printed.count("met\n") == size
+
+    place.until(met, f"{size} ranks that met")
