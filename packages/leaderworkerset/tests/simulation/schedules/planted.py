@@ -27,7 +27,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.workqueue import WorkQueue
 from kuberuntime.objects import decimals, meta, timestamps
-from kuberuntime.plan import Create, Delete, Plan, PutStatus, flat, without
+from kuberuntime.plan import Delete, Plan, PutStatus, flat, without
 from kuberuntime.serving import leaderelection
 from kuberuntime.serving.leaderelection import Sighting
 from leaderworkerset.controllers import leaderworkerset as of_lws
@@ -212,20 +212,6 @@ def _never_retries() -> Plant:
     return patch.object(WorkQueue, "add_rate_limited", lambda self, key: 1.0)
 
 
-def _insists_on_creating() -> Plant:
-    """Take it for an error that an object exists already, which after a lost answer it does."""
-    return _changed_plans(
-        of_pod,
-        lambda plan: replace(
-            plan,
-            actions=tuple(
-                replace(one, if_absent=False, unless_own=False) if isinstance(one, Create) else one
-                for one in plan.actions
-            ),
-        ),
-    )
-
-
 def _reports_once() -> Plant:
     """Write a status only where there is none."""
 
@@ -332,9 +318,8 @@ BUGS: Final = {
         Bug(_never_repairs, "grow.0"),
         Bug(_forgets_what_is_due_later, "crash loop.0"),
         Bug(_never_retries, "fail unseen.0"),
-        Bug(_insists_on_creating, "14.9"),
         Bug(_reports_once, "grow.0"),
-        Bug(_trusts_wall_clocks, "clocks1.7"),
+        Bug(_trusts_wall_clocks, "clocks2.0"),
         Bug(_trusts_what_is_stored, "1.3"),
         Bug(_ends_at_an_update, "roll.0"),
         Bug(_ends_all_together, "shrink.0"),
@@ -363,7 +348,7 @@ BUGS: Final = {
         Bug(plantedrestarts.waits_for_ever, "restart in vain.0"),
         Bug(plantedrestarts.never_sees_ready_pods, "restart in place.0"),
         Bug(plantedmoves.moves_all_at_once, "moves2.1"),
-        Bug(plantedmoves.never_moves, "moves1.2"),
+        Bug(plantedmoves.never_moves, "moves2.2"),
         Bug(plantedmoves.forgets_who_is_away, "moves2.1"),
         Bug(plantedgangs.leaves_pod_groups, "fail in gangs.0"),
         Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
