@@ -55,6 +55,7 @@ ELSEWHERE = {
     "docs/how-to/sizing.md": "needs a cluster; its numbers are compared in tests/repository/docs/test_operations.py",
     "docs/how-to/slow-control-planes.md": "needs a cluster; its numbers are compared in tests/repository/docs/test_operations.py",
     "docs/how-to/upgrade-with-olm.md": "needs a cluster: tests/kubernetes/lwsoperator/test_with_olm.py does what it says",
+    "docs/how-to/run-on-your-gpus.md": "needs GPUs: tests/e2e/test_gpus.py does what it says with a driver that is played",
     "docs/how-to/drain.md": "needs a manager with further rights: tests/kubernetes/shipped/test_moves.py does what it says",
 }
 """The pages whose commands cannot run here, and why."""
@@ -67,7 +68,7 @@ OTHERS = {
 } | dict.fromkeys(
     (
         f"examples/{name}/README.md"
-        for name in ("allreduce", "disaggregated", "jax-data-parallel", "router", "tensor-parallel")
+        for name in ("allreduce", "disaggregated", "jax-data-parallel", "router", "tensor-parallel", "torch-ddp")
     ),
     "tests/e2e/test_examples.py runs it",
 )

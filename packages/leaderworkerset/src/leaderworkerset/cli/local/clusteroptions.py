@@ -109,8 +109,8 @@ OPTIONS = (
         default=0,
         show_default=True,
         metavar="N|auto|host[:N]",
-        help="nvidia.com/gpu of every node; auto (for lws run): this and other devices, as many as a pod asks for; "
-        "host: the GPUs of this machine, divided over the nodes; host:N: each shared by N containers.",
+        help="nvidia.com/gpu of every node. auto (for lws run): as many devices as a pod requests. "
+        "host: the GPUs of this machine, divided over the nodes. host:N: each GPU shared by N containers.",
     ),
     click.option(
         "--network",
