@@ -36,12 +36,14 @@ def test_ddp_ranks_learn_the_same_line(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not find_spec("jax"), reason="jax is not installed: `make nightly` does")
 def test_jax_ranks_end_at_the_loss_of_one_process(shell: Shell) -> None:
     printed = follow(shell, "examples/jax-data-parallel/README.md")
     assert "0/0 verified: 4 ranks and one process end at the same loss" in printed
 
 
+@pytest.mark.long
 def test_each_tensor_parallel_group_answers_as_the_unsplit_model(shell: Shell) -> None:
     assert "4 ranks answer as one" in follow(shell, "examples/tensor-parallel/README.md")
     with shell.running("port-forward", "--local", "tensor-parallel/1", ":8080") as forward:
@@ -50,6 +52,7 @@ def test_each_tensor_parallel_group_answers_as_the_unsplit_model(shell: Shell) -
     assert "4 ranks answer as one" in other.stdout
 
 
+@pytest.mark.long
 def test_a_deployment_of_routers_serves_and_is_replaced_while_the_groups_stay(shell: Shell) -> None:
     printed = follow(shell, "examples/router/README.md")
     assert printed.count("4 ranks answer as one") == 2
@@ -64,6 +67,7 @@ def test_a_deployment_of_routers_serves_and_is_replaced_while_the_groups_stay(sh
     shell.lws("wait", "--local", "tensor-parallel")
 
 
+@pytest.mark.long
 def test_prefill_and_decode_roll_together_without_a_failed_request(shell: Shell) -> None:
     printed = follow(shell, "examples/disaggregated/README.md")
     (before, during) = re.findall(r"^0 requests failed, (.*)$", printed, re.MULTILINE)

@@ -59,8 +59,8 @@ Tier: TypeAlias = Literal["fast", "kubernetes", "node"]
 COMMANDS: Final = "tests/e2e/"
 """The folder whose tests start real processes for each step. Most are for the second tier."""
 
-SHOWN: Final = (*PAGES, "tests/e2e/test_first_hour.py", "tests/e2e/test_groups.py", "tests/e2e/test_verbs.py")
-"""Those of the first tier: every command of the README and of the pages, the examples, a newcomer's first hour."""
+SHOWN: Final = (*PAGES, "tests/e2e/test_first_hour.py")
+"""Those of the first tier: every command of the README and of the pages, one example, a newcomer's first hour."""
 
 MOST_UNSTABLE: Final = 3
 """Tests of a run that may pass only when they are tried again."""
@@ -96,9 +96,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of other tiers."""
     if wanted := config.getoption("tier"):
-        chosen = [item for item in items if wanted in tiers_of(item.nodeid)]
-        config.hook.pytest_deselected(items=[item for item in items if wanted not in tiers_of(item.nodeid)])
-        items[:] = chosen
+        kept = [item for item in items if wanted in tiers_of_item(item)]
+        config.hook.pytest_deselected(items=[item for item in items if wanted not in tiers_of_item(item)])
+        items[:] = kept
+
+
+def tiers_of_item(item: pytest.Item) -> tuple[Tier, ...]:
+    """Return the tiers of a test: a long one is for the second tier, whatever it needs."""
+    return ("kubernetes",) if item.get_closest_marker("long") else tiers_of(item.nodeid)
 
 
 def tiers_of(node: str) -> tuple[Tier, ...]:

@@ -137,6 +137,7 @@ def rows(store: Store, table: str) -> int:
     return int(store._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_what_came_and_went(tmp_path: Path) -> None:
     async def scenario() -> None:
         store = Store(remembered=REVISIONS)

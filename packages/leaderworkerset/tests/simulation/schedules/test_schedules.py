@@ -65,6 +65,7 @@ def test_a_manager_that_breaks_is_a_verdict_of_its_schedule_and_the_campaign_goe
     assert int(count[2]) >= 2
 
 
+@pytest.mark.long
 def test_every_planted_bug_is_found() -> None:
     assert len(planted.BUGS) >= 15
     hunted = play("--hunt", "--seeds", str(BUDGET))
