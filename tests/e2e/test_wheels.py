@@ -32,7 +32,7 @@ import importlib, pkgutil, sys
 import kuberuntime, leaderworkerset
 for package in (kuberuntime, leaderworkerset):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if not module.name.endswith(("__main__", ".localcluster", ".assuming")):
+        if not module.name.endswith(("__main__", ".localcluster", ".assuming", ".hostgpus")):
             importlib.import_module(module.name)
 print(leaderworkerset.__file__)
 print(*[name for name in sys.modules if name.split(".")[0] == "localkube"])
