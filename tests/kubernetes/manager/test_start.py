@@ -65,7 +65,7 @@ async def test_with_auto_it_serves_nothing_before_it_knows_the_gang_schedulers(w
         replica.start()
 
         async def has_asked() -> bool:
-            return "gang schedulers not detected" in replica.log.read_text()
+            return "API server does not answer" in replica.log.read_text()
 
         await until(has_asked, replica)
         assert "gang schedulers are not detected, webhooks do not serve" in await replica.readiness()

@@ -97,9 +97,9 @@ async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[J
         shown = (
             await typed(space, "history", "-n", space.namespace)
             if isinstance(cluster, KubernetesCluster)
-            else "web/0/1"
+            else "web/0#1"
         )
-        assert "web/0/1" in shown
+        assert "web/0#1" in shown
     await client.close()
     assert "Traceback" not in replica.log.read_text()
     assert "forbidden" not in replica.log.read_text()
