@@ -21,6 +21,9 @@ LAZY: Final = "--no-compile"
 ELSEWHERE: Final = frozenset({"numpy"})
 """What an example needs, and the fast tests do not."""
 
+RUNNING: Final = "requirements/local.lock"
+"""What running needs, as in `make setup`."""
+
 STAMP: Final = ".installed"
 """Written last; it says what the environment was made of."""
 
@@ -37,7 +40,8 @@ def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIR
     lock = directory / "needed.lock"
     lock.write_text(needed((root / "requirements/test.lock").read_text()))
     install = [sys.executable, "-m", "pip", "--python", str(python), "install", *QUIET, "--no-deps"]
-    subprocess.run([*install, LAZY, "--require-hashes", "-r", str(lock)], cwd=root, check=True)
+    for needed_lock in (root / RUNNING, lock):
+        subprocess.run([*install, LAZY, "--require-hashes", "-r", str(needed_lock)], cwd=root, check=True)
     own = [word for name in PACKAGES for word in ("--editable", f"packages/{name}")]
     subprocess.run([*install, "--no-build-isolation", *own], cwd=root, check=True)
     stamp.write_text(made_of)
@@ -53,6 +57,6 @@ def needed(lock: str) -> str:
 def digest(interpreter: Interpreter, root: Path = ROOT) -> str:
     """Return what an environment is made of, as a hash: the interpreter, the place, the lock, what is installed."""
     projects = [tomllib.loads((root / f"packages/{name}/pyproject.toml").read_text()) for name in PACKAGES]
-    lock = needed((root / "requirements/test.lock").read_text())
+    lock = (root / RUNNING).read_text() + needed((root / "requirements/test.lock").read_text())
     parts = [str(interpreter.path), str(root), lock, repr(projects)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -58,7 +58,8 @@ def test_a_program_that_fails_twice_fails() -> None:
 def repository(place: Path, lock: str = "a==1") -> Path:
     """Return a small repository with a lock."""
     (place / "requirements").mkdir(parents=True)
-    (place / "requirements" / "test.lock").write_text(lock)
+    for name in ("test.lock", "local.lock"):
+        (place / "requirements" / name).write_text(lock)
     for name in environments.PACKAGES:
         (place / "packages" / name).mkdir(parents=True)
         (place / "packages" / name / "pyproject.toml").write_text(f'[project]\nname = "{name}"\n')
