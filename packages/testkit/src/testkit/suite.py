@@ -96,9 +96,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of other tiers."""
     if wanted := config.getoption("tier"):
-        kept = [item for item in items if wanted in tiers_of_item(item)]
-        config.hook.pytest_deselected(items=[item for item in items if wanted not in tiers_of_item(item)])
-        items[:] = kept
+        groups: dict[bool, list[pytest.Item]] = {True: [], False: []}
+        for item in items:
+            groups[wanted in tiers_of_item(item)].append(item)
+        config.hook.pytest_deselected(items=groups[False])
+        items[:] = groups[True]
 
 
 def tiers_of_item(item: pytest.Item) -> tuple[Tier, ...]:
