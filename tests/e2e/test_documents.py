@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,8 @@ def test_every_page_with_commands_is_run_or_listed() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_do_what_it_says(shell: Shell, page: str) -> None:
     """No kubeconfig is there: a command that addressed the reader's own cluster would fail."""
+    if page == "docs/how-to/frameworks.md" and not find_spec("jax"):
+        pytest.skip("jax is not installed: `make nightly` does; tests/e2e/test_frameworks.py runs the other commands")
     assert "KUBECONFIG" not in shell.environment
     printed = follow(shell, page)
     assert PAGES[page] in printed
