@@ -36,7 +36,7 @@ async def created(bench: Bench, _: argparse.Namespace) -> None:
 
 
 async def rows(bench: Bench, options: argparse.Namespace) -> None:
-    """Measure the rows of the table in docs/explanation/performance.md."""
+    """Measure the rows of the table in docs/explanation/performance-of-the-manager.md."""
     await created(bench, options)
     async with bench.phase("100 x 4 rolled, 25 %"):
         await roll(bench, 100)
