@@ -212,7 +212,7 @@ async def start(bench: Bench, _: argparse.Namespace) -> None:
     for name in names:
         await bench.whole(name, 1)
     (first,) = bench.world.replicas
-    line: Line = {"measurement": "a second manager beside 100 sets", "server": bench.manager, "run": bench.run}
+    line: Line = {"measurement": "a second manager next to 100 sets", "server": bench.manager, "run": bench.run}
     begun = time.monotonic()
     second = await bench.world.start(f"{first.name}-second", leaderElection=USUAL_ELECTION)
     line["ready_seconds"] = round(time.monotonic() - begun, 2)

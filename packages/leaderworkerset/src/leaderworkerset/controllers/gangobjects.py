@@ -135,5 +135,5 @@ async def _read_owner(client: Client, owner: OwnerReference, namespace: str) -> 
     group, _, number = version.rpartition("/")
     obj = await client.get(Resource(group, number, plural, kind), ObjectKey(namespace, owner["name"]))
     if meta.uid(obj) != owner["uid"]:
-        raise ValueError(f"{kind} {owner['name']} is not the one that controls it")
+        raise ValueError(f"{kind} {owner['name']} does not control it")
     return obj

@@ -31,7 +31,7 @@ MISSING: Final = "Missing"
 """The state of a rank without a pod."""
 
 COMPLETED: Final = "Completed"
-"""The state of a rank that has ended with 0, and of all ranks of a group that ran to completion."""
+"""The state of a rank that has exited with code 0, and of all ranks of a group that ran to completion."""
 
 LISTED: Final = 10_000
 """The maximum number of ranks that are listed of one group, and of all groups without any pod."""

@@ -82,7 +82,7 @@ class Removing:
         if part is None:
             raise FaultError(f"{kind}: this cluster runs none")
         if kind in self._away:
-            raise FaultError(f"{kind}: is away already")
+            raise FaultError(f"{kind}: is already unavailable")
         self._away.add(kind)
 
         async def undo() -> None:

@@ -39,7 +39,7 @@ MOST_REPLICAS: Final = 2**31 - 1
     is_flag=True,
     help="Recreate groups that stay and are not ready, once the others are gone; implies --prefer-broken.",
 )
-@timeout_option(600.0, "The limit of --recreate-broken.")
+@timeout_option("10m", "The limit of --recreate-broken.")
 @dry_run_option("Let the API server check the change; write nothing.")
 @formats.output_option("Print the changed objects instead.")
 @click.pass_obj

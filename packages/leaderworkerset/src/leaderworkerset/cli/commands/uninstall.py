@@ -236,7 +236,7 @@ NAMED: Final = 3
     help="Delete all objects of the manager's kinds first.",
 )
 @click.option("--keep-crd", "keeps", is_flag=True, help="Keep the definitions, and with them all their objects.")
-@timeout_option(120.0, "The maximum time to wait for the deletion of one object.")
+@timeout_option("2m", "The maximum time to wait for the deletion of one object.")
 @dry_run_option("Print what would be removed; write nothing.")
 @click.pass_obj
 def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:

@@ -57,7 +57,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
     metavar="WHAT",
     help="ready, done (complete), delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={PATH}[=VALUE].",
 )
-@timeout_option(120.0)
+@timeout_option("2m")
 @stuck_options
 @formats.output_option("Print the objects that have it instead.")
 @click.pass_obj

@@ -28,9 +28,9 @@ FAULTS: Final = {
     "dig": "a name resolves before anybody listens there, and dig does not read /etc/hosts",
     "host": "a name resolves before anybody listens there, and host does not read /etc/hosts",
     "ping": "a machine answers before a program listens, and a pod may not be allowed to send such packets",
-    "nc": "versions of nc have different options, and one that knows less fails as a closed port does",
-    "curl": "it tells no missing name from a closed port, and an image may not have it",
-    "wget": "it tells no missing name from a closed port, and an image may not have it",
+    "nc": "versions of nc have different options, and an unknown option fails like a closed port",
+    "curl": "it does not distinguish a missing name from a closed port, and an image may not have it",
+    "wget": "it does not distinguish a missing name from a closed port, and an image may not have it",
 }
 """What is known of each program as a guard."""
 

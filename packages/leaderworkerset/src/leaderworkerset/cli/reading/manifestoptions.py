@@ -107,6 +107,6 @@ def build_kustomization(directory: str) -> bytes:
     except subprocess.TimeoutExpired as error:
         raise CommandError(f"-k {directory}: {' '.join(words)} did not end within {PATIENCE:g} s") from error
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip() or f"it ended with exit code {done.returncode}"
+        said = done.stderr.decode(errors="replace").strip() or f"it exited with code {done.returncode}"
         raise CommandError(f"-k {directory}: {' '.join(words)}: {said}")
     return done.stdout

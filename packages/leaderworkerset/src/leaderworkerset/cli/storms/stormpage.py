@@ -59,7 +59,7 @@ def page(report: StormReport) -> str:
         _timeline(report),
         tag("h2", "Faults"),
         _table(("After", "Fault", "Not done because"), _faults(report)),
-        tag("h2", "What became of ranks"),
+        tag("h2", "Effects on ranks"),
         _table(("After", "Rank", "What", "Why"), _sightings(report)),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"

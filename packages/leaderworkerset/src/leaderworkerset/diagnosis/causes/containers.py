@@ -135,7 +135,7 @@ def init_fails(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E071",
     title="a container crashes",
-    meaning="A program ends with an error. Of several ranks the one that ended first is named: others often end because it did.",
+    meaning="A program ends with an error. The sentence names the rank that exited first: others often exit because of it.",
     remedy="Read its last lines and correct the program, its arguments or its environment.",
 )
 def crashes(observed: Observed) -> Finding | None:

@@ -82,7 +82,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
     title="a component of Kubernetes lacks the feature gate of groups",
     meaning=(
         "Native gang scheduling needs a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. Without the "
-        "first there are no PodGroups; without the second, pods are placed one by one; without the third, PodGroups "
+        "first there are no PodGroups. Without the second, pods are placed one by one. Without the third, PodGroups "
         "that are deleted stay."
     ),
     remedy="Start that component with the gate, or choose another gang scheduler.",
@@ -126,9 +126,9 @@ OTHER_STEP: Final = "correct or delete the object that is named: the manager tri
     title="what spec.scheduling needs cannot be made",
     meaning=(
         "A LeaderWorkerSet with spec.scheduling needs a Workload, and for the whole a PodGroup, before its leaders. "
-        "Until they exist and are as they shall be, the manager changes no leader."
+        "Until they exist and are correct, the manager changes no leader."
     ),
-    remedy="The condition WorkloadSchedulingCreated says what is in the way: an API that is not served, an object of another owner, "
+    remedy="The condition WorkloadSchedulingCreated names the obstacle: an API that is not served, an object of another owner, "
     "a Workload that was changed.",
 )
 def lacks_prerequisite(observed: Observed) -> Finding | None:

@@ -64,7 +64,7 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
     code="LWS-E019",
     title="a name is used by another owner",
     meaning=(
-        "Objects of groups are named after the LeaderWorkerSet and the group: group 1 of `meet` needs a StatefulSet `meet-1`, "
+        "Objects of groups are named after the LeaderWorkerSet and the group. Group 1 of `meet` needs a StatefulSet `meet-1`, "
         "which is also what a LeaderWorkerSet `meet-1` needs. An object of that name exists, and belongs to another owner."
     ),
     remedy="Delete one of both, or give one another name. For a service: delete it, or make it headless (`clusterIP: None`).",
@@ -90,7 +90,7 @@ def name_is_taken(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E028",
     title="an object of the LeaderWorkerSet is refused",
-    meaning="The API server refuses a Service or a ControllerRevision that the LeaderWorkerSet needs; the message is that of the API server.",
+    meaning="The API server refuses a Service or a ControllerRevision that the LeaderWorkerSet needs. The sentence quotes the API server.",
     remedy="Remove the reason: a ResourceQuota, an admission policy or a webhook.",
 )
 def object_is_refused(observed: Observed) -> Finding | None:

@@ -18,7 +18,7 @@ CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
 @cause(
     code="LWS-E097",
     title="a pod is not resized",
-    meaning="CPU and memory change in place, and the API server refuses it, or the node of a pod has no room for it now (Deferred), can never have it (Infeasible), or failed.",
+    meaning="CPU and memory change in place. The API server refuses the change, or the node of a pod has no room now (Deferred), never has room (Infeasible), or failed.",
     remedy="Make room on the node, apply other amounts, or let the groups be recreated.",
 )
 def not_resized(observed: Observed) -> Finding | None:

@@ -189,7 +189,7 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
 @cause(
     code="LWS-E004",
     title="no manager is the leader",
-    meaning="Replicas elect the one that acts by a Lease, and the Lease has no holder.",
+    meaning="Replicas elect the active replica by a Lease, and the Lease has no holder.",
     remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
 )
 def nobody_leads(observed: Observed) -> Finding | None:

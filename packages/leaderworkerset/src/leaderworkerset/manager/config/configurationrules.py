@@ -116,7 +116,9 @@ def _serving_errors(configuration: Configuration) -> list[FieldError]:
     ]
     if len({path.lstrip("/") for path in paths.values()}) == 1:
         errors.append(
-            invalid("health.livenessEndpointName", health.liveness_endpoint_name, "must not be that of readiness")
+            invalid(
+                "health.livenessEndpointName", health.liveness_endpoint_name, "must differ from the path of readiness"
+            )
         )
     return errors
 

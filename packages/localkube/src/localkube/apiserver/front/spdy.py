@@ -215,7 +215,7 @@ def parse_headers(block: bytes) -> Headers:
             raise ProtocolError(f"a header block has the name {name!r}: names must be lower case, once each")
         headers[name] = value
     if rest:
-        raise ProtocolError(f"a header block of {count} headers goes on after them")
+        raise ProtocolError(f"a header block of {count} headers has data after them")
     return headers
 
 

@@ -188,7 +188,7 @@ def _restarting_all(state: PodState, phase: str) -> JSONObject:
         return condition | {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
     if not state.restarted_by:
         return condition
-    message = f"container {state.restarted_by} ended with exit code {_exit_code(state.containers[state.restarted_by])}"
+    message = f"container {state.restarted_by} exited with code {_exit_code(state.containers[state.restarted_by])}"
     return condition | {"status": "True", "reason": "RestartAllContainersStarted", "message": message}
 
 

@@ -126,8 +126,8 @@ def _prepare_claim(name: str, bound: Claims) -> Path:
         return _open_to_all(bound.stand_ins / meta.name(volume))
     if not path:
         raise SpecError(
-            f'persistentvolume "{meta.name(volume)}" has no path here; only hostPath and local volumes do; '
-            "rehearse with --stub to have a directory in its place"
+            f'persistentvolume "{meta.name(volume)}" has no path here, and only hostPath and local volumes have one. '
+            "Use --stub to replace it with a directory"
         )
     directory = Path(path)
     directory.mkdir(parents=True, exist_ok=True)

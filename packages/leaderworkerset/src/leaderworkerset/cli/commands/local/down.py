@@ -19,7 +19,7 @@ from leaderworkerset.cli.views.progress import ProgressLine
 @click.argument("name", required=False)
 @click.option("--all", "every", is_flag=True, help="Stop all clusters that `lws up` started.")
 @click.option("--delete", "deletes", is_flag=True, help="Also delete its objects, logs and volumes.")
-@timeout_option(30.0)
+@timeout_option("30s")
 @click.pass_obj
 def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
     """Stop the embedded cluster NAME (default: default). Its objects stay, unless --delete is given."""

@@ -319,7 +319,7 @@ def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
     """Return the line that reports the result."""
     groups = [group for view in leaderworkersets(views) for group in view.groups]
     ranks = sum(len(group.ranks) for group in groups)
-    what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
+    what = {"ready": "are ready", "done": "exited with code 0"}.get(options.until or "", "were deleted")
     if not groups:
         return f"all LeaderWorkerSets {what}"
     counted = f"{ranks} rank{'s' * (ranks != 1)} in {len(groups)} group{'s' * (len(groups) != 1)}"
