@@ -266,8 +266,8 @@ def started_over(pod: PodState, now: datetime) -> PodState:
     ended = source.termination or source.last
     finished = ended.finished_at if ended else now
     until = finished + source.backoff.wait(finished)
-    code = f" with exit code {ended.exit_code}" if ended else ""
-    message = f"all containers of the pod restart, as {source.name} ended{code}"
+    code = f" with code {ended.exit_code}" if ended else ""
+    message = f"all containers of the pod restart, as {source.name} exited{code}"
     containers = {name: _afresh(one, message, until, now) for name, one in pod.containers.items()}
     backoff = source.backoff.after_restart(finished, now)
     containers[source.name] = replace(containers[source.name], backoff=backoff)
