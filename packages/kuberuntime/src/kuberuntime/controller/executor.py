@@ -98,7 +98,7 @@ AT_ONCE: Final = 8
 """Sequences of one action that are under way at once: what others write waits behind them in API servers and webhooks."""
 
 LOGGED: Final = 5
-"""The maximum number of failures beside the one that is raised whose texts are logged."""
+"""The maximum number of failures that are logged in addition to the raised one."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

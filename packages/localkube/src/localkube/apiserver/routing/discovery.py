@@ -58,7 +58,7 @@ class Listed(NamedTuple):
 
 
 def listed(registry: Registry) -> list[Listed]:
-    """Return all resources, also those that have no objects of their own, sorted by their names."""
+    """Return all resources, also resources without objects, sorted by their names."""
     served = [_served(one) for one in registry]
     asked = [Listed(one, one.kind.lower(), ("create",), {}) for one in reviews.RESOURCES]
     measured = [Listed(one, one.kind.lower(), ("get", "list"), {}) for one in loadmetrics.RESOURCES]

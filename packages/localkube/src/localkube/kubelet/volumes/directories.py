@@ -2,13 +2,14 @@
 
 | volume | is |
 |---|---|
-| emptyDir | a directory of the pod, open to all users; with `medium: Memory` in memory, where the sandbox has namespaces |
+| emptyDir | a directory of the pod, open to all users; with `medium: Memory` in memory, where the sandbox has
+namespaces |
 | configMap, secret, downwardAPI, projected | files of the pod, replaced all at once when their source changes |
 | hostPath | the path itself |
 | persistentVolumeClaim, ephemeral | the hostPath or local path of the volume that the claim is bound to |
 
-Any other kind is refused by name. In a rehearsal it is an empty directory; a persistent volume of another kind is one
-that all its pods share. Under `lenient` a hostPath that this machine lacks is an empty directory, too.
+Any other kind is refused by name. In a rehearsal it is an empty directory. For a persistent volume of another kind,
+all its pods share the directory. Under `lenient` a missing hostPath is also an empty directory.
 """
 
 from collections.abc import Callable, Mapping
