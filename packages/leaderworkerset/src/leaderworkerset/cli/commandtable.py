@@ -16,7 +16,7 @@ GLOBAL_OPTIONS: Final = (
 
 
 class Needs(Flag):
-    """What a command needs before its module is imported."""
+    """The needs of a command before its module is imported."""
 
     NOTHING = 0
     CLUSTER = 1
@@ -34,7 +34,7 @@ class Command:
     name: str
     summary: str
     examples: tuple[str, ...] = ()
-    """What a person types; shown below the help and in the reference, and parsed by a test."""
+    """Command lines for the help and the reference; a test parses them."""
     at: str = ""
     """Its module below `cli/commands`, named after it unless given; after a colon its name there, `command` by default."""
     needs: Needs = Needs.CLUSTER

@@ -1,6 +1,6 @@
 """The faults of `lws chaos`, as people name them: one table for help, storms and draws. Importing it is cheap.
 
-What each does is in the cluster (`localkube/faults/`); its names are the same.
+The effects are in the cluster (`localkube/faults/`), with the same names.
 """
 
 from dataclasses import dataclass

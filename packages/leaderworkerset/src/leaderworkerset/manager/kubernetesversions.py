@@ -38,7 +38,7 @@ def minor(version: str) -> int | None:
 
 
 def untested(version: str) -> str:
-    """Return what to say about a version that is not tested, nothing about one that is.
+    """Return the note about an untested version; empty for a tested version.
 
     >>> untested("v1.36.3"), untested("v1.33.1")
     ('', 'Kubernetes v1.33.1 is not tested with this version of lws: 1.36 and 1.37 are')
@@ -50,7 +50,7 @@ def untested(version: str) -> str:
 
 
 async def warn(client: Client) -> None:
-    """Warn in the log of an API server that is not tested; one that does not answer is left to those who need it."""
+    """Log a warning about an untested API server; ignore an API server that does not answer."""
     try:
         text = untested(await read(client))
     except KubeError as error:

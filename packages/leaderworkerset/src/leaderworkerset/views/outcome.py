@@ -117,7 +117,7 @@ def described(end: JSONObject) -> str:
 
 
 class FailedContainer(Struct, frozen=True):
-    """A container that failed; `previous` says that its log is that of the previous run."""
+    """A failed container; with `previous` its log is in the previous run."""
 
     pod: JSONObject
     container: str

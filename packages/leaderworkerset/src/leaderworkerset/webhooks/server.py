@@ -84,7 +84,7 @@ MOST_WAITING: Final = 2 * LARGEST_BODY
 
 
 class DecisionQueue:
-    """Decides about reviews in a thread, one after the other; answers 503 when the bytes of those that wait exceed a limit."""
+    """Decides about reviews in a thread, one by one; answers 503 if the waiting reviews exceed a limit in bytes."""
 
     def __init__(self, most: float = math.inf) -> None:
         self._most = most

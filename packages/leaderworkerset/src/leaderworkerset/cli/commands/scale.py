@@ -122,7 +122,7 @@ async def _rescale(client: Client, resource: Resource, key: ObjectKey, wanted: W
 
 
 async def scale_broken_first(session: Session, name: str, wanted: Wanted) -> None:
-    """Scale a LeaderWorkerSet down, saying which groups go; recreate those that stay and are not ready where asked."""
+    """Scale a LeaderWorkerSet down, and print the removed groups; recreate remaining unready groups if requested."""
     # Following objects is what the rest of the command does not need.
     from leaderworkerset.cli.rollouts import brokenfirst
 

@@ -42,7 +42,7 @@ def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
 
 
 class Given(Struct, frozen=True):
-    """The values of the options, as they were typed."""
+    """The typed values of the options."""
 
     files: tuple[str, ...]
     kustomizations: tuple[str, ...]

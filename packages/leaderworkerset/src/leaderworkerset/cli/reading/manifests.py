@@ -269,7 +269,7 @@ def ordered(documents: Sequence[Document]) -> list[Document]:
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Split ordered documents into those that may be applied at once: few, of one rank, and no object twice."""
+    """Split ordered documents into batches that may be applied at once: few, of one rank, and no object twice."""
     batch: dict[tuple[str, str], Document] = {}
     for document in documents:
         own = document.title, document.object["metadata"].get("namespace") or ""

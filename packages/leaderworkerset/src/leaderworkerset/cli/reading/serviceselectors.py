@@ -50,7 +50,7 @@ def _labels_of(obj: JSONObject) -> Iterator[Mapping[str, str]]:
 
 
 def _meet(service: JSONObject, lws: JSONObject) -> bool:
-    """Return whether both may be in one namespace: without one they are applied to that of the command."""
+    """Return whether both may be in one namespace: without one they are applied to the command's namespace."""
     return len({meta.namespace(service), meta.namespace(lws)} - {""}) < 2
 
 

@@ -27,7 +27,7 @@ INSTEAD: Final = {
     "stop": "`lws down` stops a cluster",
     "top": "`kubectl top pods` and `kubectl top nodes` show what programs use, `lws nodes` what is requested and free",
 }
-"""What to do instead of commands that users of kubectl, compose and kind may type."""
+"""Alternatives to commands that users of kubectl, compose and kind may type."""
 
 
 class LazyGroup(click.Group):

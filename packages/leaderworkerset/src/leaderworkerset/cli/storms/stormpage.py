@@ -8,7 +8,7 @@ from leaderworkerset.cli.storms.report import StormReport
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-"""What a browser may load for this page: nothing but the style in it."""
+"""The content policy of the page: a browser loads only the style in it."""
 
 STYLE: Final = Safe("""
 :root { color-scheme: light dark; }

@@ -1,4 +1,4 @@
-"""Programs that end with exit code 0: a fault of ranks that serve, and the aim of work that ends. Pure."""
+"""Programs that exit with code 0: an error for ranks that serve, and the goal of work that completes. Pure."""
 
 from leaderworkerset.api import labels
 from leaderworkerset.diagnosis import ranks

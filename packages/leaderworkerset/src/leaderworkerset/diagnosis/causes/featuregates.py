@@ -30,7 +30,7 @@ SHOWN: Final = {
     SCHEDULER: "placed its pods one by one, and gave it no condition",
     CONTROLLER_MANAGER: "does not end it, though it is deleted and no pod names it",
 }
-"""What a component without the gate does, said of a PodGroup."""
+"""The effect of a component without the gate on a PodGroup."""
 
 REMEDIES: Final = {
     API_SERVER: "start kube-apiserver with --feature-gates=GenericWorkload=true, and let it serve scheduling.k8s.io",
@@ -116,7 +116,7 @@ PREREQUISITE_STEPS: Final = {
     "UnsupportedProviderCapability": "set gangSchedulingManagement.schedulerProvider to kubernetes in the manager's configuration",
     "ParentWorkloadNotReady": "create the Workload of the owner, or remove the annotation that delegates to it",
 }
-"""What to do, by the reason of the condition; other reasons name an object."""
+"""Next steps by the reason of the condition; other reasons name an object."""
 
 OTHER_STEP: Final = "correct or delete the object that is named: the manager tries again by itself"
 

@@ -1,4 +1,6 @@
-"""Objects of a LeaderWorkerSet that cannot be created: names of other owners, and refusals beside pods. Pure.
+"""Objects of a LeaderWorkerSet that cannot be created: names of other owners, and refusals of objects other than pods.
+
+Pure.
 
 In: the Warning events of the LeaderWorkerSet, which hold the words of the API server. Warnings count as long as the
 object is missing.

@@ -1,4 +1,4 @@
-"""Causes in programs that run and get no further, start anew in place, or did not end in time. Pure."""
+"""Causes in programs that hang, restart in place, or do not exit in time. Pure."""
 
 from kuberuntime.objects import meta, podstate, timestamps
 from leaderworkerset.api import labels, restartnotes, runsettings
@@ -45,7 +45,7 @@ def restarts_in_place(observed: Observed) -> Finding | None:
 
 
 def hung_groups(view: View) -> list[Group]:
-    """Return the groups that make no progress, of a set that is to be told so."""
+    """Return the stalled groups, if the LeaderWorkerSet enables progress tracking."""
     watched = runsettings.read(meta.annotations(view.object)).timeout is not None
     return [group for group in view.groups if watched and group.hang is not None]
 

@@ -21,7 +21,7 @@ START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartErr
 class Waits(Struct, frozen=True):
     """Finds the first container that waits for one of these reasons, with a matching message or event.
 
-    Named groups of the pattern can be used in the sentence, beside `container`, `image` and the words of every rank.
+    Named groups of the pattern can be used in the sentence, next to `container`, `image` and the words of every rank.
     """
 
     reasons: frozenset[str]

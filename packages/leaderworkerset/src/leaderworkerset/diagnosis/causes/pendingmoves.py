@@ -23,7 +23,7 @@ NAMED: Final = 5
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
 def is_never_moved(observed: Observed) -> Finding | None:
-    """Find groups that have to leave nodes, and of which none may be away."""
+    """Find groups that must leave nodes, but may not become unavailable."""
     view, why = observed.view, departures.obstacle(observed.view.object)
     if not departures.is_moving(view) or not why or not (waiting := _waiting(observed)):
         return None

@@ -41,7 +41,7 @@ def not_resized(observed: Observed) -> Finding | None:
 
 
 def _told(pod: JSONObject) -> str:
-    """Return what the kubelet says of a resize that is not done; empty if it says nothing, or goes on with it."""
+    """Return the kubelet's message about an incomplete resize; empty without one, or if the resize continues."""
     if inplaceresources.is_settled(pod):
         return ""
     for kind in CONDITIONS:
@@ -52,7 +52,7 @@ def _told(pod: JSONObject) -> str:
 
 
 def _refused(observed: Observed, leader: Rank) -> str:
-    """Return what the API server said of a group that it does not let change; empty if the leader is not marked so."""
+    """Return the API server's message about a refused change of a group; empty without the mark at the leader."""
     if not groupfacts.is_refused(leader.object or {}):
         return ""
     told = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)

@@ -1,4 +1,4 @@
-"""Causes of a DisaggregatedSet itself, beside those of its LeaderWorkerSets. Pure."""
+"""Causes of a DisaggregatedSet itself, in addition to the causes of its LeaderWorkerSets. Pure."""
 
 import re
 from collections.abc import Iterator

@@ -264,7 +264,7 @@ def _properties(schema: JSONObject) -> JSONObject:
     remedy="Check kube-controller-manager. After many failed syncs it retries late, without a lasting error.",
 )
 def statefulset_without_controller(observed: Observed) -> Finding | None:
-    """Find a StatefulSet whose newest spec its controller has not observed; a deletion, too, raises the generation."""
+    """Find a StatefulSet whose newest spec its controller has not observed; a deletion also raises the generation."""
     for one in observed.get(resources.STATEFULSETS):
         if meta.is_deleting(one):
             continue

@@ -1,4 +1,4 @@
-"""What a configuration of the manager may say (contract 12.2): bounds, names, addresses, and what goes together.
+"""The rules for a configuration of the manager (contract 12.2): limits, names, addresses, and combinations.
 
 In: a decoded `Configuration`. Out: errors with paths, in the texts of the Go manager if that has one.
 """

@@ -65,7 +65,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
 
 
 def parse(words: str) -> tuple[Selection, int | None]:
-    """Read `LWS[/GROUP[#N]]`; `LWS/GROUP/N`, as it was written before, is the same.
+    """Read `LWS[/GROUP[#N]]`; the former notation `LWS/GROUP/N` is the same.
 
     >>> parse("web/0#3"), parse("web")
     ((Selection(name='web', group=0, rank=None), 3), (Selection(name='web', group=None, rank=None), None))

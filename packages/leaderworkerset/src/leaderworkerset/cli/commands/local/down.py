@@ -34,7 +34,7 @@ def command(target: Target, name: str | None, every: bool, deletes: bool, timeou
 
 
 def clusters(*, deletes: bool) -> list[ClusterDirectory]:
-    """Return the clusters of --all: those that run, and with --delete all; those of `lws run` end by themselves."""
+    """Return the clusters of --all: running clusters, or with --delete all except those of `lws run`."""
     own = [place for place in places.all_places() if place.is_cluster and not place.mark.is_file()]
     return [place for place in own if deletes or place.pid() is not None]
 

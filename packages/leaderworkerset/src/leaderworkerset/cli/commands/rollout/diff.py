@@ -21,7 +21,7 @@ DIFFERENT: Final = 1
 
 
 class DiffError(CommandError):
-    """The comparison failed; the exit code is not that of a difference."""
+    """The comparison failed; the exit code differs from that for a difference."""
 
     exit_code = 2
 

@@ -50,7 +50,7 @@ class GroupMove(Struct):
 
     @classmethod
     async def of(cls, session: Session, chosen: Selection, node: str) -> "GroupMove":
-        """Find the group, and the nodes that it leaves; refuse one that is never moved, or could be placed there again."""
+        """Find the group and the nodes that it leaves; refuse a group that cannot move or may return."""
         view = await targets.view_of(session, await subjects.read(session, chosen.name))
         targets.refuse_missing(view, chosen)
         group = next(one for one in view.groups if one.name == chosen.group)

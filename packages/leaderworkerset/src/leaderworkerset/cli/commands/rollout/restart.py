@@ -1,6 +1,6 @@
 """`lws restart` and `lws rollout restart`: all groups by a rollout, or the named ones within the budget.
 
-A named group is recreated like one that failed: its leader is deleted in the foreground, workers first.
+A named group is recreated as after a failure: its leader is deleted in the foreground, workers first.
 """
 
 import click
