@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.quantity import parse
-from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.diagnosis.loads import bound, by_pod, loads
+from leaderworkerset.views.groups import Group, Rank, View
 
 
 def metrics(name: str, *usages: JSONObject) -> JSONObject:

@@ -18,8 +18,8 @@ from leaderworkerset.cli.sets.shown import GetRequest, chosen_of, cut
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.views import devices
 from leaderworkerset.diagnosis.loads import CPU, GPU, GPU_MEMORY, MEMORY, RESOURCES, RankLoad, bound, by_pod, loads
+from leaderworkerset.views import devices
 
 SORTS: Final = {"cpu": CPU, "memory": MEMORY, "gpu": GPU, "gpu-memory": GPU_MEMORY}
 MISSING_API: Final = (
