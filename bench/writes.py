@@ -1,4 +1,4 @@
-"""What the manager writes, counted by kind in a simulated cluster: the same numbers on every machine.
+"""Counts of the writes of the manager by kind, in a simulated cluster: the same numbers on every machine.
 
     python -m bench.writes [--renew]
 

@@ -1,4 +1,4 @@
-"""What the manager writes of many groups: few statuses and events, and the last status is not late."""
+"""The writes of the manager for many groups: few statuses and events, and the last status is not late."""
 
 from typing import Final
 
