@@ -80,7 +80,7 @@ def assets(say: Say, version: str = CHOSEN) -> Path:
     if version == CHOSEN and (override := os.environ.get(OVERRIDE)):
         return _checked(Path(override))
     if version not in VERSIONS:
-        raise BuildError(f"KUBERNETES={version}: must be one of {', '.join(VERSIONS)}")
+        raise BuildError(f"Kubernetes {version}: must be one of {', '.join(VERSIONS)}")
     target = cache() / fingerprint(version)
     make(modules(version), target, say)
     return target
