@@ -253,7 +253,7 @@ def first_pause(status: JSONObject) -> float | None:
 
 
 def is_in_order(status: JSONObject) -> bool:
-    """Tell whether no run of a container ended before it started, and the one that runs started after the last end."""
+    """Return whether the times of a container's runs are in order: each end after its start, and the current start after the last end."""
     last = status.get("lastState", {}).get("terminated", {})
     current = status["state"].get("terminated", {})
     started = status["state"].get("running", {}).get("startedAt", "")

@@ -29,7 +29,7 @@ ip link add one type veth peer name two
 nft add table ip trial
 mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged
 """
-"""What a node does to namespaces of its own."""
+"""Actions of a node in its own namespaces."""
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
 CONTROLLERS: Final = ("cpu", "cpuset", "memory", "pids")
@@ -42,7 +42,7 @@ class AbsentError(BuildError):
 
 
 def obstacle() -> str:
-    """Return why no node can run on this machine, or nothing; missing packages are no obstacle."""
+    """Return why no node can run on this machine, or an empty text; missing packages are no obstacle."""
     if os.geteuid() != 0 or not _capabilities() >> CAP_SYS_ADMIN & 1:
         return "a node needs root with CAP_SYS_ADMIN"
     if shutil.which("apt-get") is None and absent_packages():

@@ -23,7 +23,7 @@ MANIFESTS: Final = Path(__file__).parent / "manifests"
 
 CONFIGURATION: Final = MANIFESTS / "manager.yaml"
 PLAIN: Final = MANIFESTS / "plain.yaml"
-"""A configuration that earlier versions know, too."""
+"""A configuration that earlier versions also accept."""
 
 
 def install(

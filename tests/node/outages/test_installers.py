@@ -17,6 +17,8 @@ from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place, restarts
 from tests.node.product import NAMESPACE, ROOT
 
+pytestmark = pytest.mark.long
+
 NAME, TAG = PRODUCT.split(":")
 IMAGES = [{"name": "localhost/leaderworkerset", "newName": NAME, "newTag": TAG}]
 IN = f"--namespace={NAMESPACE}"

@@ -65,6 +65,7 @@ def installed(place: Place) -> Iterator[None]:
     product.install(place.cluster)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("installed")
 def test_an_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Path) -> None:
     """The release is installed by its own `lws`, upgraded by this one, and rolled back by its own."""
@@ -92,7 +93,7 @@ def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
 
 
 def test_a_certificate_is_renewed_without_a_refusal(place: Place) -> None:
-    """With the command of the page, while writes go on."""
+    """Run the command of the page while writes continue."""
     place.ready(leaderworkerset("written", pod()), 2)
     old = certificate(place)
     removed = json.dumps({"data": {"tls.crt": None, "tls.key": None}})
