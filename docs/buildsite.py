@@ -1,12 +1,11 @@
 """The documentation as a site: gathers the Markdown of the repository, lets Zensical build it, and checks what came out.
 
-python -m docs.buildsite            write build/site/html
-python -m docs.buildsite --serve    build it, and serve it on 127.0.0.1:8000
-python -m docs.buildsite --publish DIRECTORY    build it, and put it there next to the other versions
+python -m docs.buildsite            write build/site/html python -m docs.buildsite --serve    build it, and serve it on
+127.0.0.1:8000 python -m docs.buildsite --publish DIRECTORY    build it, and put it there next to the other versions
 
-The pages stay where they are, and are copied below build/site/pages in the same order of folders, so that their links hold;
-those of Python's interfaces are made there (`apipages.py`).
-`mkdocs.yml` names them; `llms.txt` lists them with their first sentences, for programs that read.
+The pages stay where they are, and are copied below build/site/pages in the same order of folders, so that their links
+hold; those of Python's interfaces are made there (`apipages.py`). `mkdocs.yml` names them; `llms.txt` lists them with
+their first sentences, for programs that read.
 """
 # ruff: noqa: INP001, T201 - a script of its own, which talks
 

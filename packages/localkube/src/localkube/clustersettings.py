@@ -81,11 +81,9 @@ class Settings:
 
     `port` 0 means the last port used, else any free port. `images` maps the name of an image to a directory that
     replaces it. With `stub`, containers that cannot run here are replaced by a server that answers on their ports, and
-    those of `stub_images` (`all`: of every image) whether they can or not. With
-    `hold_completed`, containers that exited with code 0 are not restarted. With `quote_failures`, a container that
-    failed without a termination message gets its last log lines as message. `environment` has the variables of this
-    process that
-    containers inherit.
+    those of `stub_images` (`all`: of every image) whether they can or not. With `hold_completed`, containers that
+    exited with code 0 are not restarted. With `quote_failures`, a container that failed without a termination message
+    gets its last log lines as message. `environment` has the variables of this process that containers inherit.
     """
 
     directory: Path

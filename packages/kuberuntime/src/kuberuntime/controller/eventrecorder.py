@@ -3,13 +3,11 @@
 In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`, which
 serves namespaces in turns (`turns.py`). Where too many wait, the namespace with most of them loses its last one.
 Repetitions of the same event about the same object become one object with a `series`, which is patched at most every
-`FOLD` seconds. Simultaneous events about many numbered things (`Event.of_many`) also become one event. Unlike
-upstream,
+`FOLD` seconds. Simultaneous events about many numbered things (`Event.of_many`) also become one event. Unlike upstream,
 events with different notes are different events, so that no text is lost. The resourceVersion of the regarding object
 may differ, so that a status write does not split a series. Names contain the time, as upstream's do; if another
-recorder
-has used a name, the next one is tried. Events that cannot be written are logged and dropped; the memory used is
-bounded.
+recorder has used a name, the next one is tried. Events that cannot be written are logged and dropped; the memory used
+is bounded.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Which line of a program's output says why it ended. Pure.
 
-In: the last lines of a log, as a termination message has them. Out: the most informative line, and whether it names
-an error. All that
-shows or stores such a line uses this module, so that a command, a record and the dashboard do not differ.
+In: the last lines of a log, as a termination message has them. Out: the most informative line, and whether it names an
+error. All that shows or stores such a line uses this module, so that a command, a record and the dashboard do not
+differ.
 
 | a line | example | is chosen |
 |---|---|---|
@@ -11,8 +11,7 @@ shows or stores such a line uses this module, so that a command, a record and th
 | does neither | `loaded shard 3` | the last line, if there is no other: it is only the last line |
 
 Words count as whole words. Names of hosts, paths and options are not words of a sentence, so `error-0.error.default`,
-`failover`,
-`errors=0` and `--fail-fast` name no error; a pod's own addresses are names of hosts.
+`failover`, `errors=0` and `--fail-fast` name no error; a pod's own addresses are names of hosts.
 """
 
 import re

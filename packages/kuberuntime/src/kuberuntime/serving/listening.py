@@ -2,10 +2,10 @@
 
 In: an address, a factory of protocols, bounds. Out: connections that are served, until `close`. A connection waits or
 is served. It waits from its acceptance until the headers of its first request are read (including the TLS handshake),
-while the body of a request is read, and between requests. Each of these waits has a time limit. When the maximum
-number of connections is open, the connection that has waited longest is closed for the next one. If all are served,
-new ones stay in
-the kernel's queue. So idle clients cannot keep others out, and file descriptors remain for the rest of this process.
+while the body of a request is read, and between requests. Each of these waits has a time limit. When the maximum number
+of connections is open, the connection that has waited longest is closed for the next one. If all are served, new ones
+stay in the kernel's queue. So idle clients cannot keep others out, and file descriptors remain for the rest of this
+process.
 
 The accept loop of asyncio has no such bounds, and logs each failure: at the limit of descriptors, thousands of lines a
 second.
@@ -105,7 +105,7 @@ def protocol_logger(name: str) -> logging.Logger:
     return logger
 
 
-class Accepted(socket.socket):
+class AcceptedConnection(socket.socket):
     """The socket of a connection, counted until its descriptor is closed."""
 
     def __init__(self, accepted: socket.socket, closed: Callable[[], None]) -> None:
@@ -282,7 +282,7 @@ class Acceptor:
     def _open_connection(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)
         number = accepted.fileno()
-        peer = Accepted(accepted, lambda: self._closed(number))
+        peer = AcceptedConnection(accepted, lambda: self._closed(number))
         connection = self._open[number] = _Connection(peer, number)
         self._all_closed.clear()
         connection.wait(self._limits.headers)

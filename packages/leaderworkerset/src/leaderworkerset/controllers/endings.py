@@ -2,8 +2,7 @@
 
 In: changes of pods and of StatefulSets of workers, from the first one on: while there is one, its controller may create
 pods. Out: for one LeaderWorkerSet the leaders' names of such groups, and the time by which the last pod of each must
-have exited.
-Only groups with random keys are followed.
+have exited. Only groups with random keys are followed.
 """
 
 from collections.abc import Collection, Mapping

@@ -4,8 +4,7 @@ Only the kinds of the configured schedulers are watched, and only objects with t
 that is not served is watched as soon as it is.
 
 The Workload of an owner, to whom a LeaderWorkerSet delegates its scheduling (N-K8S-16), is in no cache: owners are of
-any kind,
-and the manager may read only some. A forbidden read is also an answer (N-AT-15).
+any kind, and the manager may read only some. A forbidden read is also an answer (N-AT-15).
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence

@@ -2,15 +2,12 @@
 
 Most are read from the cache when metrics are collected, so they cost nothing in between and cannot drift:
 
-```
-lws_leaderworkersets{condition}                          how many have the condition
-lws_groups{namespace, leaderworkerset, state}            groups: desired, created, ready, updated
-lws_rollout_progress{namespace, leaderworkerset}         updated groups / desired groups, 0 to 1
-lws_groups_failing{namespace, leaderworkerset, state}    groups that failed: waiting for recreation, exhausted
-lws_group_recreations_in_a_row{namespace, leaderworkerset}  the most that one of its groups has
-lws_groups_to_move{namespace, leaderworkerset}           groups that wait to be moved off nodes, where maintenance is
-enabled
-```
+``` lws_leaderworkersets{condition}                          how many have the condition lws_groups{namespace,
+leaderworkerset, state}            groups: desired, created, ready, updated lws_rollout_progress{namespace,
+leaderworkerset}         updated groups / desired groups, 0 to 1 lws_groups_failing{namespace, leaderworkerset, state}
+groups that failed: waiting for recreation, exhausted lws_group_recreations_in_a_row{namespace, leaderworkerset}  the
+most that one of its groups has lws_groups_to_move{namespace, leaderworkerset}           groups that wait to be moved
+off nodes, where maintenance is enabled ```
 
 The others are counted when something happens, at the edges of the controllers: from events and changes of the cache.
 

@@ -2,8 +2,8 @@
 
 They write no nodes and read no secrets. The spec of a LeaderWorkerSet is written only if a DisaggregatedSet owns it
 (R-ARC-6, R-DS-19), of its metadata only the annotation with the counts of restarts (N-KEY-3). Server-side apply needs
-`create` besides `patch` if the object may be absent. `finalizers`
-is needed for owner references that block deletion, if the API server enforces permissions on them.
+`create` besides `patch` if the object may be absent. `finalizers` is needed for owner references that block deletion,
+if the API server enforces permissions on them.
 """
 
 from typing import Final

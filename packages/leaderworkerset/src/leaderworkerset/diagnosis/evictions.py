@@ -1,8 +1,7 @@
 """Reasons why evictions of a group wait: other groups are unavailable, and the limit is reached. Pure.
 
 The annotation of a LeaderWorkerSet sets the maximum number of unavailable groups. The setting of the manager is not
-known here: without the
-annotation, a group whose own budget is closed cannot be evicted now.
+known here: without the annotation, a group whose own budget is closed cannot be evicted now.
 """
 
 from collections.abc import Iterable

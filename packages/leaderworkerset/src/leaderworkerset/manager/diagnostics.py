@@ -1,8 +1,7 @@
 """The handlers of signals: SIGUSR1 logs stacks and memory, SIGUSR2 switches debug lines on and off.
 
 The stacks of threads are written by the interpreter at once, even while the event loop is blocked; those of tasks, and
-what takes
-memory, are log lines of the loop.
+what takes memory, are log lines of the loop.
 """
 
 import asyncio

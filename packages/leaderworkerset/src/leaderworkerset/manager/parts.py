@@ -1,8 +1,6 @@
 """The parts of a process that serves kinds: each starts, becomes ready, drains, ends.
 
-```
-probes → metrics → webhooks → leading → …      started in this order, ended in the reverse one
-```
+``` probes → metrics → webhooks → leading → …      started in this order, ended in the reverse one ```
 
 A part that starts does not wait until it is ready: certificates may take minutes, and probes answer meanwhile. Asked to
 stop, all parts drain concurrently (they finish the work in progress and refuse nothing), and then end. An error of one

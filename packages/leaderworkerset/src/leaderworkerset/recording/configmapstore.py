@@ -1,8 +1,8 @@
 """Keeps episodes as ConfigMaps next to their LeaderWorkerSets: compressed, limited in bytes and age.
 
 One process writes: the manager that leads. An episode is one object and one write, so the process can die at any
-moment. No
-object owns them, since an episode outlives its set; they go when they are old, or when there is no room (`shelf.py`).
+moment. No object owns them, since an episode outlives its set; they go when they are old, or when there is no room
+(`shelf.py`).
 """
 
 import asyncio

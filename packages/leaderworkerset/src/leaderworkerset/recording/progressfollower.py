@@ -1,12 +1,10 @@
 """Follows what leaders say of their progress, keeps it at their pods, and finds groups that make none any more.
 
 Only groups are followed whose LeaderWorkerSet asks for it (`api/runsettings.py`). The newest progress is an annotation
-of the
-leader pod, written at most once in `pace` seconds. A group whose ranks all run, and which has made no progress for the
-time
-that its set gives, hangs: the logs of its ranks say which is silent the longest, the machine, where it can see it,
-what each
-waits for. That is another annotation, written once for each hang; the pod controller recreates the group if configured.
+of the leader pod, written at most once in `pace` seconds. A group whose ranks all run, and which has made no progress
+for the time that its set gives, hangs: the logs of its ranks say which is silent the longest, the machine, where it can
+see it, what each waits for. That is another annotation, written once for each hang; the pod controller recreates the
+group if configured.
 
 State lives in the annotations and logs alone. A process that begins reads the end of the logs again.
 """

@@ -35,8 +35,7 @@ def telling(ranks: Iterable[Rank]) -> Rank | None:
     """Return the rank whose problem explains the others: the rank that is stuck at the earliest stage.
 
     A rank without a pod or a node explains a rank that does not start; this explains a crash, and a crash an unready
-    rank.
-    Of several crashed ranks it is the rank that a diagnosis names.
+    rank. Of several crashed ranks it is the rank that a diagnosis names.
     """
     problems = [rank for rank in ranks if is_problem(rank)]
     crashed = deaths.in_order(run for rank in problems for run in rank.deaths)

@@ -2,8 +2,8 @@
 
 It runs in a thread of its own with its own event loop: an API server waits for the answer, so a long reconcile must not
 block it. Large reviews must not block small ones either: they are decided in threads, one after the other, those beyond
-the usual size in a queue of their own that holds few of them.
-Decisions are pure and take no locks; only start, stop and the certificate are shared with other threads.
+the usual size in a queue of their own that holds few of them. Decisions are pure and take no locks; only start, stop
+and the certificate are shared with other threads.
 """
 
 import asyncio

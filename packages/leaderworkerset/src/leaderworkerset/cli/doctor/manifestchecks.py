@@ -1,9 +1,8 @@
 """Checks of manifests without a cluster. Pure: objects in, results out.
 
 A guard is a loop by which ranks wait for each other: a script has it and, in it, a program that asks for a name or a
-port.
-Findings are only named: a guard may be right for its program. Restart rules of containers that the restart policy of
-their groups contradicts are also reported: the API server stores them, but groups behave differently.
+port. Findings are only named: a guard may be right for its program. Restart rules of containers that the restart policy
+of their groups contradicts are also reported: the API server stores them, but groups behave differently.
 """
 
 import re

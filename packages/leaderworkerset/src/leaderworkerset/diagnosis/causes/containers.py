@@ -1,9 +1,8 @@
 """Containers that ran: crashes, lack of memory, probes and gates. Pure.
 
-Of several ranks that crashed, the cause is the crash that explains the others (`views.deaths`). The text states if
-that is not certain. A group that failed again after its recreation is stuck for the same reason at every moment, also
-while it
-starts again and no pod shows it: until it is ready.
+Of several ranks that crashed, the cause is the crash that explains the others (`views.deaths`). The text states if that
+is not certain. A group that failed again after its recreation is stuck for the same reason at every moment, also while
+it starts again and no pod shows it: until it is ready.
 """
 
 import re

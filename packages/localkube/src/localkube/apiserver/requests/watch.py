@@ -1,12 +1,9 @@
 """The watch hub: from committed changes to the lines that watchers read.
 
-```
-store ──changes of a commit──► hub ──► feed (one per resource, selection and representation) ──► watchers
-```
+``` store ──changes of a commit──► hub ──► feed (one per resource, selection and representation) ──► watchers ```
 
 Watchers of the same lines share a feed: a change is matched and encoded once per feed. The lines that a feed has
-collected are joined once and delivered to all its watchers: at once if the hub was idle, otherwise at most every
-`PACE`
+collected are joined once and delivered to all its watchers: at once if the hub was idle, otherwise at most every `PACE`
 seconds (and a little more per watcher), so that many writes wake each watcher once per interval.
 
 An object that enters the selection is ADDED, and DELETED when it leaves the selection (with its last matching state).

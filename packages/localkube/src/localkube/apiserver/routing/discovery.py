@@ -1,10 +1,8 @@
 """Discovery: which groups, versions and resources are served, as kubectl and client-go request it.
 
-```
-/api, /apis                  groups and versions; all resources at once where the client accepts the aggregated form
-/apis/<group>                one group
-/api/v1, /apis/<g>/<v>       the resources of one version, their verbs and subresources
-```
+``` /api, /apis                  groups and versions; all resources at once where the client accepts the aggregated form
+/apis/<group>                one group /api/v1, /apis/<g>/<v>       the resources of one version, their verbs and
+subresources ```
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,13 +1,11 @@
 """Deletes events an hour after their last write, as in kube-apiserver, so that the store stays small.
 
-Their number is also limited: above `LIMIT`, the oldest are deleted. Old events are deleted when a new one is
-committed;
+Their number is also limited: above `LIMIT`, the oldest are deleted. Old events are deleted when a new one is committed;
 an idle cluster does nothing. Ages are measured by the monotonic clock, so that setting the wall clock neither deletes
 events nor keeps them.
 
 In memory a write of an event takes 16 bytes, its revision and time; whether it is the last one of its event is read
-from
-the store.
+from the store.
 """
 
 from array import array

@@ -46,8 +46,7 @@ from localkube.controllers.statefulset import identity, podclaims, revisions, st
 class ObservedStatefulSet(Struct, frozen=True, kw_only=True):
     """Everything that the decision depends on.
 
-    `pods` are the pods of the set. `claims` are the claims of its pods by name. `history` is ordered. `renewal` has
-    the
+    `pods` are the pods of the set. `claims` are the claims of its pods by name. `history` is ordered. `renewal` has the
     actions that create or renumber the revision `update` where needed.
     """
 

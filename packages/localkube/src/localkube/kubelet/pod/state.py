@@ -110,9 +110,8 @@ class ContainerState(Struct, frozen=True, kw_only=True):
 class PodState(Struct, frozen=True, kw_only=True):
     """The state of one pod. `kill_at` is set once it is being stopped, `failure` once it failed as a whole.
 
-    `problem` is why volumes or sandbox cannot be created yet. `gone` means that its API object was deleted. `moved`
-    is the
-    time by which the wall clock was set since `start_time`. `restarted_by` is the container whose exit restarts all
+    `problem` is why volumes or sandbox cannot be created yet. `gone` means that its API object was deleted. `moved` is
+    the time by which the wall clock was set since `start_time`. `restarted_by` is the container whose exit restarts all
     containers in place; empty if there is none.
     """
 

@@ -1,10 +1,8 @@
 """Reads from /proc what the processes of containers have used.
 
 A container is the process that started its program, with all descendants: orphans come back to it
-(`launcher/supervise.py`).
-The usage of children counts for the process that waited for them. Memory is what is resident: pages that several
-processes share
-count in each of them.
+(`launcher/supervise.py`). The usage of children counts for the process that waited for them. Memory is what is
+resident: pages that several processes share count in each of them.
 """
 
 import os

@@ -266,8 +266,7 @@ async def delete_collection(backend: Backend, call: Call) -> Page:
     """Delete the selected objects, each like a DELETE of it; return the original objects.
 
     They are selected before any is deleted, as in kube-apiserver. A collection may be large: it is read in batches,
-    between
-    which other requests are served, and only the keys of selected objects are kept.
+    between which other requests are served, and only the keys of selected objects are kept.
     """
     chosen = read_options(call)
     selected = filters.parse(call.served, call.namespace, call.query)
