@@ -19,7 +19,7 @@ from leaderworkerset.cli.shell.completing import matching
 
 NAMED: Final = frozenset({
     "delete", "describe", "events", "exec", "explain", "get", "history", "logs", "move", "port-forward", "recover",
-    "restart", "scale", "tree", "wait", "cp",
+    "restart", "scale", "top", "tree", "wait", "cp",
     *(f"rollout {verb}" for verb in ("status", "history", "diff", "undo", "pause", "resume", "restart")),
     *(f"chaos {fault.name}" for fault in FAULTS.values() if fault.of in {Of.RANK, Of.RANKS}),
 })  # fmt: skip
