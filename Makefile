@@ -111,10 +111,10 @@ test-all: test test-kubernetes test-node unit-all browser nightly ## everything,
 nightly: export THOROUGH := 1
 nightly: RECORD := --record docs/reference/compatibility.jsonl
 nightly: $(EXAMPLES) docs test test-kubernetes ## what seldom breaks, all versions of Kubernetes, examples with JAX, and a thousand simulated schedules
-	$(BIN)/python -m tests.controlplane.build all
-	for version in 1.34 1.35; do KUBERNETES=$$version $(PYTEST) --tier kubernetes $(RECORD) -k 'not other_version' packages/leaderworkerset/tests/integration || exit 1; done
 	KUBERNETES=1.37 $(PYTEST) --tier kubernetes $(RECORD) packages/leaderworkerset/tests/integration packages/leaderworkerset/tests/parity tests/kubernetes
 	$(MAKE) simulate SEEDS=1000
+	$(BIN)/python -m tests.controlplane.build all
+	for version in 1.34 1.35; do KUBERNETES=$$version $(PYTEST) --tier kubernetes $(RECORD) -k 'not other_version' packages/leaderworkerset/tests/integration || exit 1; done
 
 night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, broken rules, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
 	@$(BIN)/python -m tests.night $(ARGS)
