@@ -1,7 +1,7 @@
 """Projections: the fields of an object that a cache keeps, declared as paths.
 
-In: an object as it came from the wire. Out: a new object with the declared fields and those that caches, barriers and
-events need of every object (`IDENTITY`); all other fields are skipped while it is decoded. A value whose type does not
+In: an object as it came from the wire. Out: a new object with the declared fields, and with those that caches, barriers
+and events need of every object (`IDENTITY`). All others are skipped while it is decoded. A value whose type does not
 fit its path (null, a string instead of a list) is kept unchanged, so that readers get what the server sent.
 
 Paths are written as in `fieldPath`: `spec.nodeName`, `metadata.annotations['example.com/a']`, and `[]` for the items of

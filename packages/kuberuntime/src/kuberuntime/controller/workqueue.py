@@ -211,7 +211,7 @@ class WorkQueue(Generic[K]):
             raise
 
     def _wake(self, count: int = 1) -> None:
-        """Wake so many of those that wait: one for each key, as the others would find none."""
+        """Wake as many waiting workers as there are new keys; further ones would find none."""
         for _ in range(min(count, len(self._waiters))):
             if not (waiter := self._waiters.popleft()).done():
                 waiter.set_result(None)
