@@ -1,8 +1,8 @@
 """Projections: the fields of an object that a cache keeps, declared as paths.
 
-In: an object as it came from the wire. Out: a new object with the declared fields, and with those that caches, barriers
-and events need of every object (`IDENTITY`). All others are skipped while it is decoded. A value whose type does not
-fit its path (null, a string instead of a list) is kept unchanged, so that readers get what the server sent.
+In: an object as it came from the wire. Out: a new object with the declared fields and the fields that caches, barriers
+and events need of every object (`IDENTITY`); all other fields are skipped while it is decoded. A value whose type does
+not fit its path (null, a string instead of a list) is kept unchanged, so that readers get what the server sent.
 
 Paths are written as in `fieldPath`: `spec.nodeName`, `metadata.annotations['example.com/a']`, and `[]` for the items of
 a list: `status.conditions[].type`. A path includes everything below it.
@@ -31,7 +31,7 @@ LONGEST_STRING: Final = 256
 
 
 class Strings:
-    """Returns for each string an equal one that was seen recently, if there is one, so that each is stored once.
+    """Returns for each string a recent equal string, if any, so that each is stored once.
 
     `sys.intern` is not suitable: in some versions of Python (3.12) interned strings are never freed, while new UIDs and
     names keep coming. At most two generations are remembered: a string that is seen again moves to the new one.
@@ -48,7 +48,7 @@ class Strings:
         self._old: dict[str, str] = {}
 
     def share(self, text: str) -> str:
-        """Return the string, or the equal one that is already shared."""
+        """Return the string, or the shared string that equals it."""
         found = self._young.get(text)
         if found is None:
             if len(text) > LONGEST_STRING:
