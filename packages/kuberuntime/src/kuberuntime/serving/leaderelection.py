@@ -284,7 +284,7 @@ class LeaderElection:
             self._log.info("lease released")
 
     async def _free(self, held: JSONObject) -> None:
-        """Release the lease as it was last held, or as an interrupted renewal of this process wrote it."""
+        """Release the lease in its last held state, or as an interrupted renewal of this process wrote it."""
         try:
             await self._write(released(held, self._clock.now()), held)
         except ConflictError:

@@ -1,6 +1,6 @@
-"""What the pods of manifests require of nodes: labels, tolerated taints, resources, and how they spread.
+"""The requirements of pods on nodes: labels, tolerated taints, resources, and how they spread.
 
-In: objects as they were written, which may be invalid; invalid parts require nothing, because the API server reports
+In: original objects, which may be invalid; invalid parts require nothing, because the API server reports
 them. Out: one `Demand` for the leaders of a LeaderWorkerSet, one for its workers, one for each other kind of pods.
 """
 

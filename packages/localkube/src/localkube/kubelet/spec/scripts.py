@@ -1,8 +1,9 @@
 """Finds the programs that a command needs: in the script of `sh -c SCRIPT`, the file of `python3 FILE`. Pure.
 
-Used to detect containers that cannot run here although their shell can: `sh -c "bash /opt/serve.sh; vllm serve"`. Programs
-that are determined at run time (variables, `eval`) are not found, nor those that a script can do without: the left side of
-`||`, conditions, and what the script itself looks for (`command -v`, `[ -x FILE ]`). An unreadable script needs none.
+Used to detect containers that cannot run here although their shell can: `sh -c "bash /opt/serve.sh; vllm serve"`.
+Programs that are determined at run time (variables, `eval`) are not found. Optional programs are also omitted: the
+left side of `||`, conditions, and programs that the script itself looks for (`command -v`, `[ -x FILE ]`). An
+unreadable script needs none.
 """
 
 import posixpath
@@ -40,7 +41,7 @@ LONGEST_BLOCK: Final = 20
 LOOKED_FOR: Final = re.compile(
     r"""(?:\bcommand\s+-[vV]|\btype|\bwhich|\bhash|(?<=\s)-[defrsx])\s+(?:-\w+\s+)*["']?([\w./+-]+)"""
 )
-"""What a script looks for before it uses it."""
+"""Programs and files that a script checks before it uses them."""
 
 ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
 FUNCTION: Final = re.compile(r"(?:\bfunction[ \t]+|(?<![\w-]))([\w-]+)(?:\s*\(\)|(?<=\w)[ \t]*\{)")
