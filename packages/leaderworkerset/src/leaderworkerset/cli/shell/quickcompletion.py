@@ -23,6 +23,7 @@ from kuberuntime.access.tls import build_context
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.conditions import WAIT_WORDS
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.faultnames import FAULTS, Of
@@ -41,7 +42,7 @@ OF_NODES: Final = frozenset({"nodes", "drain", *(f"chaos {one.name}" for one in 
 OF_CLUSTERS: Final = frozenset({"up", "down"})
 VERBS: Final = frozenset({"rollout", "chaos"})
 
-CONDITIONS: Final = ("ready", "done", "complete", "delete", "replicas=", "condition=", "jsonpath=")
+CONDITIONS: Final = (*WAIT_WORDS, "delete", "replicas=", "condition=", "jsonpath=")
 ACCEPT: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 
