@@ -21,7 +21,7 @@ from leaderworkerset.operator.operatorstatus import OperatorCondition
 class HealthCheck:
     """The conditions of a kind with their meaning, the most specific ones last."""
 
-    conditions: Mapping[str, Health]
+    conditions: dict[str, Health]
     unmanaged: tuple[str, ...] = ()
     """Values of `spec.managementState` with which nothing is to be waited for."""
 
