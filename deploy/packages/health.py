@@ -10,7 +10,7 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONFIG_MAPS, Resource
-from leaderworkerset.api.conditions import CONDITIONS, Health
+from leaderworkerset.api.conditions import CONDITIONS, ObjectHealth
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.core.disaggregatedset import rolescalers, setstatus
 from leaderworkerset.operator.operatornames import OPERATORS
@@ -21,11 +21,11 @@ from leaderworkerset.operator.operatorstatus import OperatorCondition
 class HealthCheck:
     """The conditions of a kind with their meaning, the most specific ones last."""
 
-    conditions: dict[str, Health]
+    conditions: dict[str, ObjectHealth]
     unmanaged: tuple[str, ...] = ()
     """Values of `spec.managementState` with which nothing is to be waited for."""
 
-    def types(self, health: Health) -> list[str]:
+    def types(self, health: ObjectHealth) -> list[str]:
         """Return the types of the conditions with this meaning, the most specific one first."""
         return [kind for kind, meaning in reversed(self.conditions.items()) if meaning is health]
 
@@ -33,7 +33,7 @@ class HealthCheck:
 HEALTH: Final[Mapping[Resource, HealthCheck]] = {
     LEADERWORKERSETS: HealthCheck({row.type: row.health for row in CONDITIONS}),
     DISAGGREGATED_SETS: HealthCheck({row.type: row.health for row in setstatus.CONDITIONS}),
-    ROLE_SCALERS: HealthCheck({rolescalers.READY: Health.HEALTHY}),
+    ROLE_SCALERS: HealthCheck({rolescalers.READY: ObjectHealth.HEALTHY}),
     OPERATORS: HealthCheck(
         {kind.value: kind.health for kind in OperatorCondition}, unmanaged=("Unmanaged", "Force", "Removed")
     ),
@@ -76,15 +76,15 @@ def lua(check: HealthCheck) -> str:
     """Return the health check of Argo CD: a Lua 5.1 program that reads `obj`."""
     steps = [BEGIN, UNMANAGED.replace("UNMANAGED", quoted(check.unmanaged)) if check.unmanaged else "", OBSERVE]
     for health, status, state in (
-        (Health.DEGRADED, "True", "Degraded"),
-        (Health.REQUIRED, "False", "Progressing"),
-        (Health.PROGRESSING, "True", "Progressing"),
-        (Health.HEALTHY, "True", "Healthy"),
+        (ObjectHealth.DEGRADED, "True", "Degraded"),
+        (ObjectHealth.REQUIRED, "False", "Progressing"),
+        (ObjectHealth.PROGRESSING, "True", "Progressing"),
+        (ObjectHealth.HEALTHY, "True", "Healthy"),
     ):
         kinds = check.types(health)
         step = ANY.replace("STATUS", status).replace("HEALTH", state).replace("KINDS", quoted(kinds))
         steps.append(step if kinds else "")
-    return "".join([*steps, END.replace("KIND", check.types(Health.HEALTHY)[-1])])
+    return "".join([*steps, END.replace("KIND", check.types(ObjectHealth.HEALTHY)[-1])])
 
 
 def quoted(names: Sequence[str]) -> str:
@@ -110,7 +110,7 @@ def flux() -> list[JSONObject]:
     """Return `spec.healthCheckExprs` of a Kustomization of Flux."""
     return [
         {"apiVersion": resource.api_version, "kind": resource.kind, "current": current(check)}
-        | ({"failed": f"{SEEN} && ({failed})"} if (failed := any_true(check, Health.DEGRADED)) else {})
+        | ({"failed": f"{SEEN} && ({failed})"} if (failed := any_true(check, ObjectHealth.DEGRADED)) else {})
         for resource, check in HEALTH.items()
     ]
 
@@ -118,18 +118,18 @@ def flux() -> list[JSONObject]:
 def current(check: HealthCheck) -> str:
     """Return the expression that is true where all is well with the newest generation, or nothing is to be waited for."""
     newest = "(!has(c.observedGeneration) || c.observedGeneration == metadata.generation)"
-    healthy = any_true(check, Health.HEALTHY, f" && {newest}")
+    healthy = any_true(check, ObjectHealth.HEALTHY, f" && {newest}")
     well = [
         SEEN,
-        f"({healthy})" if len(check.types(Health.HEALTHY)) > 1 else healthy,
-        *(f"!{has_status(kind, 'False')}" for kind in check.types(Health.REQUIRED)),
-        *(f"!{is_true(kind)}" for kind in check.types(Health.PROGRESSING)),
+        f"({healthy})" if len(check.types(ObjectHealth.HEALTHY)) > 1 else healthy,
+        *(f"!{has_status(kind, 'False')}" for kind in check.types(ObjectHealth.REQUIRED)),
+        *(f"!{is_true(kind)}" for kind in check.types(ObjectHealth.PROGRESSING)),
     ]
     left = f"has(spec.managementState) && spec.managementState in [{quoted(check.unmanaged)}] || "
     return (left if check.unmanaged else "") + " && ".join(well)
 
 
-def any_true(check: HealthCheck, health: Health, more: str = "") -> str:
+def any_true(check: HealthCheck, health: ObjectHealth, more: str = "") -> str:
     """Return the expression that a condition with this meaning is True."""
     return " || ".join(is_true(kind, more) for kind in check.types(health))
 

@@ -24,7 +24,7 @@ from leaderworkerset.api.conditions import (
     UPDATE_IN_PROGRESS,
     WORKLOAD_SCHEDULING_CREATED,
     ConditionOutcome,
-    Health,
+    ObjectHealth,
 )
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, ROLE_SCALERS
 from leaderworkerset.cli import app
@@ -232,7 +232,7 @@ def test_shipped_checks_name_each_condition_that_counts(
     programs: dict[str, str], expressions: dict[str, JSONObject], resource: Resource
 ) -> None:
     conditions = health.HEALTH[resource].conditions
-    counted = {kind for kind, meaning in conditions.items() if meaning is not Health.NEUTRAL}
+    counted = {kind for kind, meaning in conditions.items() if meaning is not ObjectHealth.NEUTRAL}
     flux = " ".join(expressions[resource.kind].values())
     assert {kind for kind in counted if f'"{kind}"' in programs[resource.kind]} == counted
     assert {kind for kind in counted if f'"{kind}"' in flux} == counted

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 
-class Health(StrEnum):
+class ObjectHealth(StrEnum):
     """What a condition means to tools that wait for an object (Argo CD, Flux)."""
 
     HEALTHY = "Healthy"
@@ -29,7 +29,7 @@ class ConditionOutcome(NamedTuple):
     description: str
     excludes: frozenset[str]
     """The types that cannot be True at the same time (R-STAT-12)."""
-    health: Health
+    health: ObjectHealth
     wait_words: tuple[str, ...]
     """The words of `lws wait --for` for it; `condition=TYPE` waits for every condition."""
     exhausted_message: str | None
@@ -44,7 +44,7 @@ AVAILABLE: Final = ConditionOutcome(
     "All replicas are ready",
     "every group is ready",
     excludes=frozenset({"Progressing", "UpdateInProgress", "Complete", "Failed"}),
-    health=Health.HEALTHY,
+    health=ObjectHealth.HEALTHY,
     wait_words=("ready",),
     exhausted_message="Not all replicas are ready",
 )
@@ -54,7 +54,7 @@ PROGRESSING: Final = ConditionOutcome(
     "Replicas are progressing",
     "groups are created, become ready or are updated",
     excludes=frozenset({"Available", "Complete", "Failed"}),
-    health=Health.PROGRESSING,
+    health=ObjectHealth.PROGRESSING,
     wait_words=(),
     exhausted_message=_STOPPED,
 )
@@ -64,7 +64,7 @@ UPDATE_IN_PROGRESS: Final = ConditionOutcome(
     "Rolling Upgrade is in progress",
     "groups of an earlier template are replaced",
     excludes=frozenset({"Available", "Complete", "Failed"}),
-    health=Health.PROGRESSING,
+    health=ObjectHealth.PROGRESSING,
     wait_words=(),
     exhausted_message="No rolling update is in progress",
 )
@@ -74,7 +74,7 @@ COMPLETE: Final = ConditionOutcome(
     "All replicas are complete",
     "the leader of every group of a set that runs to completion has ended with 0; absent until then",
     excludes=frozenset({"Available", "Progressing", "UpdateInProgress", "Failed"}),
-    health=Health.HEALTHY,
+    health=ObjectHealth.HEALTHY,
     wait_words=("done", "complete"),
     exhausted_message=None,
 )
@@ -84,7 +84,7 @@ FAILED: Final = ConditionOutcome(
     "One or more replicas were not complete at the deadline",
     "groups of a set that runs to completion were ended at its deadline, and no other goes on; absent until then",
     excludes=frozenset({"Available", "Progressing", "UpdateInProgress", "Complete"}),
-    health=Health.DEGRADED,
+    health=ObjectHealth.DEGRADED,
     wait_words=("failed",),
     exhausted_message=None,
 )
@@ -94,7 +94,7 @@ DEGRADED: Final = ConditionOutcome(
     _STOPPED,
     "groups used up their restarts, were terminated and are kept for diagnosis",
     excludes=frozenset(),
-    health=Health.DEGRADED,
+    health=ObjectHealth.DEGRADED,
     wait_words=("degraded",),
     exhausted_message=None,
 )
@@ -104,7 +104,7 @@ WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
     "scheduling prerequisites created",
     "the objects exist that `spec.scheduling` needs before the leaders; absent without that field",
     excludes=frozenset(),
-    health=Health.REQUIRED,
+    health=ObjectHealth.REQUIRED,
     wait_words=(),
     exhausted_message=None,
 )
@@ -115,7 +115,7 @@ MOVE_IN_PROGRESS: Final = ConditionOutcome(
     "groups are to leave their nodes, and are moved as the budget allows; absent until the first one is",
     excludes=frozenset(),
     # A group that leaves a node is Progressing by itself. Until then it serves, and a sync must not wait for a drain.
-    health=Health.NEUTRAL,
+    health=ObjectHealth.NEUTRAL,
     wait_words=(),
     exhausted_message=None,
 )

@@ -13,7 +13,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
-from leaderworkerset.api.conditions import Health
+from leaderworkerset.api.conditions import ObjectHealth
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatornames import DELETE_CRDS
@@ -30,17 +30,17 @@ class OperatorCondition(StrEnum):
     DELETES_DEFINITIONS = "DeletesDefinitions"
 
     @property
-    def health(self) -> Health:
+    def health(self) -> ObjectHealth:
         """Return what it means to tools that wait for the object."""
         match self:
             case OperatorCondition.AVAILABLE:
-                return Health.HEALTHY
+                return ObjectHealth.HEALTHY
             case OperatorCondition.PROGRESSING:
-                return Health.PROGRESSING
+                return ObjectHealth.PROGRESSING
             case OperatorCondition.DEGRADED | OperatorCondition.SYNC_DEGRADED:
-                return Health.DEGRADED
+                return ObjectHealth.DEGRADED
             case OperatorCondition.UPGRADEABLE | OperatorCondition.DELETES_DEFINITIONS:
-                return Health.NEUTRAL
+                return ObjectHealth.NEUTRAL
             case _:
                 assert_never(self)
 

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from kuberuntime.objects import timestamps
-from leaderworkerset.api.conditions import Health
+from leaderworkerset.api.conditions import ObjectHealth
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, DisaggregatedSetStatus, RoleStatus
 from leaderworkerset.api.leaderworkerset import Condition
 from leaderworkerset.core.disaggregatedset import roletargets
@@ -22,7 +22,7 @@ class ConditionPair(Struct, frozen=True):
     opposite: str
     reason: str
     message: str
-    health: Health
+    health: ObjectHealth
 
 
 AVAILABLE: Final = ConditionPair(
@@ -30,14 +30,14 @@ AVAILABLE: Final = ConditionPair(
     "Progressing",
     "AllRolesReady",
     "All roles have their groups, ready and of the newest revision",
-    Health.HEALTHY,
+    ObjectHealth.HEALTHY,
 )
 PROGRESSING: Final = ConditionPair(
     "Progressing",
     "Available",
     "RolloutInProgress",
     "Not all roles have their groups, ready and of the newest revision",
-    Health.PROGRESSING,
+    ObjectHealth.PROGRESSING,
 )
 CONDITIONS: Final = (AVAILABLE, PROGRESSING)
 

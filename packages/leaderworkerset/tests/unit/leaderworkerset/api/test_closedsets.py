@@ -69,7 +69,14 @@ def open_decisions(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
 
 
 def test_policies_are_found() -> None:
-    assert {"RestartPolicy", "StartupPolicy", "InPlace", "PodTermination", "ScalingMode", "Health"} <= POLICIES.keys()
+    assert {
+        "RestartPolicy",
+        "StartupPolicy",
+        "InPlace",
+        "PodTermination",
+        "ScalingMode",
+        "ObjectHealth",
+    } <= POLICIES.keys()
 
 
 @pytest.mark.parametrize(
