@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from testkit.repository import ROOT
+
 import leaderworkerset
 
-ROOT: Final = Path(__file__).parents[1]
 REPORT: Final = ROOT / "build/night.md"
 KEPT: Final = 20
 """Lines of the end of a campaign's output that the report has."""

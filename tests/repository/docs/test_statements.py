@@ -5,9 +5,9 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import fields
-from pathlib import Path
 
 from bench import everything
+from testkit import repository
 
 from leaderworkerset import client
 from leaderworkerset.api.conditions import CONDITIONS
@@ -19,7 +19,7 @@ from localkube.apiserver.builtin import registry
 from localkube.apiserver.front.http import BODY_LIMIT, BODY_SECONDS
 from localkube.apiserver.storage.store import LARGEST
 
-ROOT = Path(__file__).parents[3]
+ROOT = repository.ROOT
 VERBS = {"get", "list", "watch", "create", "update", "patch", "delete"}
 MEBIBYTE = 2**20
 SCRIPTS = [ROOT / "README.md", *(ROOT / "docs/how-to").glob("*.md"), *(ROOT / "examples").rglob("README.md")]
