@@ -89,9 +89,9 @@ CAMPAIGNS: Final = (
         "broken rules that no unit test notices",
         "THOROUGH=1 pytest -q tests/contract/test_broken_rules.py",
     ),
-    Campaign("soak", "memory that grows over thousands of cycles", "python -m bench.soak"),
-    Campaign("tenant", "what a hostile tenant costs others", "python -m bench.hostile"),
-    Campaign("fencing", "writes of a leader that lost its lease", "python -m bench.fencing"),
+    Campaign("soak", "memory that grows over thousands of cycles", "python -m bench.cluster soak"),
+    Campaign("tenant", "what a hostile tenant costs others", "python -m bench.manager hostile"),
+    Campaign("fencing", "writes of a leader that lost its lease", "python -m bench.manager fencing"),
 )
 
 

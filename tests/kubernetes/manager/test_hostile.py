@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 
 SEED: Final = 1
 OBJECTS: Final = examples(60)
-"""The attacker stores so many, several of each kind; `EXAMPLES=20` has more than a thousand, `make night` (bench.hostile) more yet."""
+"""The attacker stores so many, several of each kind; `EXAMPLES=20` has more than a thousand, `make night` (bench.manager hostile) more yet."""
 
 GROUPS: Final = 2
 
