@@ -80,13 +80,9 @@ class RestartPolicy(StrEnum):
     def current(self) -> "RestartPolicy":
         """Return the spelling that replaces an old one."""
         match self:
-            case RestartPolicy.DEFAULT:
+            case RestartPolicy.NONE | RestartPolicy.DEFAULT:
                 return RestartPolicy.NONE
-            case (
-                RestartPolicy.NONE
-                | RestartPolicy.RECREATE_GROUP_ON_POD_RESTART
-                | RestartPolicy.RECREATE_GROUP_AFTER_START
-            ):
+            case RestartPolicy.RECREATE_GROUP_ON_POD_RESTART | RestartPolicy.RECREATE_GROUP_AFTER_START:
                 return self
             case _:
                 assert_never(self)
