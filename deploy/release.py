@@ -65,7 +65,7 @@ def distribute(project: Path, into: Path, moment: int) -> None:
     built = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, check=False)
     if built.returncode:
         raise SystemExit(
-            f"hatchling in {project} ended with exit code {built.returncode}:\n{built.stdout}{built.stderr}"
+            f"hatchling in {project} exited with code {built.returncode}:\n{built.stdout}{built.stderr}"
         )
 
 
