@@ -1,4 +1,4 @@
-"""What DisaggregatedSets cost: writes for each set, processor time, and what is written at rest.
+"""Measure DisaggregatedSets: writes for each set, processor time, and writes at rest.
 
     python -m bench.cluster sets [--sets 100] [--seconds 30]
 

@@ -35,7 +35,7 @@ LIMIT = 120.0
 
 
 class Seen:
-    """What is there now, and a way to wait for it."""
+    """The current objects, and a way to wait for a change."""
 
     def __init__(self, client: Client) -> None:
         self.sets = Informer(client, LEADERWORKERSETS)

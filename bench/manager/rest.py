@@ -1,4 +1,4 @@
-"""What `lws manager` costs on a real control plane: memory beside pods of others, and writes at rest.
+"""Measure `lws manager` on a real control plane: memory next to pods of others, and writes at rest.
 
 Prints the facts of the machine and one JSON line per measurement; needs the binaries of `tests/controlplane`.
 

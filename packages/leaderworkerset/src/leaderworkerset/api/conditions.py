@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class ObjectHealth(StrEnum):
-    """What a condition means to tools that wait for an object (Argo CD, Flux)."""
+    """The meaning of a condition for tools that wait for an object (Argo CD, Flux)."""
 
     HEALTHY = "Healthy"
     PROGRESSING = "Progressing"

@@ -82,7 +82,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "max_surge": "rolloutStrategy.rollingUpdateConfiguration.maxSurge",
     "subdomain": "networkConfig.subdomainPolicy",
 }
-"""The scalar fields of a `Manifest` and their paths in the spec; one that is None is absent there."""
+"""The scalar fields of a `Manifest` and their paths in the spec; None means absent."""
 
 BY_DICTIONARY: Final = frozenset(
     {
