@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -214,7 +215,7 @@ async def server_side(calls: Calls, chain: bytes) -> None:
 
         for path in (MUTATE_POD, VALIDATE_POD):
             await ask(path)
-            report("calls", of=f"review: {path}", calls=await calls.per(TIMES, repeat(lambda path=path: ask(path))))
+            report("calls", of=f"review: {path}", calls=await calls.per(TIMES, repeat(partial(ask, path))))
 
 
 @asynccontextmanager
