@@ -13,9 +13,10 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
+from testkit import repository
 from tests.controlplane import build
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = repository.ROOT
 ROTATING: Final = tuple(version for version in build.VERSIONS if version != build.DEFAULT)
 FOLDER: Final = "packages/leaderworkerset/tests/integration/lws"
 PART: Final = (f"{FOLDER}/test_rollout.py",)

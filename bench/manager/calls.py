@@ -1,6 +1,6 @@
 """Calls of functions that the manager makes for one event, one request, one review: the same numbers on every machine.
 
-    python -m bench.calls
+    python -m bench.manager calls
 
 Calls of functions in Python and C are counted (`sys.setprofile`), from the socket on and TLS included. An event
 counts until its pod is in the cache. A request is a creation, from the client to the socket. The reviews are those of
@@ -224,7 +224,3 @@ async def webhooks(chain: bytes) -> AsyncIterator[str]:
     options = WebhookOptions(observe=Metrics().webhook_answered)
     async with WebhookServer(Address("127.0.0.1", 0), chain, MANAGED.decisions, options) as server:
         yield server.url
-
-
-if __name__ == "__main__":
-    main()
