@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from leaderworkerset.api import labels
-from leaderworkerset.core.disruption import disruptionsettings as disruption
+from leaderworkerset.capabilities.disruption import disruptionsettings as disruption
 from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import MOST_RESTARTS, Range

@@ -20,8 +20,8 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.disruption.disruptionsettings import STARTING, DisruptionSettings
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.kinds.managed import OptIns, managed
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes.runner import Exit

@@ -26,7 +26,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.kinds.managed import OptIns, managed
 
 REPLICAS = 4

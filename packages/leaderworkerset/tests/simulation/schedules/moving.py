@@ -30,7 +30,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.maintenance.maintenancesettings import ON, MaintenanceSettings
+from leaderworkerset.capabilities.moves.maintenancesettings import ON, MaintenanceSettings
 from leaderworkerset.kinds.managed import OptIns, managed
 
 CLOSABLE: Final = NODES[1:]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from kuberuntime.manifests import yamltext
 from kuberuntime.objects.field import aggregate
-from leaderworkerset.kinds.managed import OptIns
+from leaderworkerset.capabilities import names
+from leaderworkerset.kinds.managed import Configured
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError
 
@@ -37,10 +38,11 @@ def check(chosen: Configuration) -> None:
     configurationrules.check_tls(chosen.tls)
 
 
-def opted_in(configuration: Configuration) -> OptIns:
+def opted_in(configuration: Configuration) -> Configured:
     """Return what the manager does with this configuration beside what it always does."""
-    return OptIns(
-        records=configuration.recorder.enable,
-        disruption=configuration.disruption,
-        maintenance=configuration.moving,
-    )
+    return {
+        names.RECORDER: configuration.recorder.enable,
+        names.DISRUPTION: configuration.disruption,
+        names.MOVES: configuration.moving,
+        names.LOST_NODES: configuration.release_after,
+    }

@@ -12,10 +12,10 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSE
 from kuberuntime.plan import Apply, Create, Patch
 from leaderworkerset.api import labels, leaderworkerset, recreationrecord
 from leaderworkerset.api.recreationrecord import Failure, Recreation
+from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import budget, statefulsets
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
-from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies import formernodes, recreation
 from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 from leaderworkerset.core.policies.policy import LiveGroup, Member
