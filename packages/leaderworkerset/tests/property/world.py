@@ -19,7 +19,6 @@ from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, flat
 from leaderworkerset.api import labels, recreationrecord
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
-from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
@@ -293,7 +292,7 @@ class ModeledCluster:
             "ownerReferences": [meta.controller_reference(statefulset)],
         }
         spec = template["spec"] | {"subdomain": statefulset["spec"]["serviceName"]}
-        return self._new(admit_pod({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}))
+        return self._new(deciding.admit_pod({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}))
 
     def _roll(self, statefulset: JSONObject) -> None:
         """Replace one outdated pod, the highest first, waiting for the one before (the default of Kubernetes)."""

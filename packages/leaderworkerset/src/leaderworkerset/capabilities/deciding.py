@@ -8,6 +8,7 @@ from kuberuntime.plan import Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.core.admission import leaderworkerset as admission
+from leaderworkerset.core.admission import pod as of_pod
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset import reconcile as of_set
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
@@ -42,6 +43,11 @@ def validate_leaderworkerset(
 def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:
     """Return the errors that no update reports: creation would be rejected for them."""
     return admission.stored_errors(lws, EXTENSIONS)
+
+
+def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONObject:
+    """Return the pod of a LeaderWorkerSet as a member of its group; other pods are returned unchanged."""
+    return of_pod.admit_pod(pod, gang, request, EXTENSIONS)
 
 
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:

@@ -13,9 +13,11 @@ from leaderworkerset.capabilities.history.capability import CAPABILITY as HISTOR
 from leaderworkerset.capabilities.inplace.capability import CAPABILITY as IN_PLACE
 from leaderworkerset.capabilities.lostnodes.capability import CAPABILITY as LOST_NODES
 from leaderworkerset.capabilities.moves.capability import CAPABILITY as MOVES
+from leaderworkerset.capabilities.places.capability import CAPABILITY as PLACES
 from leaderworkerset.capabilities.restartinplace.capability import CAPABILITY as RESTART_IN_PLACE
 from leaderworkerset.capabilities.termination.capability import CAPABILITY as TERMINATION
 from leaderworkerset.core.extensions import Extensions
+from leaderworkerset.core.policies.placement import NO_PLACEMENT
 
 T = TypeVar("T")
 
@@ -25,6 +27,7 @@ ENABLED: Final[tuple[Capability, ...]] = (
     TERMINATION,
     IN_PLACE,
     RESTART_IN_PLACE,
+    PLACES,
     DISRUPTION,
     MOVES,
     HISTORY,
@@ -38,6 +41,8 @@ def combine(capabilities: Iterable[Capability]) -> Extensions:
         errors=_present(one.errors for one in rows),
         warnings=_present(one.warnings for one in rows),
         nodes=_present(one.nodes for one in rows),
+        policies=_present(one.policy for one in rows),
+        placement=_only("place groups", {one.name: one.placement for one in rows}) or NO_PLACEMENT,
         extend=_present(one.extend for one in rows),
         excuses=_present(one.excuse for one in rows),
         fault_finders=_present(one.find_fault for one in rows),

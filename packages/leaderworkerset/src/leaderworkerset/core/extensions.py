@@ -20,7 +20,8 @@ from leaderworkerset.core.leaderworkerset.fold import Folded
 from leaderworkerset.core.leaderworkerset.groupfacts import Extend
 from leaderworkerset.core.leaderworkerset.route import Route
 from leaderworkerset.core.policies.failures import Excuse, FindFault
-from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
+from leaderworkerset.core.policies.placement import NO_PLACEMENT, Placement
+from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
 
 
 class GroupPlace(Enum):
@@ -81,6 +82,8 @@ class Extensions(Struct, frozen=True, kw_only=True):
 
     errors: tuple[Errors, ...] = ()
     warnings: tuple[Warnings, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    placement: Placement = NO_PLACEMENT
     extend: tuple[Extend, ...] = ()
     find_route: FindRoute | None = None
     excuses: tuple[Excuse, ...] = ()

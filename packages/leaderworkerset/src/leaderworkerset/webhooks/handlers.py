@@ -17,7 +17,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.enabled import EXTENSIONS
-from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, namebudgets, pod, templatewarnings
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, namebudgets, templatewarnings
 from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import DeniedError
@@ -101,7 +101,7 @@ def mutate_pod(review: Review, gang: Gang) -> JSONObject:
     """Return the pod as a member of its group (R-ADM)."""
     read = round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
     round_trip("PodSpec", meta.spec(review.object), "spec")
-    return pod.admit_pod(_with_texts(review.object, read), gang, review.uid)
+    return deciding.admit_pod(_with_texts(review.object, read), gang, review.uid)
 
 
 def _with_texts(obj: JSONObject, read: JSONObject) -> JSONObject:

@@ -272,7 +272,7 @@ def _ends_all_together() -> Plant:
 
 def _leaves_gates_closed() -> Plant:
     """Never let a leader with an index learn its place."""
-    return patch.object(of_groups, "gate_patches", lambda group: ())
+    return patch.object(of_groups, "gate_patches", lambda *_: ())
 
 
 def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:

@@ -29,7 +29,6 @@ from leaderworkerset.core.admission import namebudgets, schedulingfield
 from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset.statefulsets import claim_fields
-from leaderworkerset.core.policies import formernodes
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
 
@@ -129,7 +128,6 @@ def _all_errors(
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
         *settings.errors(lws.annotations),
-        *formernodes.errors(lws.annotations),
         *extensions.setting_errors(lws),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]

@@ -16,9 +16,11 @@ from kuberuntime.objects.resources import DEPLOYMENTS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
 from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
+from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset import gatedleaders, leftovers, revisions, statefulsets, status
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
+from leaderworkerset.core.leaderworkerset.gatedleaders import FormerGroups
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 
@@ -131,7 +133,7 @@ def is_current(leaders: Leaders) -> bool:
     return not groups or sum(group.revision == key for group in groups) >= replicas
 
 
-def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
+def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
     """Decide about the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     revision = next((one for one in observed.revisions if groupname.revision(one) == key), {})
@@ -145,7 +147,8 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
         sized = structs.replace(lws, spec=structs.replace(lws.spec, replicas=size))
-        turn = gatedleaders.decide(obj, sized, key, observed.groups, observed.gated, observed.records)
+        former = FormerGroups(observed.records, extensions.placement.prefer)
+        turn = gatedleaders.decide(obj, sized, key, observed.groups, observed.gated, former)
     return LeaderDecision(
         resource=DEPLOYMENTS,
         source=source,

@@ -7,9 +7,11 @@ Once it is as it was applied, outdated leaders are deleted where the StatefulSet
 from collections.abc import Sequence
 from datetime import datetime
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Action, Emit, Event, together
+from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset import leftovers, rollingupdate, statefulsets, status
@@ -17,6 +19,7 @@ from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFac
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
+from leaderworkerset.core.policies.placement import NO_PLACEMENT
 
 
 def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
@@ -33,7 +36,9 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.applied)
     wanted = None
     if applies:
-        wanted = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, living=living)
+        placement = extensions.placement
+        marks = {} if placement is NO_PLACEMENT else placement.marks(lws, _template_of(living, key))
+        wanted = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
         applies = not (living and observed.whole and is_as_applied(wanted, living, observed.whole))
     assessment, error = None, None
     if living is not None:
@@ -59,6 +64,11 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
         may_create_older=is_done and living is not None and rollingupdate.may_create_older(living, key),
         abandoned=_abandoned(facts),
     )
+
+
+def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
+    """Return the template of the StatefulSet that exists, if it is of this revision: what would replace all groups stays."""
+    return None if living is None or groupname.revision(living) != key else meta.spec(living).get("template") or {}
 
 
 def _surge_events(facts: SetFacts, rollout: Rollout) -> tuple[Emit, ...]:

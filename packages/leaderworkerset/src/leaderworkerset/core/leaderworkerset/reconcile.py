@@ -104,7 +104,7 @@ def decide(
         expiries = [end(facts, now) for end in extensions.set_ends]
         if ending := next((one.actions for one in expiries if one.actions), None):
             return Decision(Plan(ending))
-        leaders = hashleaders.decide(facts, now) if is_hash else ordinalleaders.decide(facts, now, extensions)
+        leaders = (hashleaders if is_hash else ordinalleaders).decide(facts, now, extensions)
         if leaders.assessment is not None and lws.spec.scheduling is not None:
             new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
             leaders = replace(leaders, assessment=replace(leaders.assessment, status=new))

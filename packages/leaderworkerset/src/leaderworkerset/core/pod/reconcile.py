@@ -7,7 +7,7 @@ failures of a group cause one recreation.
 Only new groups get workers: a worker StatefulSet that exists is not changed (R-ARC-3), but for updates in place.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -21,15 +21,9 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import UPSTREAM, Extensions, GroupPlace
 from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts, revisions, services
 from leaderworkerset.core.pod import statefulset
-from leaderworkerset.core.policies import (
-    exclusive,
-    failures,
-    formernodes,
-    replacement,
-    restartpolicy,
-    startup,
-)
+from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
+from leaderworkerset.core.policies.placement import Prefer
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 AWAIT_REVISION: Final = 1.0
@@ -126,36 +120,38 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
         raise ValueError("has no hostname or subdomain: admission did not name its group")
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
-    opened = () if scheduled.holds else gate_patches(group)
+    opened = () if scheduled.holds else gate_patches(group, extensions.placement.prefer)
     led = extensions.group_decisions(group, GroupPlace.COMPLETE)
     actions = (*_make_service(group), *scheduled.actions, *opened, *_report_ready(group), *_actions(led))
     is_unreachable = bool(group.service_conflict) and not _shares_service(group)
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader) or is_unreachable
     size = groupfacts.own_size(group.leader) or group.lws.size
-    actions = (*actions, *formernodes.remember(group, size))
     if size == 1 or _workers(group) or is_held:
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)
     placed = exclusive.decide(group)
-    return Plan(actions if placed.holds else (*actions, _make_workers(group, revision, placed)))
+    if placed.holds:
+        return Plan(actions)
+    own = extensions.placement.worker_annotations(group.obj, group.record)
+    return Plan((*actions, _make_workers(group, revision, placed.node_selector, own)))
 
 
 def _actions(decided: Iterable[PolicyDecision]) -> Iterator[Action]:
     return (action for one in decided for action in one.actions)
 
 
-def gate_patches(group: LiveGroup) -> tuple[Patch, ...]:
+def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
     """Return the patch of a gated leader with an index: it goes ahead, or names the group that it waits for, once (N-GATE-10)."""
     leader = group.leader
     if groupname.is_hash(leader) or not replacement.is_gated(leader):
         return ()
-    found = formernodes.of(group.obj, group.record)
+    preferences = prefer(group.obj, leader, group.record)
     if group.lws.spec.scheduling is None:
-        return (gatedleaders.open_gate(leader, found),)
+        return (gatedleaders.open_gate(leader, preferences),)
     named = meta.annotations(leader).get(labels.REPLACES, "")
     if all(meta.uid(pod) == meta.uid(leader) for pod in group.pods):
-        return (gatedleaders.admit(group.obj, leader, named, found),)
+        return (gatedleaders.admit(group.obj, leader, named, preferences),)
     if named:
         return ()
     event = decisionevents.predecessor_awaited(group.obj, leader)
@@ -199,14 +195,16 @@ def _shares_service(group: LiveGroup) -> bool:
     return group.lws.spec.network_config.subdomain_policy.is_shared
 
 
-def _make_workers(group: LiveGroup, revision: JSONObject, placed: PolicyDecision) -> Create:
+def _make_workers(
+    group: LiveGroup, revision: JSONObject, selector: Mapping[str, str], own: Mapping[str, str]
+) -> Create:
     """Create the worker StatefulSet from the leader pod's revision (R-WSTS-2, R-WSTS-4)."""
     revised = leaderworkerset.decode(revisions.restore(group.obj, revision))
-    name, found = meta.name(group.leader), formernodes.of(group.obj, group.record)
+    name = meta.name(group.leader)
     failed = f"Failed to create worker statefulset for leader pod {name}: {{error}}"
     return Create(
         resource=STATEFULSETS,
-        object=statefulset.build(group.lws, revised, group.leader, placed.node_selector, found),
+        object=statefulset.build(group.lws, revised, group.leader, selector, own),
         unless_own=True,
         on_success=(decisionevents.created_workers(group.obj, group.leader),),
         on_failure=(decisionevents.failed_create(group.obj, failed, group.leader),),

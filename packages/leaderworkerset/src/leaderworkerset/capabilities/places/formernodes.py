@@ -23,10 +23,13 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from kuberuntime.plan import Apply
 from leaderworkerset.api import groupname, labels, recreationrecord
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.policies import failures, recreation, replacement
 from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.failures import Members
-from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy
+from leaderworkerset.core.policies.placement import PREFERENCES
+from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision
 
 PREFERRED: Final = "Preferred"
 """The value of the annotation."""
@@ -39,8 +42,6 @@ LONGEST: Final = 64 * 1024
 
 BLAMED_FROM: Final = 2
 """The number of a recreation in a row from which on the node of the pod that failed is avoided."""
-
-PREFERENCES: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class Places(Struct, frozen=True):
@@ -59,10 +60,10 @@ class Places(Struct, frozen=True):
 NOWHERE: Final = Places()
 
 
-def errors(new: Mapping[str, str]) -> Iterator[FieldError]:
+def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the error of the annotation; an invalid one that is stored counts as absent."""
     key = labels.STAY_ON_NODES
-    text = new.get(key)
+    text = lws.annotations.get(key)
     if text is not None and text != PREFERRED:
         yield invalid(f"metadata.annotations.{key}", text, f"must be {PREFERRED}")
 
@@ -83,6 +84,30 @@ def of(obj: JSONObject, record: JSONObject | None) -> Places:
         return found
     rank = _rank_of(last.failure.pod, recreationrecord.leader_of(record))
     return Places(found.nodes, found.nodes[rank] if rank is not None and rank < len(found.nodes) else "")
+
+
+def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
+    """Return the annotation that puts leaders behind the gate where they learn their places.
+
+    It comes and goes with another revision alone: by itself it would replace all groups.
+    """
+    annotations = lws.annotations if template is None else meta.annotations(template)
+    return {labels.STAY_ON_NODES: PREFERRED} if stays(annotations) else {}
+
+
+def prefer(obj: JSONObject, leader: JSONObject, record: JSONObject | None) -> list[JSONObject]:
+    """Return the preferences of a leader whose group has this record."""
+    return preferred(leader, of(obj, record), 0)
+
+
+def worker_annotations(obj: JSONObject, record: JSONObject | None) -> dict[str, str]:
+    """Return the annotations of the workers' template of the group with this record."""
+    return annotations_of(of(obj, record))
+
+
+def decide(group: LiveGroup) -> PolicyDecision:
+    """Record the nodes of a group."""
+    return PolicyDecision(actions=remember(group, groupfacts.own_size(group.leader) or group.lws.size))
 
 
 def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:

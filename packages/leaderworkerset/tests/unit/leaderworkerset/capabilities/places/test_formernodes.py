@@ -10,14 +10,16 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Patch
-from leaderworkerset.api import labels, leaderworkerset, recreationrecord
+from leaderworkerset.api import groupname, labels, leaderworkerset, recreationrecord
 from leaderworkerset.api.recreationrecord import Failure, Recreation
+from leaderworkerset.capabilities.deciding import admit_pod
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
-from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.capabilities.places import formernodes
+from leaderworkerset.capabilities.places.formernodes import NOWHERE, Places
 from leaderworkerset.core.leaderworkerset import budget, statefulsets
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
-from leaderworkerset.core.policies import formernodes, recreation
-from leaderworkerset.core.policies.formernodes import NOWHERE, Places
+from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.placement import PREFERENCES
 from leaderworkerset.core.policies.policy import LiveGroup, Member
 
 STAYS = {"annotations": {labels.STAY_ON_NODES: "Preferred"}}
@@ -139,13 +141,13 @@ def test_workers_get_the_list_with_their_template_and_their_preference_at_admiss
     for rank, preferences in ((1, [preference("NotIn", "b")]), (3, [preference("NotIn", "b")])):
         pod = template | {"kind": "Pod", "metadata": template["metadata"] | {"name": f"web-0-{rank}"}}
         admitted = admit_pod(pod)
-        assert meta.spec(admitted)["affinity"] == {"nodeAffinity": {formernodes.PREFERENCES: preferences}}
+        assert meta.spec(admitted)["affinity"] == {"nodeAffinity": {PREFERENCES: preferences}}
         assert not meta.annotations(admitted).keys() & listed.keys()
         assert admit_pod(admitted) == admitted
 
 
 def test_what_the_user_prefers_stays() -> None:
-    own = {"podAffinity": {"x": []}, "nodeAffinity": {formernodes.PREFERENCES: [preference("In", "z")], "required": 1}}
+    own = {"podAffinity": {"x": []}, "nodeAffinity": {PREFERENCES: [preference("In", "z")], "required": 1}}
     listed = meta.annotations(WORKER) | {labels.FORMER_NODES: "a,b"}
     pod = WORKER | {
         "spec": WORKER["spec"] | {"affinity": own},
@@ -153,7 +155,7 @@ def test_what_the_user_prefers_stays() -> None:
     }
     admitted = formernodes.admit(pod, Member(size=2, worker_index=1, is_leader=False))
     assert meta.spec(admitted)["affinity"] == own | {
-        "nodeAffinity": {formernodes.PREFERENCES: [preference("In", "z"), preference("In", "b")], "required": 1}
+        "nodeAffinity": {PREFERENCES: [preference("In", "z"), preference("In", "b")], "required": 1}
     }
 
 
@@ -169,7 +171,7 @@ def test_a_marked_leader_waits_behind_its_gate_and_learns_its_place_when_it_open
             "metadata": {"uid": meta.uid(admitted)},
             "spec": {
                 "schedulingGates": None,
-                "affinity": {"nodeAffinity": {formernodes.PREFERENCES: [preference("In", "a")]}},
+                "affinity": {"nodeAffinity": {PREFERENCES: [preference("In", "a")]}},
             },
         },
         if_present=True,
@@ -185,7 +187,9 @@ def test_leaders_are_marked_with_a_new_revision_alone() -> None:
     def marked(obj: JSONObject, living: JSONObject | None, key: str = "new") -> bool:
         lws = leaderworkerset.decode(obj)
         step = RolloutStep(Case.ROLLING, 0, 2)
-        made = statefulsets.build(obj, lws, key=key, limits=budget.read(lws.spec), step=step, living=living)
+        template = None if living is None or groupname.revision(living) != key else living["spec"]["template"]
+        marks = formernodes.marks(lws, template)
+        made = statefulsets.build(obj, lws, key=key, limits=budget.read(lws.spec), step=step, marks=marks)
         return labels.STAY_ON_NODES in meta.annotations(meta.spec(made)["template"])
 
     plain = builders.leaderworkerset_object()
@@ -201,6 +205,10 @@ def test_leaders_are_marked_with_a_new_revision_alone() -> None:
 
 def test_a_wrong_value_is_rejected() -> None:
     key = labels.STAY_ON_NODES
-    (error,) = formernodes.errors({key: "Always"})
+    (error,) = formernodes.errors(builders.annotated({key: "Always"}))
     assert str(error) == f'metadata.annotations.{key}: Invalid value: "Always": must be Preferred'
-    assert list(formernodes.errors({key: "Preferred"})) == list(formernodes.errors({})) == []
+    assert (
+        list(formernodes.errors(builders.annotated({key: "Preferred"})))
+        == list(formernodes.errors(builders.annotated({})))
+        == []
+    )

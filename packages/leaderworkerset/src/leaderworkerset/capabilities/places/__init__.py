@@ -1,0 +1,1 @@
+"""Groups that are made anew come back to the nodes that they had (`stay-on-nodes`)."""
