@@ -9,7 +9,7 @@ from leaderworkerset.capabilities.moves import maintenancesettings, moves
 
 CAPABILITY: Final = Capability(
     name=names.MOVES,
-    page="how-to/maintenance.md",
+    page="how-to/drain.md",
     settings=(labels.MOVE_OFF_CLOSED_NODES,),
     errors=maintenancesettings.errors,
     set_fold=moves.depart,
