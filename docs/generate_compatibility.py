@@ -21,12 +21,11 @@ from tests.kubernetes.programs import build as packages
 from tests.node import programs as nodeprograms
 
 import leaderworkerset
-from leaderworkerset.api import labels
+from leaderworkerset.api import kubernetesfeatures, labels
 from leaderworkerset.api.metadata import OLDEST_KUBERNETES
 from leaderworkerset.cli.commandtable import COMMANDS
 from leaderworkerset.manager import managerflags
 from leaderworkerset.manager.config.configuration import FeatureGates
-from leaderworkerset.manager.kubernetesversions import TESTED
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
@@ -47,8 +46,8 @@ What works with what, what the tests of this version ran on, and how long you ca
 | what | version | |
 |---|---|---|
 | this project | {version} | what the one before kept is read, and what this one keeps is read by the one before ([how it is tried](#upgrades)) |
-| Kubernetes | {tested} | tested with a control plane; on another one the manager logs one warning, and `lws doctor` says so (LWS-D102) |
-| Kubernetes | from {oldest} on | not tried below {first}; before it the workers of groups cannot be made |
+| Kubernetes | {tested} | tested with a control plane ([what differs](#versions-of-kubernetes)); on another one the manager logs one warning, and `lws doctor` says so (LWS-D102) |
+| Kubernetes | from {oldest} on | not tested below {first}: the manager and `lws doctor` (LWS-D103) name what is missing; before {oldest} the manager does not start |
 | kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | run the scenarios of `make test-node`, with runc and the network plugins of Debian 12 ([what that proves](../explanation/what-the-tests-prove.md)) |
 | Python | {pythons} | every one that has a classifier; for the command, the manager outside of its image, and the client |
 | LeaderWorkerSet's API | v1, as of v0.10 and the fields of v0.11 | [contract](contract.md), [newer](contract-newest.md); [what differs](differences.md) |
@@ -65,6 +64,15 @@ Counts of the last recorded runs (`pytest --record`; `make nightly` records all)
 | tests | Kubernetes | Python | version | day | passed | failed | skipped |
 |---|---|---|---|---|---|---|---|
 {results}
+
+## Versions of Kubernetes
+
+`make test-all` runs the integration tests on each tested version. `make test-kubernetes` runs on {default}, and on {newest} for
+the differences. The date of the last commit chooses one further version for a short part ([ADR 42](../adr/0042-versions-of-kubernetes.md)).
+
+| what is there by default | since | {columns} | without it |
+|---|---|{rules}|---|
+{differing}
 
 ## Support
 
@@ -124,8 +132,8 @@ DIFFERENT: Final = """\
 
 <!-- Written by docs/generate_compatibility.py from tests and decisions. Do not edit: make generate. -->
 
-You can move a fleet here and back: names, labels, revisions and environment are the same, and pods stay. What is different on purpose is
-listed here; each line has a test. All else that differs is a fault: report it.
+You can move a fleet here and back: names, labels, revisions and environment are the same, and pods stay. This page lists the
+differences on purpose; each line has a test. All else that differs is a fault: report it.
 
 ## Move here, and back
 
@@ -155,6 +163,8 @@ no pod is restarted. Details: [upgrade, and go back](../how-to/install.md#upgrad
 | [0029](../adr/0029-stored-values.md) | admission: what is stored blocks no update; more that cannot work is rejected at creation |
 | [0030](../adr/0030-broken-groups-and-foreign-owners.md) | broken groups of an older revision never stop a rollout; objects of other owners are reported |
 | [0031](../adr/0031-leases-and-drains.md) | a new leader compares what keeps the leaders, and writes only what differs; certificates with serial number 0 are renewed |
+| [0042](../adr/0042-versions-of-kubernetes.md) | the manager does not start on Kubernetes before 1.27, which has no StatefulSets for workers |
+| [0043](../adr/0043-services-of-users.md) | a Service of something else with the name of a set makes the set unavailable |
 
 ## Tests
 
@@ -197,7 +207,7 @@ def compatibility() -> str:
         before="0.1.0",
         tested=", ".join(version.removeprefix("v") for version in build.VERSIONS.values()),
         oldest=OLDEST_KUBERNETES.removesuffix(".0"),
-        first=f"1.{min(TESTED)}",
+        first=f"1.{min(kubernetesfeatures.TESTED)}",
         pythons=", ".join(pythons),
         tested_node=build.VERSIONS[build.DEFAULT].removeprefix("v"),
         containerd=module("containerd", nodeprograms.CONTAINERD, nodeprograms.HERE).removeprefix("v"),
@@ -206,6 +216,11 @@ def compatibility() -> str:
         plugins=required(packages.SCHEDULER_PLUGINS),
         helm=module("helm", "helm.sh/helm/v3"),
         results="\n".join(ran(results.read(RESULTS))),
+        default=build.DEFAULT,
+        newest=max(build.VERSIONS),
+        columns=" | ".join(version.removeprefix("v") for version in build.VERSIONS.values()),
+        rules="|".join("---" for _ in build.VERSIONS),
+        differing="\n".join(differing()),
         classes="\n".join(f"| {one.value} | {promise} |" for one, promise in stability.PROMISES.items()),
         fields="\n".join(of_fields()),
         chosen=codes(stability.CHOSEN),
@@ -230,6 +245,17 @@ def ran(found: Iterable[results.Result]) -> Iterator[str]:
             one.skipped,
         )
         yield f"| {' | '.join(map(str, cells))} |"
+
+
+def differing() -> Iterator[str]:
+    """Yield the lines of features that some versions of Kubernetes lack."""
+    versions = [version for text in build.VERSIONS.values() if (version := kubernetesfeatures.parse(text))]
+    for feature in kubernetesfeatures.FEATURES:
+        since = f"1.{feature.since.minor}"
+        if feature.apart_from is not None:
+            since += f", but not {' until '.join(f'1.{one.minor}.{one.patch}' for one in feature.apart_from)}"
+        cells = (feature.name, since, *("yes" if feature.is_in(version) else "no" for version in versions))
+        yield f"| {' | '.join(cells)} | {feature.without} |"
 
 
 def of_fields() -> Iterator[str]:

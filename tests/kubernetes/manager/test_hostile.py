@@ -12,7 +12,7 @@ from testkit.examples import examples
 from tests import hostile
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
-from tests.kubernetes.gang.conftest import GATES, SERVED
+from tests.kubernetes.gang.conftest import scheduling
 from tests.kubernetes.manager import installation
 from tests.kubernetes.manager.conftest import prepare
 from tests.kubernetes.manager.groups import Space
@@ -96,9 +96,9 @@ def test_so_with_the_groups_of_kube_scheduler(tmp_path: Path) -> None:
         async with opened(plane, tmp_path) as world:
             await attack(world, native.NAME)
 
+    serve, gates = scheduling(build.CHOSEN)
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
-    serve = f"--runtime-config=scheduling.k8s.io/{SERVED[build.CHOSEN]}=true"
-    with control_plane(assets, tmp_path, prepare, (serve,), gates=GATES[build.CHOSEN]) as plane:
+    with control_plane(assets, tmp_path, prepare, (serve,), gates=gates) as plane:
         asyncio.run(scenario(plane))
 
 

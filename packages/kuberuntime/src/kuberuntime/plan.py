@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
 EventType: TypeAlias = Literal["Normal", "Warning"]
@@ -66,12 +66,37 @@ class Apply(Effect, frozen=True, kw_only=True):
     manager: str
 
 
+class Accepted(Struct, frozen=True):
+    """A field, by its path, with which an object of nobody is used instead of the one to create; `events` report that.
+
+    The field must be equal to `value`. An object instead of a value must have members, each as in `value`, where None is any.
+    """
+
+    path: str
+    value: str | dict[str, str | None]
+    events: tuple[Event, ...] = ()
+
+    def admits(self, obj: JSONObject) -> bool:
+        """Return whether an object has the field."""
+        found: JSON = obj
+        for name in self.path.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        if not isinstance(self.value, dict) or not isinstance(found, dict):
+            return found == self.value
+        return bool(found) and all(key in self.value and self.value[key] in (None, own) for key, own in found.items())
+
+    @property
+    def lack(self) -> str:
+        """Return why an object without the field is not used."""
+        return f"its {self.path} {'does not match' if isinstance(self.value, dict) else f'is not {self.value}'}"
+
+
 class Create(Effect, frozen=True, kw_only=True):
     """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
 
     With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already where
-    the answer to its creation was lost. An object without a controller is accepted if it has the field `accepted`, a path
-    and its value. A predecessor's object is waited for, without events.
+    the answer to its creation was lost. An object without a controller is used if it has one of the `accepted` fields.
+    A predecessor's object is waited for, without events.
     `body`, where given, is sent verbatim instead of an encoding of `object`, so that its bytes are those that were
     hashed (R-REV-7). With `subresource` the object is posted to that subresource of the object it names (`binding`).
     """
@@ -79,7 +104,7 @@ class Create(Effect, frozen=True, kw_only=True):
     object: JSONObject
     if_absent: bool = False
     unless_own: bool = False
-    accepted: tuple[str, str] | None = None
+    accepted: tuple[Accepted, ...] = ()
     body: bytes | None = None
     subresource: str = ""
 

@@ -32,15 +32,23 @@ class Load(NamedTuple):
     memory: int
 
 
+class DeviceLoad(NamedTuple):
+    """The load of a container's devices: how many are busy (None if not measured), and bytes of their memory."""
+
+    busy: float | None
+    memory: int
+
+
 class Measured(Struct, frozen=True):
     """The loads of containers by their pod and name: the mean over `seconds`, which ended at `at`.
 
-    Containers that have not run for all of that time are missing.
+    Containers that have not run for all of that time are missing. `devices` has the containers with real devices.
     """
 
     at: datetime
     seconds: float
     loads: Mapping[UID, Mapping[str, Load]]
+    devices: Mapping[UID, Mapping[str, DeviceLoad]] = {}
 
 
 class ExecSession(Protocol):

@@ -105,7 +105,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def tiers_of_item(item: pytest.Item) -> tuple[Tier, ...]:
     """Return the tiers of a test: a long one is for the second tier, whatever it needs."""
-    return ("kubernetes",) if item.get_closest_marker("long") else tiers_of(item.nodeid)
+    is_long = item.get_closest_marker("long") is not None and not item.nodeid.startswith(NODE)
+    return ("kubernetes",) if is_long else tiers_of(item.nodeid)
 
 
 def tiers_of(node: str) -> tuple[Tier, ...]:

@@ -17,7 +17,6 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from types import MappingProxyType
@@ -99,7 +98,7 @@ class HTTPTransport:
         self._proxy = urls.choose(access.server, access.proxy, os.environ) or None
         self._is_encrypted = "https" in {self._base.scheme, URL(self._proxy or "").scheme}
         self._headers = {"accept": "application/json", "user-agent": user_agent}
-        self._shown: Credentials | None = None
+        self._shown: tuple[bytes, bytes] | None = None
         self._context: ssl.SSLContext | bool = True
         self._requests: aiohttp.ClientSession | None = None
         self._writes: aiohttp.ClientSession | None = None
@@ -171,8 +170,10 @@ class HTTPTransport:
     async def _send(
         self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
     ) -> aiohttp.ClientResponse:
+        # The session of requests has the limit of its own, for the whole answer.
+        seconds = self._seconds if session is self._streams else None
         with self._named_errors():
-            async with timeouts.within(self._seconds):
+            async with timeouts.within(seconds):
                 try:
                     return await self._send_once(session, request, credentials)
                 except aiohttp.ClientConnectorCertificateError:  # nothing was sent yet
@@ -257,9 +258,9 @@ class HTTPTransport:
     def _tls(self, credentials: Credentials) -> ssl.SSLContext | bool:
         """Return the context for these credentials; a new one, and so new connections, when the certificate changed."""
         if self._is_encrypted:
-            shown = replace(credentials, token="")
+            shown = (credentials.certificate, credentials.key)
             if shown != self._shown:
-                self._context, self._shown = tls.build_context(self._trust, shown), shown
+                self._context, self._shown = tls.build_context(self._trust, credentials), shown
         return self._context
 
     async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:

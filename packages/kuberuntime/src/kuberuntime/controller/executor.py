@@ -278,11 +278,13 @@ class Executor:
                 return
             if owner and (owner.get("kind"), owner.get("name")) == (wanted.get("kind"), wanted.get("name")):
                 raise RequeueError(f"{error}: it belongs to a predecessor of {owner['kind']} {owner['name']}")
-            if not owner and action.accepted is not None and _field(existing, action.accepted[0]) == action.accepted[1]:
+            used = None if owner else next((one for one in action.accepted if one.admits(existing)), None)
+            if used is not None:
+                self._record(used.events)
                 return
             whose = f"is controlled by {owner['kind']} {owner['name']}" if owner else "has no controller"
-            if not owner and action.accepted is not None:
-                whose += f", and its {action.accepted[0]} is not {action.accepted[1]}"
+            if not owner and action.accepted:
+                whose += f", {', and '.join(dict.fromkeys(one.lack for one in action.accepted))}"
             raise AlreadyExistsError(error.status | {"message": f"{error.message}: it {whose}"})
         raise RequeueError(str(error))
 
@@ -362,12 +364,6 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
 def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
     kept = answer if is_kept else {}
     return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer), kept), did_something=True)
-
-
-def _field(obj: JSONObject, path: str) -> JSON:
-    parent, _, name = path.rpartition(".")
-    found = _field(obj, parent) if parent else obj
-    return found.get(name) if isinstance(found, dict) else None
 
 
 def _uid_of(answer: JSONObject) -> UID | None:

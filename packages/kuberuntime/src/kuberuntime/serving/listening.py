@@ -101,7 +101,7 @@ def protocol_logger(name: str) -> logging.Logger:
     return logger
 
 
-class Accepted(socket.socket):
+class AcceptedConnection(socket.socket):
     """The socket of a connection, counted until its descriptor is closed."""
 
     def __init__(self, accepted: socket.socket, closed: Callable[[], None]) -> None:
@@ -278,7 +278,7 @@ class Acceptor:
     def _open_connection(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)
         number = accepted.fileno()
-        peer = Accepted(accepted, lambda: self._closed(number))
+        peer = AcceptedConnection(accepted, lambda: self._closed(number))
         connection = self._open[number] = _Connection(peer, number)
         self._all_closed.clear()
         connection.wait(self._limits.headers)

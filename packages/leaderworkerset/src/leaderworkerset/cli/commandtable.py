@@ -142,6 +142,12 @@ COMMANDS: Final = named(
             at="inspect.nodes",
         ),
         Command(
+            "top",
+            "Show what ranks use of processors, memory and GPUs.",
+            ("lws top", "lws top web/0", "lws top --sort memory -A", "lws top web -o json"),
+            at="inspect.top",
+        ),
+        Command(
             "events",
             "Show what happened to a LeaderWorkerSet, in order.",
             ("lws events web", "lws events web/0/1 --warnings", "lws events web --watch --since 10m"),

@@ -175,7 +175,7 @@ MOVABLE_POD: Final = Projection(
 
 
 SERVICE: Final = Projection("metadata.labels", "spec.clusterIP", "spec.selector")
-"""Services are created if none has the name, and never changed again; those of users are used if they are headless."""
+"""Services are created if none has the name, and never changed again; those of users are used if they are headless, or select the pods."""
 
 ROLE_SERVICE: Final = Projection("metadata.labels")
 """Services of roles: which slice and revision they are of (`core.disaggregatedset.roleservices`)."""

@@ -191,7 +191,7 @@ class LeaderWorkerSetDriver(Driver):
             leaderworkerset=lws,
             leader_statefulset=self._informers.statefulsets.store.get(key),
             revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
-            has_shared_service=service is not None,
+            has_shared_service=services.is_settled(service),
             service_conflict=services.conflict(service, lws),
             orphaned_service=service if services.is_orphan(service, lws) else None,
             groups=groups.values(),

@@ -143,7 +143,7 @@ class PodDriver(Driver):
             gone=tuple(self._gone.get(key, {}).values()),
             statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
             revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
-            has_service=service is not None,
+            has_service=services.is_settled(service),
             service_conflict=services.conflict(service, leader),
             record=self._find_record(leader),
             gang_objects=self._gang_objects.of_group(lws, group_index),

@@ -35,7 +35,8 @@ class SyncOutcome(Struct, frozen=True):
     `missing` is a dependency that is not installed, `error` any other reason, `note` what was omitted on purpose. An
     outcome is `complete` when everything was applied; only then the status is not degraded. It `rolls` when the
     Deployment gets another content by it, so that the observed one says nothing about the rollout. With the annotation
-    for it, the definitions of `ending` are deleted with the object, and those of `unconfirmed` do not agree.
+    for it, the definitions of `ending` are deleted with the object, and those of `unconfirmed` do not agree. `unreached`
+    says why the API server does not reach the webhooks of managers that run.
     """
 
     missing: str = ""
@@ -45,6 +46,7 @@ class SyncOutcome(Struct, frozen=True):
     rolls: bool = False
     ending: Sequence[str] = ()
     unconfirmed: Sequence[str] = ()
+    unreached: str = ""
 
 
 def build(cluster: JSONObject, deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> JSONObject:
@@ -92,7 +94,12 @@ def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -
 
 def conditions(deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> list[JSONObject]:
     """Return the current conditions."""
-    found = [_available(deployment), _progressing(deployment, outcome), _upgradeable(desired), _deletes(outcome)]
+    found = [
+        _available(deployment, outcome.unreached),
+        _progressing(deployment, outcome),
+        _upgradeable(desired),
+        _deletes(outcome),
+    ]
     if outcome.missing or outcome.error:
         found.append(_condition(SYNC_DEGRADED, "True", "SyncError", outcome.error or outcome.missing))
     else:
@@ -119,9 +126,21 @@ def is_rolled_out(deployment: JSONObject) -> bool:
     )
 
 
-def _available(deployment: JSONObject | None) -> JSONObject:
+def may_become_available(cluster: JSONObject, deployment: JSONObject | None) -> bool:
+    """Return whether all managers run, but the object does not say so yet: then their webhooks are tried."""
+    runs = deployment is not None and available(deployment) > 0 and _runs(deployment)
+    return runs and not meta.is_condition_true(cluster, AVAILABLE)
+
+
+def _runs(deployment: JSONObject) -> bool:
+    return bool(meta.spec(deployment).get("replicas") == available(deployment))
+
+
+def _available(deployment: JSONObject | None, unreached: str) -> JSONObject:
     replicas = None if deployment is None else meta.spec(deployment).get("replicas")
-    if deployment is not None and replicas == available(deployment):
+    if deployment is not None and _runs(deployment):
+        if unreached:
+            return _condition(AVAILABLE, "False", "WebhooksUnreachable", f"the manager is not available: {unreached}")
         return _condition(AVAILABLE, "True", AS_EXPECTED)
     found = "does not exist" if deployment is None else f"has {available(deployment)} of {replicas} replicas"
     return _condition(AVAILABLE, "False", "DeploymentUnavailable", f"the manager is not available: it {found}")

@@ -62,6 +62,9 @@ MISSING: Final = (
 )
 NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonitor of monitoring.coreos.com/v1"
 
+PROBE_AGAIN: Final = 1.0
+"""Seconds until the webhooks of managers that run are tried again: no watch reports that the network leads to them."""
+
 GONE: Final = {"minVersion": None, "cipherSuites": None}
 
 FIRST_REMOVED: Final = (resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS)
@@ -73,7 +76,7 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
 
     `live` are the objects with the labels of an installation, `secrets` those issued for it, `served` the kinds that
     definitions of this cluster establish (`plural.group`). `api_server` and `infrastructure` are OpenShift's objects;
-    other clusters have neither.
+    other clusters have neither. `unreached` says why the API server does not reach the webhooks of managers that run.
     """
 
     cluster: JSONObject | None
@@ -82,6 +85,7 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
     served: frozenset[str]
     api_server: JSONObject | None = None
     infrastructure: JSONObject | None = None
+    unreached: str = ""
 
     @property
     def deployment(self) -> JSONObject | None:
@@ -118,7 +122,7 @@ def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
         return None
     wanted = desired.read(cluster)
     ending, unconfirmed = _ending(observed, wanted)
-    outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed)
+    outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed, unreached=observed.unreached)
     if not wanted.is_managed:
         return WantedOperand(
             desired=wanted, outcome=outcome, unwanted=_removals(observed, declared, place) if wanted.is_removed else ()
@@ -184,11 +188,12 @@ class _Reporter(Struct, frozen=True):
         version = meta.resource_version(self.cluster)
         written = PutStatus(resource=OPERATORS, object=self.cluster | {"status": status}, resource_version=version)
         after = () if status == current else (written,)
+        again = PROBE_AGAIN if outcome.unreached else RESYNC
         if not actions:
-            return Plan(after, requeue_after=RESYNC)
+            return Plan(after, requeue_after=again)
         failed = self._status(replace(outcome, missing="", error="{error}", note="", complete=False, rolls=False))
         report = identified_patch(OPERATORS, self.cluster, {"status": failed}, subresource="status", if_present=True)
-        return Plan((Finally(actions=(*actions, *after), after=(), on_failure=(report,)),), requeue_after=RESYNC)
+        return Plan((Finally(actions=(*actions, *after), after=(), on_failure=(report,)),), requeue_after=again)
 
     def _status(self, outcome: SyncOutcome) -> JSONObject:
         return operatorstatus.refresh(

@@ -16,6 +16,7 @@ recreated (`core/leaderworkerset/rollingupdate.py`), unless groups may be update
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -23,7 +24,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch, identified_patch, together
@@ -35,6 +36,12 @@ from leaderworkerset.capabilities.inplace.inplaceresources import ResourceField
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
+
+GRACE: Final = 30
+"""Seconds that a container has to end by default."""
+
+START: Final = timedelta(seconds=30)
+"""How long a kubelet may take to start a container whose image it had a moment ago, twice."""
 
 
 class InPlaceStep(StrEnum):
@@ -156,7 +163,8 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
     known = {} if old is None else _images(old)
     changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
     amounts = inplaceresources.read(pod) | inplaceresources.changed(old, after)
-    notes = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed)} if changed else {}
+    ended = now.group.now + timedelta(seconds=_grace(after)) + START
+    notes = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed, timestamps.render(ended))} if changed else {}
     notes |= {labels.IN_PLACE_RESOURCES: inplaceresources.record(amounts)} if amounts else {}
     own: JSONObject = {"labels": {labels.TEMPLATE_REVISION_HASH: now.key, labels.STATEFULSET_REVISION: made_of}}
     own |= {"annotations": notes} if notes else {}
@@ -213,6 +221,10 @@ def _strategic(obj: JSONObject, change: JSONObject) -> Patch:
 
 def _template(lws: LeaderWorkerSet, *, is_leader: bool) -> JSONObject:
     return lws.leader_template if is_leader else lws.spec.leader_worker_template.worker_template
+
+
+def _grace(template: JSONObject) -> int:
+    return int(meta.spec(template).get("terminationGracePeriodSeconds") or GRACE)
 
 
 def _images(template: JSONObject) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from leaderworkerset.cli import nearmisses, streams
 from leaderworkerset.cli.commandtable import Command, Needs
@@ -52,6 +53,14 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), attribute)
         command.epilog = command.epilog or entry.epilog
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin with the typed text without importing any, or the options."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(one.name, help=one.summary) for one in self.table.values() if one.name.startswith(incomplete)
+        ]
 
     def make_context(self, *words: Any, **options: Any) -> click.Context:
         """Parse the words; this also prints help."""

@@ -1,13 +1,14 @@
 """Causes in programs that run and get no further, start anew in place, or did not end in time. Pure."""
 
 from kuberuntime.objects import meta, podstate, timestamps
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, restartnotes, runsettings
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.progressnotes import SilentRank
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.views import advancing, recreations
+from leaderworkerset.views import advancing, devices, recreations
 from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.wording import duration
 
@@ -85,7 +86,13 @@ def hangs(observed: Observed) -> Finding | None:
 
 def _silent(observed: Observed, one: SilentRank) -> str:
     waits = f", waits for {one.waits}" if one.waits else ""
-    return f"rank {one.rank} ({one.pod}): silent for {duration(observed.now - one.since)}{waits}"
+    idle = devices.idle(_pod(observed.view, one.pod), observed.now)
+    silence = f"rank {one.rank} ({one.pod}): silent for {duration(observed.now - one.since)}{waits}"
+    return f"{silence}, {idle}" if idle else silence
+
+
+def _pod(view: View, name: str) -> JSONObject | None:
+    return next((rank.object for group in view.groups for rank in group.ranks if rank.pod == name), None)
 
 
 @cause(

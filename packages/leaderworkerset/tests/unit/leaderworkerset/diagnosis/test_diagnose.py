@@ -336,9 +336,17 @@ def test_a_service_that_may_be_about_to_come_is_not_missing() -> None:
     young = placed(made=2, spec={"subdomain": "web"})
     assert told(observed([young], {SERVICES: []})).code != "LWS-E083"
     wrong = [{"metadata": {"name": "web"}, "spec": {"clusterIP": "10.0.0.1"}}]
-    assert told(observed([young], {SERVICES: wrong})).sentence.endswith(
-        "Service web is not headless, so the name of pod web-0 does not resolve"
-    )
+    found = told(observed([young], {SERVICES: wrong}))
+    assert found.sentence.endswith("Service web is not headless, so the name of pod web-0 does not resolve")
+    assert found.verdict is Verdict.STUCK
+
+
+def test_a_set_may_start_beside_a_service_of_its_pods() -> None:
+    """Its ranks may need no names: a model may still be loading (ADR 43)."""
+    young = placed(made=2, spec={"subdomain": "web"})
+    spec = {"clusterIP": "10.0.0.1", "selector": {labels.NAME: "web"}}
+    found = told(observed([young], {SERVICES: [{"metadata": {"name": "web"}, "spec": spec}]}))
+    assert (found.code, found.verdict) == ("LWS-E083", Verdict.PROGRESSING)
 
 
 def test_a_resize_that_the_api_server_refuses_is_quoted() -> None:

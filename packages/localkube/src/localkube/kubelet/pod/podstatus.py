@@ -79,7 +79,7 @@ def _container_statuses(
     statuses = [_container_status(pod, container, state, initialized=initialized) for container in containers]
     return [
         status | resizes.reported(pod, container, is_pending=is_pending)
-        if _runs(state.containers[status["name"]])
+        if _has_run(state.containers[status["name"]])
         else status
         for container, status in zip(containers, statuses, strict=True)
     ]

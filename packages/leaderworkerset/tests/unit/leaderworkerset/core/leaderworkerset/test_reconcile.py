@@ -9,6 +9,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
 from kuberuntime.plan import (
+    Accepted,
     Action,
     Apply,
     Create,
@@ -46,6 +47,13 @@ REGARDING = {
     "uid": "uid-of-web",
     "resourceVersion": "1",
 }
+NOT_HEADLESS = Event(
+    "Warning",
+    "ServiceNotHeadless",
+    "Create",
+    "Service web is not headless: the names of pods, such as LWS_LEADER_ADDRESS, do not resolve",
+    REGARDING,
+)
 
 
 def desired(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, key: str | None = None) -> dict[str, Any]:
@@ -151,7 +159,10 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
                 resource=SERVICES,
                 object=services.build_shared(LWS),
                 unless_own=True,
-                accepted=("spec.clusterIP", "None"),
+                accepted=(
+                    Accepted("spec.clusterIP", "None"),
+                    *(Accepted("spec.selector", own, (NOT_HEADLESS,)) for own in services.pod_labels(LWS)),
+                ),
                 on_failure=(
                     Event(
                         "Warning",

@@ -124,8 +124,7 @@ def test_a_group_gets_a_service_of_its_own() -> None:
     """R-SVC-2, R-POD-7: the service comes before the workers."""
     lws = builders.leaderworkerset_object(spec=OWN_SERVICES)
     leader = builders.leader_pod(lws)
-    failed = decisionevents.failed_create(lws, services.NOT_CREATED, leader)
-    service = services.create(services.build_for_group(leader, "web"), failed)
+    service = services.create(services.build_for_group(leader, "web"), lws, leader)
 
     assert reconcile(new_group(lws)) == Plan((service, create_workers(lws, leader)))
     assert reconcile(new_group(lws, has_service=True)) == Plan((create_workers(lws, leader),))
