@@ -1,1 +1,1 @@
-"""What this product does beyond upstream's contract: one folder for each capability, one row of the table in `enabled.py`."""
+"""Capabilities beyond upstream's contract: one folder and one row of the table in `enabled.py` for each."""

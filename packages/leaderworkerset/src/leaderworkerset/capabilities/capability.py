@@ -11,7 +11,7 @@ from msgspec import Struct
 from leaderworkerset.core.extensions import Errors, FindRoute, GroupStep, Retire, SetEnd, SetFold, SetStep, Warnings
 from leaderworkerset.core.leaderworkerset.groupfacts import Extend
 from leaderworkerset.core.policies.failures import Excuse, FindFault
-from leaderworkerset.core.policies.placement import Placement
+from leaderworkerset.core.policies.placement import NodePlacement
 from leaderworkerset.core.policies.policy import LiveGroup, Policy
 
 
@@ -30,7 +30,7 @@ class Capability(Struct, frozen=True, kw_only=True):
     warnings: Warnings | None = None
     nodes: Callable[[LiveGroup], set[str]] | None = None
     policy: Policy | None = None
-    placement: Placement | None = None
+    placement: NodePlacement | None = None
     extend: Extend | None = None
     find_route: FindRoute | None = None
     excuse: Excuse | None = None

@@ -1,4 +1,4 @@
-"""The decisions of this product: upstream's, with all capabilities. Whatever decides for users calls these."""
+"""Upstream's decisions with all capabilities, as all code calls them that decides for users."""
 
 from datetime import datetime
 
@@ -36,7 +36,7 @@ def reconcile_group(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
 def validate_leaderworkerset(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
 ) -> list[FieldError]:
-    """Return all errors of an object that is created or, with `old`, those that its update adds."""
+    """Return all errors of a new object, or those that an update of `old` adds."""
     return admission.validate_leaderworkerset(lws, old, gang, EXTENSIONS)
 
 

@@ -67,7 +67,7 @@ def _present(parts: Iterable[T | None]) -> tuple[T, ...]:
 
 
 EXTENSIONS: Final = combine(ENABLED)
-"""What this product adds to upstream's decisions."""
+"""All capabilities together."""
 
 WAKING_GROUPS: Final = tuple(name for one in ENABLED if one.wakes_groups for name in one.settings)
 """The annotations of a LeaderWorkerSet whose change concerns each of its groups."""

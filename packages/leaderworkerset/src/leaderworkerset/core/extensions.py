@@ -1,7 +1,7 @@
-"""The places in upstream's decisions at which capabilities decide (`leaderworkerset/capabilities/`); none does by default.
+"""The places in upstream's decisions for capabilities (`leaderworkerset/capabilities/`), empty by default.
 
 A decision takes `Extensions` as an argument, so the core imports no capability. Each attribute is one place. Its functions
-are called in their order, which is that of the table of capabilities.
+are called in the order of the table of capabilities.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.fold import Folded
 from leaderworkerset.core.leaderworkerset.groupfacts import Extend
-from leaderworkerset.core.leaderworkerset.route import Route
+from leaderworkerset.core.leaderworkerset.route import RolloutRoute
 from leaderworkerset.core.policies.failures import Excuse, FindFault
-from leaderworkerset.core.policies.placement import NO_PLACEMENT, Placement
+from leaderworkerset.core.policies.placement import NO_PLACEMENT, NodePlacement
 from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
 
 
@@ -48,20 +48,20 @@ class GroupStep(NamedTuple):
     decide: Callable[[LiveGroup], PolicyDecision]
 
 
-class Expiry(NamedTuple):
-    """What ends a LeaderWorkerSet now, or after how many seconds something does."""
+class SetExpiry(NamedTuple):
+    """The actions that end a LeaderWorkerSet now, or the seconds until the next decision."""
 
     actions: tuple[Action, ...] = ()
     seconds: float | None = None
 
 
-SetEnd: TypeAlias = Callable[[SetFacts, datetime], Expiry]
+SetEnd: TypeAlias = Callable[[SetFacts, datetime], SetExpiry]
 """Decides whether a LeaderWorkerSet ends, before its leaders are decided about."""
 
 SetFold: TypeAlias = Callable[[SetFacts, Folded], Folded]
 """Changes what a rollout of leaders with ordinals sees of the groups."""
 
-FindRoute: TypeAlias = Callable[[SetFacts, Folded], tuple[Route | None, Folded]]
+FindRoute: TypeAlias = Callable[[SetFacts, Folded], tuple[RolloutRoute | None, Folded]]
 """Returns how groups come to the revision without a recreation, None where each is recreated; and the groups for that."""
 
 SetStep: TypeAlias = Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision]
@@ -78,12 +78,12 @@ Warnings: TypeAlias = Callable[[Mapping[str, str]], Iterable[str]]
 
 
 class Extensions(Struct, frozen=True, kw_only=True):
-    """What capabilities add to upstream's decisions."""
+    """The functions of all capabilities, by their places."""
 
     errors: tuple[Errors, ...] = ()
     warnings: tuple[Warnings, ...] = ()
     policies: tuple[Policy, ...] = ()
-    placement: Placement = NO_PLACEMENT
+    placement: NodePlacement = NO_PLACEMENT
     extend: tuple[Extend, ...] = ()
     find_route: FindRoute | None = None
     excuses: tuple[Excuse, ...] = ()

@@ -29,7 +29,7 @@ def nothing() -> Collection[str]:
 
 
 Configured: TypeAlias = Mapping[str, Any]
-"""What a manager does only where its configuration says so: the settings of capabilities by their names."""
+"""The settings of capabilities by their names, as far as the configuration enables them."""
 
 NOTHING_MORE: Final[Configured] = {}
 

@@ -18,7 +18,7 @@ def pod(
 ) -> Kind:
     """Return the kind, with the gang schedulers of the configuration, and those that admission may use now.
 
-    `restarts` is the configuration of groups that fail, `configured` that of capabilities.
+    `restarts` is the configuration of groups that fail, `configured` the settings of capabilities.
     """
     gate = (ganggate.SPEC,) if gang.opens_gates else ()
     controllers = (controller.specify(gang, restarts, configured), *gate)

@@ -1,4 +1,4 @@
-"""What is done with groups that run to completion: they are marked and ended, and their LeaderWorkerSet is deleted in time.
+"""The ends of groups that run to completion, and the deletion of their LeaderWorkerSet in time.
 
 In: a live group, or the facts about a LeaderWorkerSet. Out: the writes, or when to decide again.
 """
@@ -15,7 +15,7 @@ from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.completion import finishing
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.extensions import Expiry
+from leaderworkerset.core.extensions import SetExpiry
 from leaderworkerset.core.leaderworkerset.decision import SetFacts
 from leaderworkerset.core.policies import restartpolicy
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
@@ -35,7 +35,7 @@ def keep_ended(group: LiveGroup) -> PolicyDecision:
 
 
 def finish(group: LiveGroup) -> PolicyDecision:
-    """Mark the leader of a group that ends by its own, then end the rest of it: its container may be running again."""
+    """Mark the leader of a group that ends by itself, then end the group: its container may be running again."""
     end = finishing.end_of(group.lws, group.leader, group.revisions, group.now)
     if end is not None:
         return PolicyDecision(holds="the group ends", actions=(mark(group.leader, end), _end(group, end)))
@@ -44,7 +44,7 @@ def finish(group: LiveGroup) -> PolicyDecision:
 
 
 def mark(leader: JSONObject, end: GroupEnd) -> Patch:
-    """Mark the leader of a group that ended by its own, which keeps it; Kueue finishes its Workload, too."""
+    """Mark and keep the leader of a group that ended by itself; Kueue finishes its Workload, too."""
     marks = {labels.GROUP_ENDED: end.value, labels.RECOVER: None}
     marks |= FINISHED_FOR_KUEUE if labels.QUEUE_NAME in meta.labels(leader) else {}
     return retention.mark(leader, {"annotations": marks, "finalizers": [retention.FINALIZER]})
@@ -62,13 +62,13 @@ def _end(group: LiveGroup, end: GroupEnd) -> Delete:
     return restartpolicy.delete_leader(group, decisionevents.group_ended(group.obj, group.leader, end, note))
 
 
-def expire(facts: SetFacts, now: datetime) -> Expiry:
+def expire(facts: SetFacts, now: datetime) -> SetExpiry:
     """Delete a LeaderWorkerSet whose time after its end is over, or return the time until then."""
     if labels.TTL_AFTER_FINISHED not in facts.lws.annotations:
-        return Expiry()
+        return SetExpiry()
     left = finishing.expiry(facts.lws, (COMPLETE.type, FAILED.type), now)
     if left is None or left > timedelta():
-        return Expiry(seconds=None if left is None else left.total_seconds())
+        return SetExpiry(seconds=None if left is None else left.total_seconds())
     note = f"Deleted LeaderWorkerSet {facts.lws.name}: its time after the end is over"
     expired = decisionevents.expired(facts.obj, note)
-    return Expiry((guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(expired,)),))
+    return SetExpiry((guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(expired,)),))

@@ -22,7 +22,7 @@ def extend(found: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject
 
 
 def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
-    """Return whether the restarts of a container are those that new images lead to."""
+    """Return whether a container was restarted for new images only."""
     return (container.get("restartCount") or 0) <= inplacepods.excused(pod).get(container.get("name", ""), 0)
 
 

@@ -49,7 +49,7 @@ class Stuck(Struct, frozen=True, kw_only=True):
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of the annotation; an invalid one that is stored counts as absent."""
+    """Return the error of the annotation; a stored invalid value counts as absent."""
     text = lws.annotations.get(labels.RELEASE_LOST_PODS_AFTER)
     if text is not None and text != OFF and GRACES.read(text) is None:
         yield invalid(f"metadata.annotations.{labels.RELEASE_LOST_PODS_AFTER}", text, f"must be {GRACES}, or {OFF}")

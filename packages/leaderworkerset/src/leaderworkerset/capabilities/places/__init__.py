@@ -1,1 +1,1 @@
-"""Groups that are made anew come back to the nodes that they had (`stay-on-nodes`)."""
+"""New groups prefer the nodes of the groups before them (`stay-on-nodes`)."""

@@ -6,7 +6,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities.capability import Capability
 from leaderworkerset.capabilities.places import formernodes
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
-from leaderworkerset.core.policies.placement import Placement
+from leaderworkerset.core.policies.placement import NodePlacement
 
 CAPABILITY: Final = Capability(
     name="places",
@@ -14,7 +14,7 @@ CAPABILITY: Final = Capability(
     settings=(labels.STAY_ON_NODES,),
     errors=formernodes.errors,
     policy=formernodes.POLICY,
-    placement=Placement(
+    placement=NodePlacement(
         marks=formernodes.marks, prefer=formernodes.prefer, worker_annotations=formernodes.worker_annotations
     ),
     group_steps=(GroupStep(GroupPlace.COMPLETE, formernodes.decide),),

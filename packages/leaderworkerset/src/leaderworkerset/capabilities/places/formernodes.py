@@ -61,7 +61,7 @@ NOWHERE: Final = Places()
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of the annotation; an invalid one that is stored counts as absent."""
+    """Return the error of the annotation; a stored invalid value counts as absent."""
     key = labels.STAY_ON_NODES
     text = lws.annotations.get(key)
     if text is not None and text != PREFERRED:

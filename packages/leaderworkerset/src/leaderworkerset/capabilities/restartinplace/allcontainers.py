@@ -30,7 +30,7 @@ DEADLINES: Final = Range(24)
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of the annotation; an invalid one that is stored counts as absent."""
+    """Return the errors of the annotation; a stored invalid value counts as absent."""
     text, where = lws.annotations.get(labels.IN_PLACE_RESTARTS), f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
     if text is None:
         return

@@ -32,7 +32,7 @@ class PodTermination(StrEnum):
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of the annotation; an invalid one that is stored counts as absent."""
+    """Return the error of the annotation; a stored invalid value counts as absent."""
     key = labels.POD_TERMINATION_POLICY
     text = lws.annotations.get(key)
     if text is not None and text not in tuple(PodTermination):

@@ -48,7 +48,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
     LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's; an
     `orphaned_service` is ours, and has no controller. `facts` are
-    those that capabilities observe, by their names.
+    observed for capabilities, by their names.
     """
 
     leaderworkerset: JSONObject | None

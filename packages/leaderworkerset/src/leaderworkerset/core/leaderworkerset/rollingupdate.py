@@ -47,7 +47,7 @@ from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, down_to_outdated, highest, shortest_with
 from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.leaderworkerset.route import Route
+from leaderworkerset.core.leaderworkerset.route import RolloutRoute
 
 
 class Case(StrEnum):
@@ -184,7 +184,7 @@ def advance(
     statefulset: JSONObject | None,
     folded: Folded,
     revision: Resolution,
-    route: Route | None = None,
+    route: RolloutRoute | None = None,
 ) -> Rollout:
     """Compute what the rollout does now; raise ValueError for a strategy that cannot be used."""
     limits, size, key = budget.read(lws.spec), lws.size, revision.key

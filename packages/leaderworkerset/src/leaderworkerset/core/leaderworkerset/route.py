@@ -6,7 +6,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset.fold import Folded
 
 
-class Route(Protocol):
+class RolloutRoute(Protocol):
     """How groups of older revisions come to another one."""
 
     def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:

@@ -31,7 +31,7 @@ class Members(Struct, frozen=True):
 
 
 Excuse: TypeAlias = Callable[[LeaderWorkerSet | None, JSONObject, JSONObject], bool]
-"""Returns whether restarts of a container of a pod are no failure; the LeaderWorkerSet is None where it does not matter."""
+"""Returns whether the restarts of a container are no failure; without a LeaderWorkerSet its settings do not count."""
 
 
 class Fault(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Which nodes the pods of a group prefer that is made anew: upstream prefers none; a capability may.
+"""The nodes that the pods of a new group prefer: none, unless a capability knows some.
 
 A leader learns it when its gate opens, as it has a node only after that; workers by annotations of their template.
 """
@@ -17,7 +17,7 @@ Prefer: TypeAlias = Callable[[JSONObject, JSONObject, JSONObject | None], list[J
 """Returns all preferences of a leader, empty if none is added: from the LeaderWorkerSet, the leader, the record of its group."""
 
 
-class Placement(Struct, frozen=True, kw_only=True):
+class NodePlacement(Struct, frozen=True, kw_only=True):
     """The functions of a capability that knows nodes.
 
     `marks` returns the annotations of the leaders' template, from the LeaderWorkerSet and the template of this revision that
@@ -29,4 +29,4 @@ class Placement(Struct, frozen=True, kw_only=True):
     worker_annotations: Callable[[JSONObject, JSONObject | None], Mapping[str, str]] = lambda _obj, _record: {}
 
 
-NO_PLACEMENT: Final = Placement()
+NO_PLACEMENT: Final = NodePlacement()
