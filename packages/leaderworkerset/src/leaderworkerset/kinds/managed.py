@@ -74,6 +74,6 @@ MANAGED: Final = managed()
 
 
 async def full_definitions(client: Client) -> Sequence[JSONObject]:
-    """Return the definitions with the descriptions that this cluster's `kubectl explain` shall show."""
+    """Return the definitions with the descriptions for this cluster's `kubectl explain`."""
     response = await client.send(Request("GET", descriptions.DOCUMENT_PATH))
     return MANAGED.described_definitions(msgspec.json.decode(response.body))

@@ -39,7 +39,7 @@ def check(chosen: Configuration) -> None:
 
 
 def opted_in(configuration: Configuration) -> Configured:
-    """Return what the manager does with this configuration beside what it always does."""
+    """Return the settings of capabilities that this configuration enables."""
     return {
         names.RECORDER: configuration.recorder.enable,
         names.DISRUPTION: configuration.disruption,
