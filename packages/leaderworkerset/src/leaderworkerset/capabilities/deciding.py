@@ -36,7 +36,7 @@ def reconcile_group(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
 def validate_leaderworkerset(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
 ) -> list[FieldError]:
-    """Return all errors of a new object, or those that an update of `old` adds."""
+    """Return all errors of a new object, or the additional errors of an update of `old`."""
     return admission.validate_leaderworkerset(lws, old, gang, EXTENSIONS)
 
 

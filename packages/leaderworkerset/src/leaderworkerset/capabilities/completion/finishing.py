@@ -35,7 +35,7 @@ def has_succeeded(pod: JSONObject) -> bool:
 
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, _container: JSONObject) -> bool:
-    """Return whether a restart is no failure: the pod runs to completion, and no container ended with an error."""
+    """Return whether restarts do not count: the pod runs to completion, and no container ended with an error."""
     return lws is not None and settings_of(lws).completes and not failed(pod)
 
 

@@ -59,7 +59,6 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     orphaned_service: JSONObject | None = None
     groups: Collection[GroupFacts] = ()
     folded: Folded | None = None
-    released: int = 0
     leaders: Mapping[str, GroupFacts] | None = None
     gang_objects: Sequence[JSONObject] = ()
     unused_pod_groups: Sequence[JSONObject] = ()

@@ -31,7 +31,7 @@ class Members(Struct, frozen=True):
 
 
 Excuse: TypeAlias = Callable[[LeaderWorkerSet | None, JSONObject, JSONObject], bool]
-"""Returns whether the restarts of a container are no failure; without a LeaderWorkerSet its settings do not count."""
+"""Returns whether the restarts of a container do not count; without a LeaderWorkerSet its settings do not matter."""
 
 
 class Fault(Struct, frozen=True, kw_only=True):
