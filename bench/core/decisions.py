@@ -23,7 +23,7 @@ from tests import builders
 from tests.property.growth.recipes import RECIPES
 from tests.property.growth.shapes import SHAPES, LargeSet
 
-from leaderworkerset.core.leaderworkerset.reconcile import reconcile
+from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 
 LARGEST = 1536 * 1024
 USUAL = ("groups", "long texts", "pods", "variables")

@@ -11,6 +11,7 @@ ROLES_OF_FOLDERS: Final = {
     "kuberuntime": {},
     "localkube": {"controller": "the driver of one controller, in the folder of that controller"},
     "leaderworkerset": {
+        "capability": "the type of capabilities, and the value of one in its folder",
         "disaggregatedset": "what a folder has for this kind: its fields, admission, controller and entry in the registry",
         "document": "what a folder shows, as the values of `-o json`: views and diagnosis",
         "leaderworkerset": "as disaggregatedset",
@@ -24,6 +25,7 @@ ROLES_OF_FOLDERS: Final = {
 """For each package, the names of modules that stand in several of its folders, and the role they play in each."""
 
 ROLES_OF_THE_TREE: Final = {
+    "capability": "see above",
     "controller": "what runs one controller: its driver in localkube, the loop that every driver has in kuberuntime",
     "disaggregatedset": "see above",
     "errors": "the errors of a package that its callers catch: kuberuntime, localkube, and the command line",

@@ -15,10 +15,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.capabilities.inplace import inplace
+from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.admission import namebudgets, templatewarnings
-from leaderworkerset.core.leaderworkerset import budget, inplace, revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import budget, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.rollingupdate import Current
 from leaderworkerset.steering.fieldchanges import FieldChange, change_lines, field_changes, verdict
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast

@@ -7,8 +7,8 @@ from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.leaderworkerset import inplace
-from leaderworkerset.core.leaderworkerset.inplace import InPlace
+from leaderworkerset.capabilities.inplace import inplace
+from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.revisions import find, owned
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.diagnosis.causes.unattended import last_change, own

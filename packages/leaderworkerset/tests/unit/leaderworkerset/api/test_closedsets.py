@@ -12,21 +12,21 @@ import pytest
 import leaderworkerset
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.recreationrecord import RecreationState
+from leaderworkerset.capabilities.inplace.inplacesteps import InPlaceStep
 from leaderworkerset.core.leaderworkerset.decision import OnDemand
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case
-from leaderworkerset.core.pod.inplacesteps import InPlaceStep
 from leaderworkerset.core.policies.levels import SchedulingLevel
 
 SOURCE: Final = Path(leaderworkerset.__file__).parent
 STATES: Final[tuple[type[Enum], ...]] = (Case, GroupEnd, InPlaceStep, OnDemand, RecreationState, SchedulingLevel)
-"""States of ours and parts of decisions: code asks about one of them. All other enums of `api` and `core` are values that users choose."""
+"""States of ours and parts of decisions: code asks about one of them. All other enums of `api`, `core` and `capabilities` are values that users choose."""
 
 
 def policies() -> dict[str, set[str]]:
     """Return the values of each policy by the name of its enum."""
     modules = [
         import_module(".".join(("leaderworkerset", *path.relative_to(SOURCE).with_suffix("").parts)))
-        for folder in ("api", "core")
+        for folder in ("api", "core", "capabilities")
         for path in (SOURCE / folder).rglob("*.py")
         if "Enum)" in path.read_text()
     ]
