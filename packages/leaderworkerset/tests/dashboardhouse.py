@@ -128,7 +128,7 @@ class House:
         key = ObjectKey(NAMESPACE, name)
         await self.client.patch(PODS, key, {"status": status}, kind="merge", subresource="status", manager="test")
 
-    async def crash(self, name: str, code: int = 3, message: str = "out of luck") -> None:
+    async def crash(self, name: str, code: int = 3, message: str = "out of luck", *, restarts: int = 3) -> None:
         """Let the container of a pod crash again and again."""
         ended = {
             "terminated": {
@@ -139,7 +139,14 @@ class House:
             }
         }
         state = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container"}}
-        status = {"name": "main", "restartCount": 3, "ready": False, "image": "app:1", "imageID": "", "state": state}
+        status = {
+            "name": "main",
+            "restartCount": restarts,
+            "ready": False,
+            "image": "app:1",
+            "imageID": "",
+            "state": state,
+        }
         unready = {"type": "Ready", "status": "False"}
         running = {"phase": "Running", "conditions": [unready], "containerStatuses": [status | {"lastState": ended}]}
         await self.set_pod(name, running)
@@ -190,11 +197,14 @@ class OddTransport(InProcessTransport):
         self.odd: Resource | None = None
         self.said = b""
         """What the log of every container says; empty: as no node runs, it cannot be read."""
+        self.logs: dict[str, bytes] = {}
+        """What the logs of these pods say instead."""
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        if self.said and request.path.endswith("/log"):
-            yield StreamResponse(200, {}, _pieces(self.said))
+        said = self.logs.get(request.path.split("/")[-2], self.said) if request.path.endswith("/log") else b""
+        if said:
+            yield StreamResponse(200, {}, _pieces(said))
             return
         async with super().stream(request) as response:
             yield response

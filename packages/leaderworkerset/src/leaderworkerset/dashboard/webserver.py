@@ -1,7 +1,7 @@
 """The HTTP server of the dashboard: every request passes the gate, pages come from the hub, streams are bounded.
 
 Addresses below the base: `open` (the link), pages (`address.py`), the same with `?stream=STATE` for what changes there,
-`pane/NAMESPACE/NAME/GROUP/RANK`, `logs/NAMESPACE/NAME`, `static/FILE`, and `act` for actions.
+`pane/NAMESPACE/NAME/GROUP/RANK`, `logs/NAMESPACE/NAME`, `first-error/NAMESPACE/NAME`, `search`, `static/FILE`, and `act` for actions.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address as BindAddress
 from kuberuntime.serving.listening import bounds
 from kuberuntime.serving.serving import Listener
-from leaderworkerset.dashboard import actions, address, exporting, logstream, sidepane
+from leaderworkerset.dashboard import actions, address, exporting, firsterror, logstream, searching, sidepane
 from leaderworkerset.dashboard.actions import ActionError, Runner
 from leaderworkerset.dashboard.address import PageForm, PageKind
 from leaderworkerset.dashboard.channel import HEARTBEAT, Channel
@@ -130,16 +130,26 @@ class Dashboard(msgspec.Struct):
 
     async def _read(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse:
         match first, rest:
+            case "pane", [namespace, name, group, rank]:
+                return await self._pane(ObjectKey(namespace, name), group, rank)
+            case "first-error", [namespace, name]:
+                return await self._first_error(request, ObjectKey(namespace, name))
+            case "logs", [namespace, name]:
+                return await self._logs(request, ObjectKey(namespace, name))
+            case _:
+                return self._known(request, first, rest) or await self._page(request, "/".join([first, *rest]))
+
+    def _known(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse | None:
+        """Return the answers that read nothing from the API server; None for other addresses."""
+        match first, rest:
             case "open", []:
                 return self._open(request)
             case "static", [name]:
                 return _static(name)
-            case "pane", [namespace, name, group, rank]:
-                return await self._pane(ObjectKey(namespace, name), group, rank)
-            case "logs", [namespace, name]:
-                return await self._logs(request, ObjectKey(namespace, name))
+            case "search", []:
+                return _html(searching.fragment(self.model.picture, request.query.get("q", "")))
             case _:
-                return await self._page(request, "/".join([first, *rest]))
+                return None
 
     def _open(self, request: web.Request) -> web.StreamResponse:
         """Exchange the token of the link for the cookie; then the browser goes on by itself, as from its own page."""
@@ -246,6 +256,13 @@ class Dashboard(msgspec.Struct):
             except* (ConnectionError, TimeoutError):
                 pass
         return response
+
+    async def _first_error(self, request: web.Request, key: ObjectKey) -> web.StreamResponse:
+        view, places = self.model.picture.find(key), frozenset(request.query.getall("rank", []))
+        if view is None or not all(map(logstream.is_place, places)):
+            return _missing()
+        first = await firsterror.find(self.model.client, firsterror.searched(view, places))
+        return web.json_response(None if first is None else msgspec.to_builtins(first))
 
     async def _pane(self, key: ObjectKey, group: str, rank: str) -> web.StreamResponse:
         view, number = self.model.picture.find(key), decimals.natural(rank)

@@ -13,7 +13,7 @@ from leaderworkerset.dashboard.pages.page import Page
 from leaderworkerset.dashboard.pieces import Rendering, region
 
 KEYS: Final = (
-    ("/", "search"),
+    ("/", "search everything: sets, groups, ranks, nodes, causes; arrow keys choose"),
     ("?", "this help"),
     ("arrow keys, Home, End", "move in the grid"),
     ("Enter", "show the rank in the grid"),
@@ -104,6 +104,7 @@ def _navigation(address: Address) -> Safe:
             class_="tabs",
         ),
         tag("label", "Search ", tag("kbd", "/"), " ", tag("input", id="search", type="search", autocomplete="off")),
+        tag("ul", id="results", aria_label="What the search found", hidden=True),
         forms,
         tag("button", "Help", id="help-button", type="button", aria_haspopup="dialog"),
         class_="pages",

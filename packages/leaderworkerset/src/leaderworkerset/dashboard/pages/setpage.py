@@ -18,7 +18,7 @@ from leaderworkerset.diagnosis.document import lines
 from leaderworkerset.views import advancing, recreations, wording
 from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.reasons import first_problem, summary
+from leaderworkerset.views.reasons import first_problem, summary, telling
 from leaderworkerset.views.wording import counted
 
 Place: TypeAlias = Callable[[Group, Rank], str]
@@ -110,8 +110,15 @@ def _head(one: ToldSet, now: datetime) -> Piece:
         [_advance(group, now) for group in view.groups[:FEW_GROUPS] if group.progress or group.hang],
         cells.tabs(view.key, PageKind.SET),
         id="title",
+        data_failed=_failed(view),
     )
     return Piece("title", html)
+
+
+def _failed(view: View) -> str | None:
+    """Return the rank whose problem explains those of the others, which the page selects when it is opened."""
+    rank = telling(rank for group in view.groups for rank in group.ranks)
+    return None if rank is None or rank.object is None else rank.place
 
 
 def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Piece]]:
