@@ -144,7 +144,8 @@ class Hub:
             # It may not be read, or is too long: the page says what it knows without it.
             with suppress(KubeError, TimeoutError, TooManyError):
                 async with timeouts.within(PATIENCE):
-                    found[query.resource] = await Lists(self._model.client).bounded(query)
+                    read = await Lists(self._model.client).bounded(query)
+                    found.setdefault(query.resource, []).extend(read)
         return found
 
     async def _episodes(self, key: ObjectKey) -> Sequence[Episode] | None:

@@ -121,16 +121,21 @@ def _actions(address: Address) -> Safe | None:
 
     role = tag("label", "Role ", tag("input", id="scale-role", autocomplete="off"))
     groups = tag("label", "Groups ", tag("input", id="scale-groups", type="number", min=0, step=1, value=1))
+    steering = [
+        button(Verb.UNDO, "Undo the last change …"),
+        button(Verb.PAUSE, "Pause the rollout …"),
+        button(Verb.RESUME, "Resume the rollout …"),
+    ]
     match address.kind:
         case PageKind.SET:
             offered: list[Content] = [
                 groups,
                 button(Verb.SCALE, "Scale …"),
                 button(Verb.RESTART, "Restart all groups …"),
-                button(Verb.UNDO, "Undo the last change …"),
-                button(Verb.PAUSE, "Pause the rollout …"),
-                button(Verb.RESUME, "Resume the rollout …"),
+                *steering,
             ]
+        case PageKind.ROLLOUT:
+            offered = [*steering]
         case PageKind.WHOLE:
             offered = [role, groups, button(Verb.SCALE_ROLE, "Scale …")]
         case _:

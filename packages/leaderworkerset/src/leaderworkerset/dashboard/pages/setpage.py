@@ -15,6 +15,7 @@ from leaderworkerset.dashboard.pages.topologypage import domain_key
 from leaderworkerset.dashboard.picture import Picture, ToldSet
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import lines
+from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views import advancing, recreations, wording
 from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
@@ -111,6 +112,7 @@ def _head(one: ToldSet, now: datetime) -> Piece:
         cells.tabs(view.key, PageKind.SET),
         id="title",
         data_failed=_failed(view),
+        data_paused=str(is_paused(view.object)).lower(),
     )
     return Piece("title", html)
 
