@@ -6,10 +6,10 @@ from typing import Final, TypeAlias
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import NODES
+from kuberuntime.objects.resources import CORE_EVENTS, NODES
 from leaderworkerset.dashboard.address import Address, Arrangement, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages import cells, timeline
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.pages.topologypage import domain_key
 from leaderworkerset.dashboard.picture import Picture, ToldSet
@@ -27,6 +27,9 @@ Place: TypeAlias = Callable[[Group, Rank], str]
 NARROW: Final = 8
 WIDE: Final = 18
 """The cells of a row that takes one column of the matrix, or two; more take a line."""
+
+READ_EVERY: Final = 10.0
+"""Seconds between two readings of events and recorded failures."""
 
 HEADER = ("place", "pod", "state", "ready", "restarts", "node", "revision", "why")
 
@@ -58,19 +61,24 @@ def frame(address: Address, shown: Rendering) -> Safe:
         data_pane=f"pane/{address.key.namespace}/{address.key.name}",
     )
     pane = tag("aside", id="pane", aria_label="The selected rank", tabindex=-1, hidden=True)
-    return joined(parts, tag("nav", ways, class_="ways", aria_label="Rows"), tag("div", grid, pane, class_="beside"))
+    past = tag(
+        "details", tag("summary", "The last hour"), region("div", "timeline", shown), class_="foldable", open=True
+    )
+    rows = tag("nav", ways, class_="ways", aria_label="Rows")
+    return joined(parts, rows, tag("div", grid, pane, class_="beside"), past)
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: by rack the nodes, whose labels name theirs."""
-    return [Query(NODES)] if address.arrangement is Arrangement.RACK else []
+    """Return the lists: events for the timeline; by rack the nodes, whose labels name theirs."""
+    nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
+    return [] if address.form is PageForm.TABLE else [Query(CORE_EVENTS, address.key.namespace), *nodes]
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     view = picture.find(address.key)
     if view is None:
-        return cells.absent(picture, address, "cause", "columns", "rows")
+        return cells.absent(picture, address, "cause", "columns", "rows", "timeline")
     told = picture.told(view)
     shown: dict[str, list[Piece]] = {
         "trouble": cells.trouble(picture),
@@ -80,7 +88,8 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     if address.form is PageForm.TABLE:
         return shown | {"rows": [_rank_row(group, rank) for group in view.groups for rank in group.ranks]}
     columns, rows = _grid(picture, view, address.arrangement, facts)
-    return shown | {"columns": [cells.columns(columns)], "rows": rows}
+    past = timeline.piece(picture, view, facts)
+    return shown | {"columns": [cells.columns(columns)], "rows": rows, "timeline": [past]}
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
@@ -199,4 +208,13 @@ def _rank_row(group: Group, rank: Rank) -> Piece:
     )
 
 
-PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text, reads=reads)
+PAGE: Final = Page(
+    title=lambda address: address.key.name,
+    frame=frame,
+    render=render,
+    text=text,
+    reads=reads,
+    reads_episodes=True,
+    reads_every=READ_EVERY,
+    shows_first=lambda address: address.arrangement is not Arrangement.RACK,
+)
