@@ -15,10 +15,12 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, Resource
+from kuberuntime.serving.bindaddresses import Address
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.livemodel import LiveModel
-from leaderworkerset.dashboard.webserver import Dashboard, opened
+from leaderworkerset.dashboard.visitors import NotAdmittedError
+from leaderworkerset.dashboard.webserver import Dashboard, opened, shared
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.kinds.managed import MANAGED
 from localkube.apiserver import builtin
@@ -167,21 +169,44 @@ class House:
             return await response.text()
 
 
+@dataclass
+class Tokens:
+    """The cluster's side of a shared dashboard: the users by token, and the commands that each ran."""
+
+    users: dict[str, str] = field(default_factory=lambda: {"token-of-ann": "ann", "token-of-bob": "bob"})
+    runners: dict[str, CommandLog] = field(default_factory=dict)
+
+    async def admit(self, token: str) -> str:
+        """Return the user of a token."""
+        if token not in self.users:
+            raise NotAdmittedError("The API server does not know this token: it may have expired.")
+        return self.users[token]
+
+    def runner(self, token: str) -> CommandLog:
+        """Return what runs the commands of a user."""
+        return self.runners.setdefault(self.users[token], CommandLog())
+
+
 @asynccontextmanager
-async def open_house(*, actions: bool = False) -> AsyncIterator[House]:
-    """Serve a dashboard of all namespaces in the body, within `LIMIT` seconds."""
+async def open_house(
+    *, actions: bool = False, tokens: Tokens | None = None, seconds: float = LIMIT
+) -> AsyncIterator[House]:
+    """Serve a dashboard of all namespaces in the body, at most for these seconds; with tokens it is shared."""
     kinds = [*builtin.kinds(), *map(kind_from_crd, MANAGED.definitions())]
     server = ApiServer(Store(), kinds, SystemClock())
     await server.start()
     try:
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(seconds):
             transport = OddTransport(server)
             client = Client(transport)
             await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
             await client.patch(
                 NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
             )
-            async with serving(transport, CommandLog() if actions else None) as house:
+            serve = (
+                serving(transport, CommandLog() if actions else None) if tokens is None else sharing(transport, tokens)
+            )
+            async with serve as house:
                 yield house
     finally:
         await server.close()
@@ -203,6 +228,8 @@ class OddTransport(InProcessTransport):
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         said = self.logs.get(request.path.split("/")[-2], self.said) if request.path.endswith("/log") else b""
+        if said and request.path.split("/")[-2] in self.logs and ("timestamps", "true") not in request.query:
+            said = b"".join(line.partition(b" ")[2] for line in said.splitlines(keepends=True))
         if said:
             yield StreamResponse(200, {}, _pieces(said))
             return
@@ -228,6 +255,15 @@ async def serving(transport: OddTransport, runner: CommandLog | None = None) -> 
     model = LiveModel(client, "", Commands())
     async with opened(model, runner, 0) as dashboard:
         yield House(client, model, dashboard, runner, transport)
+
+
+@asynccontextmanager
+async def sharing(transport: OddTransport, tokens: Tokens) -> AsyncIterator[House]:
+    """Serve a shared dashboard in the body, as the command does with --listen."""
+    client = Client(transport)
+    model = LiveModel(client, "", Commands())
+    async with shared(model, tokens, Address("127.0.0.1", 0)) as dashboard:
+        yield House(client, model, dashboard, None, transport)
 
 
 async def until(check: Any, what: str) -> None:

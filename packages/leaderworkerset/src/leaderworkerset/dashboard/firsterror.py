@@ -1,7 +1,7 @@
 """The first error of several ranks: which rank failed first, and with which line.
 
-In: the last lines of each rank with their times. Out: of the telling lines of the ranks (`errorlines.telling`, as commands
-and records choose them) the earliest. The order is that of the clocks of the nodes.
+In: the last lines of each rank with their times. Out: the earliest line that explains an error. Commands
+and records choose such lines with the same function (`errorlines.telling`). Lines are ordered by the clocks of the nodes.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class FirstError(Struct, frozen=True):
 
 
 def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
-    """Return the earliest of the telling lines of ranks; None if no line names an error.
+    """Return the earliest line that explains an error; None if no line names one.
 
     >>> first_of({"0/0": [b"2026-01-01T00:00:02Z lost connection to rank 1"], "0/1": [b"2026-01-01T00:00:01Z KeyError: 1"]}).rank
     '0/1'

@@ -29,7 +29,7 @@ HINT: Final = (
 
 
 class Hit(Struct, frozen=True):
-    """One thing that was found: its title, what is said of it, the address of its page, and what else it is found by."""
+    """One hit: its title, a detail, the address of its page, and further words that match it."""
 
     title: str
     detail: str

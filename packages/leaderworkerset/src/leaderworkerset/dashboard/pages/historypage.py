@@ -1,4 +1,4 @@
-"""History: the recorded failures of a set, the newest first; one of them in full, with the logs of its ranks; or two side by side. Pure."""
+"""History: the recorded failures of a set, the newest first. Or one in full, with the logs of its ranks. Or two side by side. Pure."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

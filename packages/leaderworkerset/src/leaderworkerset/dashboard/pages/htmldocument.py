@@ -104,7 +104,7 @@ def _navigation(address: Address) -> Safe:
             class_="tabs",
         ),
         tag("label", "Search ", tag("kbd", "/"), " ", tag("input", id="search", type="search", autocomplete="off")),
-        tag("ul", id="results", aria_label="What the search found", hidden=True),
+        tag("ul", id="results", aria_label="Search results", hidden=True),
         forms,
         tag("button", "Help", id="help-button", type="button", aria_haspopup="dialog"),
         class_="pages",

@@ -68,7 +68,7 @@ def picture(found: Course) -> Safe:
     scale = tag(
         "p",
         tag("span", f"{found.begin:%H:%M:%S}"),
-        tag("span", f"{duration(length)}: groups by revision"),
+        tag("span", f"{duration(length)}: groups that are ready, above them starting, above these of older revisions"),
         tag("span", f"{found.end:%H:%M:%S} UTC"),
         class_="scale",
     )

@@ -59,7 +59,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
         region("header", "head", shown),
         region("div", "progress", shown),
         region("div", "cause", shown),
-        _folded("What the last change was: undo reverses it", region("div", "change", shown)),
+        _folded("The last change, which undo reverses", region("div", "change", shown)),
         _folded("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", shown), PLAN)),
         _folded(
             "All groups",
@@ -177,7 +177,7 @@ def _picture(view: View, leaders: JSONObject | None, found: RolloutProgress) -> 
 
 
 def _change(view: View, facts: PageFacts) -> Piece:
-    """Return the fields that the newest revision changed of the one before; values of variables are not shown."""
+    """Return the fields that differ from the previous revision, without values of variables."""
     entries = pasts.entries(view, facts.get(CONTROLLER_REVISIONS))
     current, before = pasts.current(entries), pasts.before(entries)
     if current is None or before is None:

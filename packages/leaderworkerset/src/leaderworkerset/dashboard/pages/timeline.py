@@ -33,7 +33,7 @@ LISTED: Final = 40
 
 
 class Lane(StrEnum):
-    """What a moment is about; each has a row of the picture."""
+    """The kinds of moments; each has a row of the picture."""
 
     ROLLOUTS = "rollouts"
     RECREATIONS = "recreations"

@@ -21,7 +21,7 @@ def test_lines_without_an_error_have_no_first_error() -> None:
     assert firsterror.first_of({"0/0": [b"2026-01-01T00:00:01Z loaded shard 3"], "0/1": []}) is None
 
 
-def test_ranks_of_groups_with_a_problem_are_searched_unless_others_are_named() -> None:
+def test_search_covers_groups_with_a_problem_or_named_ranks() -> None:
     view = web(ready=False)
     assert {rank.place for rank in firsterror.searched(view, frozenset({"1/1"}))} == {"1/1"}
     assert len(firsterror.searched(web(), frozenset())) == 4

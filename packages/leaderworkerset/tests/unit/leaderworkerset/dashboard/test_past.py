@@ -78,7 +78,7 @@ def test_the_timeline_changes_once_a_minute_without_events() -> None:
     assert pieces[3] != pieces[0]
 
 
-def test_the_timeline_says_that_events_could_not_be_read() -> None:
+def test_timeline_reports_events_that_were_not_read() -> None:
     shown = picture(web())
     assert "Events could not be read" in timeline.piece(shown, shown.views[0], PageFacts()).html
 

@@ -29,7 +29,7 @@ def leader(lws: JSONObject, index: int, *, key: str, created: int, ready: int | 
     return pod
 
 
-def test_the_course_counts_groups_of_the_newest_revision_over_time() -> None:
+def test_course_counts_groups_of_the_newest_revision() -> None:
     lws = builders.leaderworkerset_object(replicas=4, size=1)
     pods = [
         leader(lws, 0, key="old", created=-900, ready=-800),
@@ -57,7 +57,7 @@ def test_the_course_of_a_thousand_groups_stays_small() -> None:
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_the_rollout_page_says_whether_it_is_paused(paused: bool) -> None:
+def test_rollout_page_reports_whether_it_is_paused(paused: bool) -> None:
     marks: dict[str, Any] = {"annotations": {labels.PAUSED_PARTITION: "0"}} if paused else {}
     found = picture(view(builders.leaderworkerset_object(metadata=marks), []))
     for kind in (PageKind.ROLLOUT, PageKind.SET):

@@ -42,7 +42,7 @@ def test_search_links_a_node_to_the_filtered_topology() -> None:
     assert [hit.href for hit in hits.best] == ["topology?find=rack-7"]
 
 
-def test_search_says_what_to_type_when_nothing_matches() -> None:
+def test_search_proposes_what_to_type_when_nothing_matches() -> None:
     html = searching.fragment(picture(web()), "<nobody>")
     assert "Nothing is called &#x27;&lt;nobody&gt;&#x27;" in html
     assert "LWS-E036" in searching.fragment(picture(), " ")
