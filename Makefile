@@ -81,6 +81,7 @@ check: dev ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m docs.generate_causes --check
 	$(BIN)/python -m docs.generate_matrix --check
 	$(BIN)/python -m docs.generate_compatibility --check
+	$(BIN)/python -m docs.generate_choose --check
 
 bench: dev ## measure: start, memory, rest, the API server, what the manager writes, thousands of pods (seven minutes); draw all runs
 	$(BIN)/python -m bench.everything
@@ -91,6 +92,7 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 	$(BIN)/python -m docs.generate_causes
 	$(BIN)/python -m docs.generate_matrix
 	$(BIN)/python -m docs.generate_compatibility
+	$(BIN)/python -m docs.generate_choose
 
 # What failed is tried once more, alone. More than MOST_UNSTABLE tests that pass only then fail the run, too.
 PYTEST = $(BIN)/pytest $(SIDE_BY_SIDE) $(NO_HANGING)
@@ -101,6 +103,7 @@ test: setup $(TESTS) ## the fast proof: every rule once, on the embedded cluster
 
 test-kubernetes: setup $(TESTS) controlplane ## the same integration suite on a real control plane, conformance, kubectl, installers, upgrades
 	$(PYTEST) --tier kubernetes $(RECORD) $(ARGS) || $(call AGAIN,--tier kubernetes)
+	$(if $(ARGS),,$(BIN)/python -m tests.controlplane.rotation $(NO_HANGING))
 
 test-node: setup $(TESTS) ## groups of real containers on real kubelets (root, Debian)
 	$(BIN)/python -m tests.node $(NO_HANGING) $(ARGS)
@@ -109,9 +112,11 @@ test-all: test test-kubernetes test-node unit-all browser nightly ## everything,
 
 nightly: export THOROUGH := 1
 nightly: RECORD := --record docs/reference/compatibility.jsonl
-nightly: $(EXAMPLES) docs test test-kubernetes ## what seldom breaks, the newer Kubernetes, examples with JAX, and a thousand simulated schedules
+nightly: $(EXAMPLES) docs test test-kubernetes ## what seldom breaks, all versions of Kubernetes, examples with JAX, and a thousand simulated schedules
 	KUBERNETES=1.37 $(PYTEST) --tier kubernetes $(RECORD) packages/leaderworkerset/tests/integration packages/leaderworkerset/tests/parity tests/kubernetes
 	$(MAKE) simulate SEEDS=1000
+	$(BIN)/python -m tests.controlplane.build all
+	for version in 1.34 1.35; do KUBERNETES=$$version $(PYTEST) --tier kubernetes $(RECORD) -k 'not other_version' packages/leaderworkerset/tests/integration || exit 1; done
 
 night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, broken rules, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
 	@$(BIN)/python -m tests.night $(ARGS)
@@ -125,7 +130,7 @@ unit: setup $(TESTS) ## the fast tests: those of the three packages that take le
 unit-all: setup $(TESTS) ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
 	$(BIN)/python -m tests.interpreters $(ARGS)
 
-controlplane: setup $(TESTS) ## build the control plane that the tests run on, where it is not yet
+controlplane: setup $(TESTS) ## build the control planes that the tests run on, where they are not yet
 	@$(BIN)/python -m tests.controlplane.build
 
 conformance: setup $(TESTS) controlplane ## record again what kube-apiserver and its controllers answer, for the tests of localkube

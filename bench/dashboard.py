@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ async def measure(parts: list[str], groups: int, size: int) -> None:
     """Measure clusters, in a browser each."""
     async with playwright.async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        runs = {"small": small, "large": lambda house, page: large(house, page, groups, size)}
+        runs = {"small": small, "large": partial(large, groups=groups, size=size)}
         for run in map(runs.__getitem__, parts):
             async with open_house(seconds=SECONDS) as house:
                 page = await (await browser.new_context()).new_page()

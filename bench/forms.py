@@ -8,8 +8,8 @@ from typing import Final
 
 import aiohttp
 import msgspec
-from bench.manager import SETTLE, USUAL_ELECTION
-from bench.phases import LIMIT, POLL, Bench, in_turn
+from bench.phases import LIMIT, POLL, SETTLE, USUAL_ELECTION, Bench, in_turn
+from bench.processes import memory_mib
 from bench.record import Line, report
 from tests.integration.clusters import objects
 from tests.kubernetes.manager.replicas import until
@@ -36,7 +36,7 @@ async def created(bench: Bench, _: argparse.Namespace) -> None:
 
 
 async def rows(bench: Bench, options: argparse.Namespace) -> None:
-    """Measure the rows of the table in docs/explanation/performance.md."""
+    """Measure the rows of the table in docs/explanation/performance-of-the-manager.md."""
     await created(bench, options)
     async with bench.phase("100 x 4 rolled, 25 %"):
         await roll(bench, 100)
@@ -150,7 +150,7 @@ async def many(bench: Bench, options: argparse.Namespace) -> None:
             for name in names:
                 await bench.whole(name, 1)
             await asyncio.sleep(SETTLE)
-            memory[count] = line["mebibytes"] = bench.resident_mebibytes()
+            memory[count] = line["mebibytes"] = memory_mib(bench.process)
             if before:
                 line["kibibytes_per_set"] = round(1024 * (memory[count] - memory[before]) / (count - before), 1)
         before = count
@@ -212,7 +212,7 @@ async def start(bench: Bench, _: argparse.Namespace) -> None:
     for name in names:
         await bench.whole(name, 1)
     (first,) = bench.world.replicas
-    line: Line = {"measurement": "a second manager beside 100 sets", "server": bench.manager, "run": bench.run}
+    line: Line = {"measurement": "a second manager next to 100 sets", "server": bench.manager, "run": bench.run}
     begun = time.monotonic()
     second = await bench.world.start(f"{first.name}-second", leaderElection=USUAL_ELECTION)
     line["ready_seconds"] = round(time.monotonic() - begun, 2)

@@ -1,21 +1,46 @@
-"""What the manager writes, counted by kind in a simulated cluster: the same numbers on every machine.
+"""Counts of the writes of the manager by kind, in a simulated cluster: the same numbers on every machine.
 
-    python -m bench.writes
+    python -m bench.writes [--renew]
 
-One LeaderWorkerSet of 100 groups of 4 pods is created, rolled to another image (a quarter of the groups at once), and
-scaled to none; then 100 of one group of 2 pods are created. Requests take 1 to 20 ms, the time of a program's start is
-the simulated kubelet's. `reads` are requests that read, and watches. `packages/leaderworkerset/tests/simulation/test_writes.py` compares the counts
-of smaller scenarios with limits.
+One LeaderWorkerSet of 100 groups of 4 pods is created, rolled to another image (a quarter of the groups at once), loses a
+worker in a fifth of its groups, and is scaled to none; then 100 of one group of 2 pods are created. Requests take 1 to
+20 ms, the time of a program's start is the simulated kubelet's. `reads` are requests that read, and watches.
+
+A smaller run is a gate: `packages/leaderworkerset/tests/simulation/test_writes.py` compares its counts, and the calls of
+the product's functions, with those of the last release in `bench/writes.json`. `--renew` writes that file: only for a
+release, or if a change needs more on purpose.
 """
 
+import argparse
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Final, TypeAlias
 
+import msgspec
 from bench.record import report
 from tests.simulation.cluster import Settings, World, simulate
 from tests.simulation.workloads import SLOW, groups, template
+
+import leaderworkerset
+from kuberuntime.objects.resources import PODS
+
+ROOT: Final = Path(__file__).parents[1]
+BASELINE: Final = Path(__file__).with_suffix(".json")
+PRODUCT: Final = str(Path(leaderworkerset.__file__).parent)
+GROUPS: Final = 10
+SETS: Final = 5
+"""The sizes of the gate."""
+
+ROOM: Final = 1.1
+"""How much of each count is permitted, and always two more: another order of events costs a status now and then."""
 
 Tell: TypeAlias = Callable[[str, float, Counter[str]], None]
 """Takes a phase, the seconds from its first write to its last, and how many there were of each kind."""
@@ -31,6 +56,10 @@ async def one_of_many(world: World, tell: Tell, count: int = 100) -> None:
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
     await world.ready()
     phases.end("rolled: 25 %")
+    for index in range(0, count, 5):
+        await world.delete(PODS, f"web-{index}-1")
+    await world.ready()
+    phases.end("a worker deleted in a fifth")
     await world.edit(replicas=0)
     await world.at_rest()
     phases.end("replicas: 0")
@@ -83,8 +112,90 @@ def kind(path: str) -> str:
     return found[1] if found else path
 
 
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """The counts of the gate in each phase, and the version that had them."""
+
+    version: str
+    phases: Mapping[str, Mapping[str, int]]
+
+
+def gate() -> Mapping[str, Mapping[str, int]]:
+    """Return the counts of the gate from a new process: hashes of text order the work, and a warm cache saves calls."""
+    command = [sys.executable, "-m", "bench.writes", "--gate"]
+    environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    child = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
+    return msgspec.json.decode(child.stdout, type=dict[str, dict[str, int]])
+
+
+def measure() -> dict[str, Counter[str]]:
+    """Return the counts of the gate by phase, with the calls of the product's functions."""
+    found: dict[str, Counter[str]] = {}
+    with counting_calls() as calls:
+
+        def tell(phase: str, _seconds: float, counts: Counter[str]) -> None:
+            found[phase] = counts + calls
+            calls.clear()
+
+        counted(partial(one_of_many, count=GROUPS), tell)
+        calls.clear()
+        counted(partial(many_of_one, count=SETS), tell)
+    return found
+
+
+@contextmanager
+def counting_calls() -> Iterator[Counter[str]]:
+    """Count the calls of the product's functions as `calls`.
+
+    Comprehensions are left out: they are calls on some versions of Python.
+    """
+    calls: Counter[str] = Counter()
+    counts: dict[CodeType, bool] = {}
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event != "call":
+            return
+        code = frame.f_code
+        if code not in counts:
+            counts[code] = code.co_filename.startswith(PRODUCT) and not code.co_name.startswith("<")
+        if counts[code]:
+            calls["calls"] += 1
+
+    sys.setprofile(note)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+def excess(found: Mapping[str, Mapping[str, int]], baseline: Baseline) -> list[str]:
+    """Return which counts are above the permitted ones, as sentences."""
+    return [
+        f"{phase}: {number} {name}, and {before} in {baseline.version}"
+        for phase, counts in found.items()
+        for name, number in sorted(counts.items())
+        if number > max((before := baseline.phases.get(phase, {}).get(name, 0)) * ROOM, before + 2)
+    ]
+
+
+def renew() -> None:
+    """Write the counts of this code as those of the last release."""
+    phases = {phase: dict(sorted(counts.items())) for phase, counts in gate().items()}
+    baseline = Baseline(version=leaderworkerset.__version__, phases=phases)
+    BASELINE.write_bytes(msgspec.json.format(msgspec.json.encode(baseline)) + b"\n")
+
+
 def main() -> None:
-    """Count, and print raw numbers."""
+    """Count, and print raw numbers; or write the file of the gate."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--renew", action="store_true", help="write bench/writes.json")
+    parser.add_argument("--gate", action="store_true", help="print the counts that the gate compares")
+    options = parser.parse_args()
+    if options.renew:
+        renew()
+        return
+    if options.gate:
+        sys.stdout.write(msgspec.json.encode(measure()).decode())
+        return
 
     def tell(phase: str, seconds: float, found: Counter[str]) -> None:
         writes = found.total() - found["reads"]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from testkit.repository import ROOT
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 
-ROOT: Final = Path(__file__).parents[1]
 COMMIT: Final = "ca3d4f618f456b5b8d08eaa716141d3d95867470"
 
 OBJECTS: Final = """
@@ -28,14 +28,19 @@ print(json.dumps([(astuple(resource), obj) for resource, obj in build_all(MANAGE
 
 def sources(directory: Path) -> Path:
     """Unpack its sources into a directory; skip the test where this clone does not have them."""
+    unpack(COMMIT, directory, "src")
+    return directory / "src"
+
+
+def unpack(commit: str, directory: Path, *paths: str) -> None:
+    """Unpack the files of a commit below paths, or all, into a directory; skip the test where this clone lacks it."""
     known = subprocess.run(
-        ["git", "cat-file", "-e", f"{COMMIT}^{{commit}}"], cwd=ROOT, check=False, capture_output=True
+        ["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, check=False, capture_output=True
     )
     if known.returncode:
-        pytest.skip(f"this clone does not have commit {COMMIT[:8]}, which is version 0.1.0")
-    packed = subprocess.run(["git", "archive", COMMIT, "src"], cwd=ROOT, check=True, capture_output=True).stdout
+        pytest.skip(f"this clone does not have commit {commit[:8]}, which is an earlier version")
+    packed = subprocess.run(["git", "archive", commit, *paths], cwd=ROOT, check=True, capture_output=True).stdout
     subprocess.run(["tar", "-x", "-C", str(directory)], input=packed, check=True)
-    return directory / "src"
 
 
 def environment(src: Path) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Build the binaries of the control plane, once per content of their Go modules.
 
-    python -m tests.controlplane.build
+    python -m tests.controlplane.build [all | VERSION ...]
 
-In: the folders beside this file. Out: for each version of Kubernetes a directory with six programs, below the user's
+Without arguments: the two versions that each run of the tests uses. In: the folders beside this file. Out: for each version of Kubernetes a directory with six programs, below the user's
 cache folder and named by the hash of what it was built from; progress goes to standard error.
 """
 
@@ -21,14 +21,17 @@ from pathlib import Path
 from typing import TypeAlias
 
 HERE = Path(__file__).parent
-VERSIONS = {"1.36": "v1.36.3", "1.37": "v1.37.2"}
+VERSIONS = {"1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
 DEFAULT = "1.36"
 """The version that the embedded cluster is compared with."""
 
 CHOSEN = os.environ.get("KUBERNETES", DEFAULT)
 """The version that a session runs on; tests of what differs run on the other one, too."""
 
-CLUSTERS = {"kubernetes": CHOSEN, "other_version": next(one for one in VERSIONS if one != CHOSEN)}
+OTHER = next(version for version in (max(VERSIONS), DEFAULT) if version != CHOSEN)
+"""The newest version, or the default one where the newest is chosen."""
+
+CLUSTERS = {"kubernetes": CHOSEN, "other_version": OTHER}
 """The parameters of tests that name a version."""
 
 GO_LOCK = HERE.parents[1] / "requirements" / "go.lock"
@@ -77,10 +80,17 @@ def assets(say: Say, version: str = CHOSEN) -> Path:
     if version == CHOSEN and (override := os.environ.get(OVERRIDE)):
         return _checked(Path(override))
     if version not in VERSIONS:
-        raise BuildError(f"KUBERNETES={version}: must be one of {', '.join(VERSIONS)}")
+        raise BuildError(f"Kubernetes {version}: must be one of {', '.join(VERSIONS)}")
     target = cache() / fingerprint(version)
     make(modules(version), target, say)
     return target
+
+
+def is_built(version: str) -> bool:
+    """Return whether all programs of a version are there."""
+    if version == CHOSEN and OVERRIDE in os.environ:
+        return True
+    return not missing(modules(version), cache() / fingerprint(version))
 
 
 def make(wanted: Sequence[Module], target: Path, say: Say) -> None:
@@ -228,8 +238,9 @@ def _run(command: list[str], environment: dict[str, str], directory: Path, remin
 
 def main() -> None:
     """Build, say so, and print where the programs of each version are."""
+    words = sys.argv[1:] or [*CLUSTERS.values()]
     try:
-        for version in VERSIONS:
+        for version in VERSIONS if words == ["all"] else words:
             found = assets(lambda text: print(text, file=sys.stderr, flush=True), version)  # noqa: T201 - progress
             sys.stdout.write(f"{found}\n")
     except BuildError as error:

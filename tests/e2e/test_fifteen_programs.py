@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 SAMPLES: Final = 4
 """Rounds over all programs. They are recreated in between, each with a pace of its own."""
 
+COLUMNS, LINES = 80, 24
+
 SUGGESTED: Final = re.compile(r"(?:^|: )(lws --local=\S+ -n \S+ .*)$")
 CHANGES: Final = frozenset({"restart", "recover", "exec", "wait"})
 """Commands that change what is observed, or wait."""
@@ -108,6 +110,18 @@ def test_the_cause_and_the_commands_of_failing_programs_are_right_at_every_momen
         for one in failing:
             wrong += faults(cluster, one)
     assert wrong == []
+    assert [text for one in failing if (text := unseen(cluster, one))] == []
+
+
+def unseen(cluster: Cluster, one: Failing) -> str:
+    """Return the first screen of a person who asks, if the cause or the next step is not on it."""
+    with terminal(cluster.shell, "explain", f"--local={cluster.name}", one.name, columns=COLUMNS) as screen:
+        screen.end()
+    rows = [line[at : at + COLUMNS] for line in screen.screen() for at in range(0, max(len(line), 1), COLUMNS)]
+    shown = rows[:LINES]
+    text = "".join("".join(shown).split())
+    is_there = all("".join(words.split()) in text for words in (one.name, one.words, "Next:", one.step))
+    return "" if is_there else "\n".join((one.name, *shown))
 
 
 def faults(cluster: Cluster, one: Failing) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,9 @@ def test_each_rank_has_its_own_gpu_over_a_kill(shell: Shell, tmp_path: Path) -> 
     cluster.lws("wait", "train", "--timeout=120s")
     wide = cluster.lws("get", "train", "-o", "wide")
     assert all(f"GPU-{number}" in wide for number in range(4))
+    machine.change(1, busy=87, pids=[1])
+    used = cluster.lws("top", "train", "--sort", "gpu")
+    assert re.search(r"^train/\d/\d +node-0 .* 87% of 1 +1Gi$", used.splitlines()[1])
     logs = cluster.lws("logs", "train")
     assert all(f"sees GPU-{number}" in logs for number in range(4))
 

@@ -17,6 +17,7 @@ from tests.controlplane.build import BuildError
 from tests.node import prerequisites, product, programs
 from tests.node.cluster import cluster
 from tests.node.conftest import VARIABLE
+from tests.node.prerequisites import AbsentError
 
 HERE: Final = Path(__file__).parent
 AT_ONCE: Final = 6
@@ -28,8 +29,7 @@ NOTHING_SELECTED: Final = 5
 def main(arguments: list[str]) -> int:
     """Run the cluster, and tests on it; return the exit code."""
     if reason := prerequisites.obstacle():
-        sys.stderr.write(f"skipped: {reason}\n")
-        return 0
+        return skip(reason)
     try:
         with cluster(programs.say) as running:
             product.install(running)
@@ -40,11 +40,19 @@ def main(arguments: list[str]) -> int:
                 signal.pause()
             codes = [pytest(SHARED, arguments), pytest(ALONE, arguments)]
             running.check()
+    except AbsentError as error:
+        return skip(str(error))
     except BuildError as error:
         sys.exit(f"the cluster cannot be built: {error}")
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     return max((code for code in codes if code != NOTHING_SELECTED), default=NOTHING_SELECTED)
+
+
+def skip(reason: str) -> int:
+    """Say why nothing runs; return the exit code."""
+    sys.stderr.write(f"skipped: {reason}\n")
+    return 0
 
 
 def pytest(selected: list[str], arguments: list[str]) -> int:

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Final
 
 from tests.controlplane import build
-from tests.controlplane.build import Say
+from tests.controlplane.build import BuildError, Say
 from tests.controlplane.process import START_SECONDS, StartError
 from tests.node import cgroups, controlplane, daemons, images, prerequisites, programs
 from tests.node.api import Api
 from tests.node.machine import Machine, environment, machines
 from tests.node.pki import Authority, make_authority
+from tests.node.prerequisites import AbsentError
 
 NODES: Final = ("node1", "node2")
 MANIFESTS: Final = Path(__file__).parent / "manifests"
@@ -101,9 +102,16 @@ def attach(directory: Path) -> Cluster:
 
 @contextmanager
 def cluster(say: Say) -> Iterator[Cluster]:
-    """Run a cluster until the context is left, or this process ends in whatever way."""
+    """Run a cluster until the context is left, or this process ends in whatever way.
+
+    It raises AbsentError where this machine lacks something that nodes need.
+    """
     prerequisites.install_packages(runs(), say)
-    assets, node_assets = build.assets(say, build.DEFAULT), programs.assets(say)
+    prerequisites.try_namespaces(runs())
+    try:
+        assets, node_assets = build.assets(say, build.DEFAULT), programs.assets(say)
+    except BuildError as error:
+        raise AbsentError(str(error)) from error
     archives = images.archives(node_assets, say)
     with run_directory() as directory:
         authority = make_authority(directory / "pki")

@@ -3,12 +3,14 @@
 import os
 import secrets
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from tests.node import prerequisites, product, programs
 from tests.node.cluster import Cluster, attach, cluster
 from tests.node.place import Place
+from tests.node.prerequisites import AbsentError
 
 HERE = Path(__file__).parent
 VARIABLE = "LWS_NODE_CLUSTER"
@@ -32,7 +34,11 @@ def nodes() -> Iterator[Cluster]:
         pytest.exit("each process would start a cluster: run `python -m tests.node`, or set LWS_NODE_CLUSTER")
     if reason := prerequisites.obstacle():
         pytest.skip(reason)
-    with cluster(programs.say) as running:
+    with ExitStack() as stack:
+        try:
+            running = stack.enter_context(cluster(programs.say))
+        except AbsentError as error:
+            pytest.skip(str(error))
         product.install(running)
         yield running
 

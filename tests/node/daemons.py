@@ -1,4 +1,4 @@
-"""What runs on each machine: containerd, kubelet and kube-proxy."""
+"""The programs of each machine: containerd, kubelet and kube-proxy."""
 
 import json
 import time

@@ -21,6 +21,7 @@ from tests.controlplane import build
 from tests.controlplane.build import BuildError, Say
 from tests.node import programs
 from tests.node.machine import environment
+from tests.node.prerequisites import AbsentError
 
 BUSYBOX: Final = "localhost/busybox:1"
 OTHER_BUSYBOX: Final = "localhost/busybox:2"
@@ -29,6 +30,9 @@ OTHER_BUSYBOX: Final = "localhost/busybox:2"
 COREDNS: Final = "localhost/coredns:1"
 PAUSE: Final = "localhost/pause:1"
 PRODUCT: Final = "localhost/leaderworkerset:tested"
+PREVIOUS: Final = "localhost/leaderworkerset:previous"
+"""The last version in CHANGELOG.md."""
+
 ALLREDUCE: Final = "localhost/allreduce:1"
 EXAMPLE: Final = image.ROOT / "examples" / "allreduce" / "allreduce.py"
 BASE: Final = "localhost/python:debian"
@@ -49,12 +53,12 @@ class Store:
 
     directory: Path
 
-    def run(self, *words: str) -> str:
-        """Run buildah to its end; return what it printed."""
+    def run(self, *words: str, sources: Path = image.ROOT) -> str:
+        """Run buildah in a folder to its end; return what it printed."""
         places = ["--root", str(self.directory / "images"), "--runroot", str(self.directory / "run")]
         command = ["unshare", "--mount", "buildah", *places, *words]
         settings = environment(self.directory) | {"BUILDAH_ISOLATION": "chroot", "TMPDIR": str(self.directory)}
-        done = subprocess.run(command, env=settings, cwd=image.ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=settings, cwd=sources, capture_output=True, text=True, check=False)
         if done.returncode:
             raise BuildError(f"buildah {' '.join(words)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
         return done.stdout.strip()
@@ -144,12 +148,29 @@ def make_product(target: Path, say: Say) -> None:
     if target.exists():
         return
     store = Store(cache() / "store")
+    build_product(store, PRODUCT, image.ROOT, say)
+    store.archive(PRODUCT, target)
+
+
+def make_previous(sources: Path, say: Say) -> Path:
+    """Make the image of an earlier version from its sources, by their Containerfile; return its archive."""
+    target = place("previous", [sources / "deploy" / "Containerfile", sources / "CHANGELOG.md"])
+    with build.exclusive(cache(), say):
+        if not target.exists():
+            store = Store(cache() / "store")
+            build_product(store, PREVIOUS, sources, say)
+            store.archive(PREVIOUS, target)
+            remove_old(target)
+    return target
+
+
+def build_product(store: Store, name: str, sources: Path, say: Say) -> None:
+    """Build the image of a manager from sources."""
     base = make_base(store, say)
     say("building the image of the manager")
     mounted = [f"--volume={path}:{path}:ro" for path in (BUNDLE, PIP_SETTINGS) if path.exists()]
-    words = image.words(base, PRODUCT, image.commit(), "1970-01-01T00:00:00Z")
-    store.run(*words, "--layers", "--isolation=chroot", *mounted, ".")
-    store.archive(PRODUCT, target)
+    words = image.words(base, name, image.commit(), "1970-01-01T00:00:00Z")
+    store.run(*words, "--layers", "--isolation=chroot", *mounted, ".", sources=sources)
 
 
 def make_example(target: Path, say: Say) -> None:
@@ -175,7 +196,7 @@ def make_base(store: Store, say: Say) -> str:
             done = subprocess.run(command, env=environment(Path(folder)), capture_output=True, text=True, check=False)
             if done.returncode:
                 log = root / "debootstrap" / "debootstrap.log"
-                raise BuildError(
+                raise AbsentError(
                     f"debootstrap failed:\n{log.read_text()[-2000:] if log.exists() else done.stderr[-2000:]}"
                 )
             for left in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):

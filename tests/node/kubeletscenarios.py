@@ -1,5 +1,6 @@
 """Lives of single pods that a kubelet decides about, and what of them is compared."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,6 +11,10 @@ from kuberuntime.objects.meta import JSONObject
 
 NOT_COMPARED: Final = {"FailedMount", "Pulled", "Pulling", "Scheduled"}
 """Reasons of events of the scheduler, of images, which the embedded kubelet does not pull, and of a busy machine."""
+
+BACKING_OFF: Final = ("waiting", "CrashLoopBackOff", None, None)
+PAUSE: Final = "first pause of"
+"""How the name of a fact begins that is known only while a kubelet says that it waits."""
 
 NOT_STARTED: Final = ("ContainersReady", "PodReadyToStartContainers", "Ready")
 """Conditions of a pod none of whose containers has started."""
@@ -27,20 +32,49 @@ def finished(pod: JSONObject) -> bool:
     return pod["status"].get("phase") in {"Succeeded", "Failed"}
 
 
-def ready(pod: JSONObject) -> bool:
-    """Wait until the pod is ready."""
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
-
-
 def waiting(reason: str) -> Settled:
     """Wait until a container waits for a reason."""
 
     def settled(pod: JSONObject) -> bool:
-        status = pod["status"]
-        found = [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
-        return any(one["state"].get("waiting", {}).get("reason") == reason for one in found)
+        return any(one["state"].get("waiting", {}).get("reason") == reason for one in statuses(pod))
 
     return settled
+
+
+def backs_off(pod: JSONObject) -> bool:
+    """Wait until a container has ended again, and waits to be restarted.
+
+    A real kubelet says so only when it looks at the pod the next time, up to 90 seconds later; until then the last run
+    is the state of the container.
+    """
+    return any(is_backing_off(one) for one in statuses(pod))
+
+
+def is_backing_off(status: JSONObject) -> bool:
+    """Tell whether a container was restarted, and does not run."""
+    reason = status["state"].get("waiting", {}).get("reason")
+    return reason == "CrashLoopBackOff" or ("terminated" in status["state"] and status["restartCount"] > 0)
+
+
+def statuses(pod: JSONObject) -> list[JSONObject]:
+    """Return the statuses of all containers of a pod."""
+    return [*pod["status"].get("initContainerStatuses", []), *pod["status"].get("containerStatuses", [])]
+
+
+def has_condition(kind: str) -> Settled:
+    """Wait until a condition is true."""
+    return lambda pod: any(
+        one["type"] == kind and one["status"] == "True" for one in pod["status"].get("conditions", [])
+    )
+
+
+ready = has_condition("Ready")
+
+
+def has_memory(pod: JSONObject) -> bool:
+    """Wait until the container has the memory of a resize, and is ready again."""
+    (status,) = pod["status"]["containerStatuses"]
+    return status.get("resources") == GROWN and ready(pod)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +84,13 @@ class Life:
     spec: JSONObject
     settled: Settled
     known: Mapping[str, str] = field(default_factory=dict)
-    """Facts that the embedded kubelet has otherwise, and why that stays."""
+    """Facts that differ on the embedded kubelet, and why that stays."""
+
+    resized: JSONObject | None = None
+    """Resources that the container gets when the pod is ready."""
+
+    has_logs: bool = False
+    """Whether the log of the last run is compared, and the answer where there is no run before."""
 
 
 def pod(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSONObject:
@@ -59,8 +99,20 @@ def pod(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSON
 
 
 def probe(command: str, **fields: Any) -> JSONObject:
-    """Return a probe that runs a command."""
-    return {"exec": {"command": ["sh", "-c", command]}, "periodSeconds": 1, "failureThreshold": 1, **fields}
+    """Return a probe that runs a command; on a loaded machine the command is not late."""
+    found = {"exec": {"command": ["sh", "-c", command]}, "timeoutSeconds": 60}
+    return {**found, "periodSeconds": 1, "failureThreshold": 1, **fields}
+
+
+def hooks(**scripts: str) -> JSONObject:
+    """Return lifecycle hooks that run scripts."""
+    return {name: {"exec": {"command": ["sh", "-c", script]}} for name, script in scripts.items()}
+
+
+def killed(script: str, grace: int = 2, **fields: Any) -> JSONObject:
+    """Return a pod whose container the kubelet ends when its liveness probe fails, after the script has begun."""
+    probing = probe("false", initialDelaySeconds=3, **fields.pop("probing", {}))
+    return pod(container(script, livenessProbe=probing, **fields), terminationGracePeriodSeconds=grace)
 
 
 def named(name: str, script: str, **fields: Any) -> JSONObject:
@@ -68,30 +120,36 @@ def named(name: str, script: str, **fields: Any) -> JSONObject:
     return {**container(script, **fields), "name": name}
 
 
+DEAF: Final = "trap '' TERM; while :; do sleep 1; done"
+"""Run until killed."""
+
+NOTED: Final = 'trap "echo term >> /dev/termination-log; exit 0" TERM; sleep 100000 & wait $!'
+GROWN: Final = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "400m", "memory": "96Mi"}}
+
+LAST_LINES: Final = "a container that fails without a message gets the last lines of its log"
+
 LIVES: Final[Mapping[str, Life]] = {
     "ends-well": Life(pod(container("exit 0"), restart="Never"), finished),
     "ends-badly": Life(pod(container("exit 3"), restart="Never"), finished),
     "ends-twice": Life(pod(container("exit 0"), named("other", "exit 4"), restart="Never"), finished),
     "on-failure-well": Life(pod(container("exit 0"), restart="OnFailure"), finished),
-    "on-failure-badly": Life(pod(container("exit 5"), restart="OnFailure"), waiting("CrashLoopBackOff")),
-    "always": Life(pod(container("exit 0")), waiting("CrashLoopBackOff")),
+    "on-failure-badly": Life(pod(container("exit 5"), restart="OnFailure"), backs_off),
+    "always": Life(pod(container("exit 0")), backs_off),
     "no-program": Life(
         pod({**container(), "command": ["/no/such/program"]}, restart="Never"),
         lambda pod: finished(pod) or waiting("ProgramNotFound")(pod),
         dict.fromkeys(
-            ("phase", "main", "events", *(f"condition {name}" for name in NOT_STARTED)),
+            ("phase", "main state", "main resources", "events", *(f"condition {name}" for name in NOT_STARTED)),
             "the program may be installed later: the container waits, and says what to do",
         ),
     ),
     "no-message": Life(
         pod(container("echo last words; exit 9"), restart="Never"),
         finished,
-        {"main": "a container that fails without a message gets the last lines of its log"},
+        {"main state": LAST_LINES},
     ),
     "init-fails": Life(pod(container(WAIT), restart="Never", initContainers=[named("first", "exit 6")]), finished),
-    "init-fails-again": Life(
-        pod(container(WAIT), initContainers=[named("first", "exit 6")]), waiting("CrashLoopBackOff")
-    ),
+    "init-fails-again": Life(pod(container(WAIT), initContainers=[named("first", "exit 6")]), backs_off),
     "init-in-order": Life(
         pod(container(WAIT), initContainers=[named("first", "exit 0"), named("second", "exit 0")]), ready
     ),
@@ -106,15 +164,44 @@ LIVES: Final[Mapping[str, Life]] = {
     ),
     "becomes-ready": Life(pod(container(WAIT, readinessProbe=probe("true"))), ready),
     "never-ready": Life(pod(container(WAIT, readinessProbe=probe("false"))), phase("Running")),
-    "not-alive": Life(pod(container(WAIT, livenessProbe=probe("false"))), waiting("CrashLoopBackOff")),
-    "starts-too-slowly": Life(pod(container(WAIT, startupProbe=probe("false"))), waiting("CrashLoopBackOff")),
+    "not-alive": Life(pod(container(WAIT, livenessProbe=probe("false"))), backs_off),
+    "starts-too-slowly": Life(pod(container(WAIT, startupProbe=probe("false"))), backs_off),
     "after-start-fails": Life(
         pod(container(WAIT, lifecycle={"postStart": {"exec": {"command": ["false"]}}}), restart="Never"),
         finished,
     ),
-    "too-late": Life(pod(container(WAIT), activeDeadlineSeconds=2), finished),
+    "too-late": Life(pod(container(WAIT), activeDeadlineSeconds=20), finished),
     "no-settings": Life(
         pod(container(WAIT, envFrom=[{"configMapRef": {"name": "absent"}}])), waiting("CreateContainerConfigError")
+    ),
+    "prints-and-ends": Life(pod(container("echo out; exit 0"), restart="Never"), finished, has_logs=True),
+    "prints-again": Life(pod(container("echo out; exit 3")), backs_off, {"main last": LAST_LINES}, has_logs=True),
+    "init-prints": Life(
+        pod(container(WAIT), restart="Never", initContainers=[named("first", "echo first; exit 6")]),
+        finished,
+        {"first state": LAST_LINES},
+        has_logs=True,
+    ),
+    "after-start": Life(
+        pod(
+            container(
+                "until [ -s /dev/termination-log ]; do sleep 0.1; done; exit 3",
+                lifecycle=hooks(postStart="echo started > /dev/termination-log"),
+            ),
+            restart="Never",
+        ),
+        finished,
+    ),
+    "hook-before-term": Life(killed(NOTED, lifecycle=hooks(preStop="echo hook >> /dev/termination-log")), backs_off),
+    "hook-fails": Life(killed(NOTED, lifecycle=hooks(preStop="exit 4")), backs_off),
+    "hook-takes-the-grace": Life(killed(NOTED, lifecycle=hooks(preStop="sleep 100")), backs_off),
+    "ignores-term": Life(killed(DEAF), backs_off),
+    "grace-of-the-probe": Life(killed(DEAF, grace=600, probing={"terminationGracePeriodSeconds": 1}), backs_off),
+    "resized": Life(
+        pod(container(WAIT)),
+        has_memory,
+        {"events": "no event is written: nothing is enforced, so a resize takes no time"},
+        resized=GROWN,
     ),
     "not-as-root": Life(
         pod(container(WAIT, securityContext={"runAsNonRoot": True})), waiting("CreateContainerConfigError")
@@ -122,24 +209,31 @@ LIVES: Final[Mapping[str, Life]] = {
 }
 
 
-def facts(pod: JSONObject, events: list[JSONObject]) -> dict[str, Any]:
-    """Return what is compared of a pod."""
+def facts(pod: JSONObject, events: list[JSONObject], printed: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is compared of a pod, of its events and of its logs."""
     status = pod["status"]
-    found: dict[str, Any] = {"phase": status["phase"], "reason": status.get("reason")}
-    for one in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
-        found[one["name"]] = {
+    reasons = {event["reason"] for event in events} - NOT_COMPARED
+    found: dict[str, Any] = {"phase": status["phase"], "reason": status.get("reason"), **printed}
+    has_ended = status["phase"] in {"Succeeded", "Failed"}
+    for one in statuses(pod):
+        ends = not has_ended and is_backing_off(one)
+        of_container = {
             "restarts": min(one["restartCount"], 1),
             "ready": one["ready"],
             "started": one.get("started"),
-            "state": ended(one["state"]),
-            "last": ended(one.get("lastState", {})),
+            "state": BACKING_OFF if ends else ended(one["state"]),
+            "last": ended(one["state"] if ends and "terminated" in one["state"] else one.get("lastState", {})),
+            "resources": one.get("resources"),
+            "in order": is_in_order(one),
         }
-    has_ended = status["phase"] in {"Succeeded", "Failed"}
+        found.update({f"{one['name']} {fact}": value for fact, value in of_container.items()})
+        if (pause := first_pause(one)) and "Killing" not in reasons:
+            # A container that a real kubelet killed waits from its third start on, here from its second.
+            found[f"{PAUSE} {one['name']}"] = pause
     for one in status.get("conditions", []):
         if has_ended and one["type"] == "PodReadyToStartContainers":
             continue  # a kubelet takes it back a moment after the end
         found[f"condition {one['type']}"] = (one["status"], one.get("reason"))
-    reasons = {event["reason"] for event in events} - NOT_COMPARED
     found["events"] = sorted(reasons)
     return found
 
@@ -152,7 +246,24 @@ def ended(state: JSONObject) -> tuple[str, Any, Any, Any]:
     return "none", None, None, None
 
 
+def first_pause(status: JSONObject) -> float | None:
+    """Return the seconds before the second restart of a container, from those before the next: each pause is twice the last."""
+    found = re.search(r"back-off (\d+)s", status["state"].get("waiting", {}).get("message", ""))
+    return int(found[1]) / 2 ** (status["restartCount"] - 1) if found and status["restartCount"] else None
+
+
+def is_in_order(status: JSONObject) -> bool:
+    """Return whether the times of a container's runs are in order: each end after its start, and the current start after the last end."""
+    last = status.get("lastState", {}).get("terminated", {})
+    current = status["state"].get("terminated", {})
+    started = status["state"].get("running", {}).get("startedAt", "")
+    ends = [run["startedAt"] <= run["finishedAt"] for run in (last, current) if run]
+    return all(ends) and (not started or last.get("finishedAt", "") <= started)
+
+
 def differences(real: Mapping[str, Any], embedded: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Return the facts that are not the same, on the real and on the embedded kubelet."""
-    names = sorted({*real, *embedded})
-    return {name: (real.get(name), embedded.get(name)) for name in names if real.get(name) != embedded.get(name)}
+    names = {name for name in {*real, *embedded} if not name.startswith(PAUSE)} | {*real} & {*embedded}
+    return {
+        name: (real.get(name), embedded.get(name)) for name in sorted(names) if real.get(name) != embedded.get(name)
+    }

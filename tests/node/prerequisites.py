@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -23,14 +24,25 @@ PACKAGES: Final = {
 }
 """Debian packages, and the program that each brings."""
 
+TRIAL: Final = """set -e
+ip link add one type veth peer name two
+nft add table ip trial
+mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged
+"""
+"""Actions of a node in its own namespaces."""
+
 CGROUPS: Final = Path("/sys/fs/cgroup")
 CONTROLLERS: Final = ("cpu", "cpuset", "memory", "pids")
 CAP_SYS_ADMIN: Final = 21
 SBIN: Final = "/usr/sbin:/sbin"
 
 
+class AbsentError(BuildError):
+    """This machine lacks something that a node needs: no test fails for it."""
+
+
 def obstacle() -> str:
-    """Return why no node can run on this machine, or nothing; missing packages are no obstacle."""
+    """Return why no node can run on this machine, or an empty text; missing packages are no obstacle."""
     if os.geteuid() != 0 or not _capabilities() >> CAP_SYS_ADMIN & 1:
         return "a node needs root with CAP_SYS_ADMIN"
     if shutil.which("apt-get") is None and absent_packages():
@@ -73,7 +85,19 @@ def _apt(*words: str) -> None:
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(["apt-get", *words], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BuildError(f"apt-get {' '.join(words)} failed:\n{done.stderr[-2000:]}")
+        raise AbsentError(f"apt-get {' '.join(words)} failed:\n{done.stderr[-2000:]}")
+
+
+def try_namespaces(directory: Path) -> None:
+    """Try in namespaces what a node does there, with an overlay in the directory."""
+    words = ["unshare", "--net", "--mount", "--pid", "--fork", "sh", "-c", TRIAL]
+    with tempfile.TemporaryDirectory(dir=directory) as folder:
+        for name in ("lower", "upper", "work", "merged"):
+            (Path(folder) / name).mkdir()
+        environment = os.environ | {"PATH": f"{os.environ['PATH']}:{SBIN}"}
+        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise AbsentError(f"a node needs network and mount namespaces, veth, nftables and overlayfs: {done.stderr}")
 
 
 def _capabilities() -> int:

@@ -2,27 +2,44 @@
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
+from testkit.repository import ROOT
 from tests.controlplane.process import StartError
 from tests.node.cluster import Cluster
 from tests.node.images import PRODUCT
+
+from leaderworkerset.api.metadata import MANAGER
 
 NAMESPACE: Final = "lws-system"
 ADDITIONS: Final = ("in-place",)
 """Folders with rights that the manager has only where somebody grants them."""
 
-ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 
 
-def install(cluster: Cluster, image: str = PRODUCT) -> str:
-    """Install an image of the manager, or update it, and wait until its managers are ready; return what was printed."""
-    words = ["install", f"--image={image}", f"--config={MANIFESTS / 'manager.yaml'}", "--wait", "--timeout=5m"]
+CONFIGURATION: Final = MANIFESTS / "manager.yaml"
+PLAIN: Final = MANIFESTS / "plain.yaml"
+"""A configuration that earlier versions also accept."""
+
+
+def install(
+    cluster: Cluster,
+    image: str = PRODUCT,
+    version: Mapping[str, str] = MappingProxyType({}),
+    configuration: Path = CONFIGURATION,
+) -> str:
+    """Install an image of the manager, or update it, and wait until its managers are ready; return what was printed.
+
+    `version` is the environment in which `lws` is another version.
+    """
+    words = ["install", f"--image={image}", f"--config={configuration}", "--wait", "--timeout=5m"]
     done = subprocess.run(
         [*cluster.inside, sys.executable, "-m", "leaderworkerset.cli", *words],
-        env=cluster.environment,
+        env={**cluster.environment, **version},
         capture_output=True,
         text=True,
         check=False,
@@ -33,3 +50,8 @@ def install(cluster: Cluster, image: str = PRODUCT) -> str:
     for name in ADDITIONS:
         cluster.kubectl("apply", "--filename", str(ROOT / "deploy" / name / "manager.yaml"))
     return done.stdout
+
+
+def await_managers(cluster: Cluster) -> None:
+    """Wait until all managers are of the newest content of their Deployment, and ready."""
+    cluster.kubectl("rollout", "status", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}", "--timeout=5m")

@@ -59,6 +59,7 @@ SYSTEM_CLOCK: Final = {
     "leaderworkerset/cli/commands/inspect/doctor.py": "compares the ends of certificates and leases for people",
     "leaderworkerset/cli/commands/inspect/events.py": "prints ages for people",
     "leaderworkerset/cli/commands/inspect/pastfailures.py": "prints ages for people",
+    "leaderworkerset/cli/commands/inspect/top.py": "prints how long GPUs have been idle",
     "leaderworkerset/cli/commands/inspect/tree.py": "prints ages for people",
     "leaderworkerset/dashboard/livemodel.py": "compares the ages of objects for people",
     "leaderworkerset/observation/lists.py": "compares the ages of events for people",

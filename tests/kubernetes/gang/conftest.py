@@ -22,6 +22,7 @@ from tests.kubernetes.manager.replicas import Replica
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.api import kubernetesfeatures
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
 from leaderworkerset.core.gang.gangs import AUTO
 from leaderworkerset.core.gang.volcano import VOLCANO
@@ -65,6 +66,13 @@ def kept(runner: asyncio.Runner, context: object) -> Iterator[Running]:
         runner.run(keeper.leave())
 
 
+def scheduling(version: str) -> tuple[str, str]:
+    """Return the flag and the gates by which a version of Kubernetes serves PodGroups; skip the test if it cannot."""
+    if version not in SERVED:
+        pytest.skip(f"Kubernetes {version} has no {kubernetesfeatures.ALPHA_POD_GROUPS.name}")
+    return f"--runtime-config=scheduling.k8s.io/{SERVED[version]}=true", GATES[version]
+
+
 @asynccontextmanager
 async def started(directory: Path) -> AsyncIterator[Running]:
     """Run the embedded cluster and all that is served there."""
@@ -95,15 +103,15 @@ async def serving(cluster: Cluster, directory: Path, provider: str = AUTO) -> As
 @contextmanager
 def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[Plane]:
     """Run a real control plane that schedules groups."""
+    serve, gates = scheduling(version)
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True), version)  # noqa: T201 - progress
-    serve = f"--runtime-config=scheduling.k8s.io/{SERVED[version]}=true"
 
     def prepare(made: Plane) -> None:
         cluster = KubernetesCluster(made.kubeconfig)
         runner.run(set_up(cluster))
         runner.run(define(cluster))
 
-    with control_plane(assets, directory, prepare, (serve,), gates=GATES[version]) as made:
+    with control_plane(assets, directory, prepare, (serve,), gates=gates) as made:
         yield made
 
 

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
-from tests.kubernetes.lwsoperator.conftest import IN, Site
+from tests.kubernetes.install.conftest import Administrator
+from tests.kubernetes.lwsoperator.waiting import until
+from tests.kubernetes.manager.balancer import balanced
 from tests.kubernetes.manager.replicas import Replica
 
 from kuberuntime.objects.meta import JSONObject
@@ -24,22 +26,25 @@ from leaderworkerset.webhooks.configurations import SERVICE_NAME
 OUTSIDE = "lws-system"
 """The namespace of a manager that runs outside of a pod: its lease is there."""
 
+PORT = 443
+
 CONFIGURATIONS = tuple(
     f"{kind}webhookconfiguration/lws-{kind}-webhook-configuration" for kind in ("mutating", "validating")
 )
 
 
 class Managers:
-    """Managers of a site; what a replica is called is which release it is of."""
+    """Managers of an installation; what a replica is called is which release it is of."""
 
-    def __init__(self, site: Site, directory: Path) -> None:
-        self._site = site
+    def __init__(self, administrator: Administrator, directory: Path, namespace: str = OPERATOR) -> None:
+        self._administrator = administrator
         self._directory = directory
+        self._in = ("-n", namespace)
         self._replicas: dict[str, Replica] = {}
 
     def start(self, name: str) -> None:
         """Start a replica, and wait until it is ready."""
-        data = self._site.administrator.there(f"secret/{SERVING_SECRET}", *IN)["data"]
+        data = self._administrator.there(f"secret/{SERVING_SECRET}", *self._in)["data"]
         for file, text in data.items():
             (self._directory / file).write_bytes(base64.b64decode(text))
         replica = Replica(self._directory, name, self._kubeconfig(), self._configuration())
@@ -49,26 +54,36 @@ class Managers:
 
     def _configuration(self) -> JSONObject:
         """Return the file of the operand, with the directory of its certificates as it is mounted here."""
-        file = self._site.administrator.there(f"configmap/{CONFIGURATION}", *IN)["data"][CONFIGURATION_KEY]
+        file = self._administrator.there(f"configmap/{CONFIGURATION}", *self._in)["data"][CONFIGURATION_KEY]
         sections = {name: section for name, section in yaml.safe_load(file).items() if isinstance(section, dict)}
         return sections | {"webhook": {"certDir": str(self._directory)}}
 
     def route(self, name: str) -> None:
         """Have the API server call the webhooks of a replica, and trust its certificate, as cert-manager would."""
-        administrator = self._site.administrator
         external = {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}
         patch = json.dumps({"spec": external})
-        administrator.kubectl("patch", f"service/{SERVICE_NAME}", *IN, "--type=merge", "-p", patch)
+        self._administrator.kubectl("patch", f"service/{SERVICE_NAME}", *self._in, "--type=merge", "-p", patch)
+        self._point(("service/port", self._replicas[name].webhooks))
+
+    @contextmanager
+    def served(self, name: str) -> Iterator[None]:
+        """Let a replica answer at the address of the webhook Service, as pods do on a cluster with a network."""
+        address = self._administrator.there(f"service/{SERVICE_NAME}", *self._in)["spec"]["clusterIP"]
+        self._point()
+        with balanced(address, PORT, [self._replicas[name].webhooks]):
+            yield
+
+    def _point(self, *values: tuple[str, object]) -> None:
+        """Have the API server trust the certificate, as cert-manager would, and set further values of each webhook."""
         authority = base64.b64encode((self._directory / "ca.crt").read_bytes()).decode()
         for configuration in CONFIGURATIONS:
-            count = len(administrator.there(configuration)["webhooks"])
-            values = (("caBundle", authority), ("service/port", self._replicas[name].webhooks))
+            count = len(self._administrator.there(configuration)["webhooks"])
             operations = [
                 {"op": "add", "path": f"/webhooks/{index}/clientConfig/{field}", "value": value}
                 for index in range(count)
-                for field, value in values
+                for field, value in (("caBundle", authority), *values)
             ]
-            administrator.kubectl("patch", configuration, "--type=json", "-p", json.dumps(operations))
+            self._administrator.kubectl("patch", configuration, "--type=json", "-p", json.dumps(operations))
 
     def stop(self, name: str) -> None:
         """End a replica in an orderly way."""
@@ -84,9 +99,9 @@ class Managers:
         return "\n".join(f"--- {name}\n{replica.tail()}" for name, replica in self._replicas.items())
 
     def _kubeconfig(self) -> Path:
-        administrator = self._site.administrator
+        administrator = self._administrator
         config = json.loads(administrator.plane.kubeconfig.read_text())
-        token = administrator.kubectl("create", "token", MANAGER, *IN).strip()
+        token = administrator.kubectl("create", "token", MANAGER, *self._in).strip()
         config["users"] = [{"name": "admin", "user": {"token": token}}]
         path = self._directory / "manager.kubeconfig"
         path.write_text(json.dumps(config))
@@ -94,11 +109,24 @@ class Managers:
 
 
 @contextmanager
-def managers(site: Site, directory: Path) -> Iterator[Managers]:
+def served(administrator: Administrator, directory: Path, namespace: str = OPERATOR) -> Iterator[None]:
+    """Run one manager behind the webhook Service until the context is left; it never leads, for want of a lease."""
+    for one in CONFIGURATIONS:
+        until(lambda one=one: administrator.get(one) is not None, one)  # type: ignore[misc]
+    running = Managers(administrator, directory, namespace)
+    try:
+        running.start("served")
+        with running.served("served"):
+            yield
+    finally:
+        running.end()
+
+
+@contextmanager
+def managers(administrator: Administrator, directory: Path) -> Iterator[Managers]:
     """Let managers run outside of pods, until the context is left."""
-    administrator = site.administrator
-    role = administrator.there("role/lws-leader-election-role", *IN)
-    binding = administrator.there("rolebinding/lws-leader-election-rolebinding", *IN)
+    role = administrator.there("role/lws-leader-election-role", "-n", OPERATOR)
+    binding = administrator.there("rolebinding/lws-leader-election-rolebinding", "-n", OPERATOR)
     account = f"system:serviceaccount:{OPERATOR}:{MANAGER}"
     administrator.kubectl("delete", "namespace", OUTSIDE, "--ignore-not-found")  # other tests install there
     administrator.kubectl("create", "namespace", OUTSIDE)
@@ -118,7 +146,7 @@ def managers(site: Site, directory: Path) -> Iterator[Managers]:
         },
     ]
     administrator.kubectl("create", "-f", "-", objects=copies)
-    found = Managers(site, directory)
+    found = Managers(administrator, directory)
     try:
         yield found
     finally:

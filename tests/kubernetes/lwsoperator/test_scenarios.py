@@ -46,6 +46,8 @@ def test_what_is_missing_is_said_and_an_installation_follows_by_itself(site: Sit
     assert site.administrator.get(*MANAGER) is None
     assert site.administrator.get(DEFINITION) is None
 
+    site.await_installed()
+    site.await_condition("Available", "False", "WebhooksUnreachable")
     site.await_available()
     status = site.cluster()["status"]
     manager = site.manager()
@@ -154,7 +156,7 @@ def test_a_renewed_certificate_rolls_the_manager(available: Site) -> None:
     available.administrator.kubectl("delete", "secret/webhook-server-cert", *IN)
     certmanager.issue(available.administrator, SERVING, OPERATOR)
     until(lambda: hashed() != before, "another template")
-    available.await_condition("Available", "True", "AsExpected")
+    available.await_available()
 
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed"])

@@ -67,7 +67,7 @@ def test_pods_of_the_operand_that_are_deleted_come_back(available: Site) -> None
         return len(running - before) == 2 and not before & {one["metadata"]["uid"] for one in found}
 
     until(are_replaced, "two other pods")
-    available.await_condition("Available", "True", "AsExpected")
+    available.await_available()
 
 
 def test_there_is_one_object_and_it_is_not_degraded(available: Site) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.repository import ROOT
 from tests.integration.clusters import objects as sets
 from tests.kubernetes.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, Site, objects
 from tests.kubernetes.lwsoperator.managers import Managers, managers
@@ -18,7 +19,6 @@ from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, OWNED_BY
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[3]
 NEWER = "example.com/lws:2"
 GROUPS = "groups"
 CERTIFICATE_ROLE = "lws-certificates-role"
@@ -81,7 +81,7 @@ def make_older(site: Site) -> None:
 
 def test_an_upgrade_and_the_way_back_leave_running_groups_alone(installed: Site, tmp_path: Path) -> None:
     """R-OP-39, R-OP-44: image, definition and objects change; groups keep pods, generations and restart counts."""
-    with managers(installed, tmp_path) as running:
+    with managers(installed.administrator, tmp_path) as running:
         running.start("old")
         manage(installed, "Unmanaged")  # else the operator would restore what leads to the replica
         running.route("old")
@@ -96,7 +96,7 @@ def test_an_upgrade_and_the_way_back_leave_running_groups_alone(installed: Site,
         installed.start(NEWER)
         manage(installed, "Managed")
         until(lambda: image(installed) == NEWER, "the newer image")
-        installed.await_condition("Available", "True", "AsExpected")
+        installed.await_available()
         until(lambda: installed.administrator.get(f"role/{CERTIFICATE_ROLE}", *IN) is None, "no older Role")
         columns = installed.administrator.there(DEFINITION)["spec"]["versions"][0]["additionalPrinterColumns"]
         assert "Ready" in {one["name"] for one in columns}
@@ -113,7 +113,7 @@ def test_an_upgrade_and_the_way_back_leave_running_groups_alone(installed: Site,
         installed.start()
         manage(installed, "Managed")
         until(lambda: image(installed) == IMAGE, "the older image")
-        installed.await_condition("Available", "True", "AsExpected")
+        installed.await_available()
         assert snapshot(installed).items() >= before.items()
     installed.administrator.kubectl("delete", "namespace", GROUPS, "--wait=false")
 
@@ -150,7 +150,7 @@ def test_an_operator_that_went_first_takes_over_what_it_left(installed: Site) ->
     installed.patch(operatorLogLevel="Trace")
     until(lambda: installed.cluster()["status"]["observedGeneration"] == generation(installed), "the new generation")
     assert owned(installed) == before
-    installed.await_condition("Available", "True", "AsExpected")
+    installed.await_available()
 
 
 def test_without_the_operator_its_kind_takes_the_operand_along(installed: Site) -> None:

@@ -14,6 +14,7 @@ from deploy.packages.operatordeployment import OperatorSettings, cluster
 from tests.kubernetes.lwsoperator import certmanager
 from tests.kubernetes.lwsoperator.certmanager import definition
 from tests.kubernetes.lwsoperator.conftest import IMAGE, OBJECT, OperatorRun, Site
+from tests.kubernetes.lwsoperator.managers import served
 from tests.kubernetes.lwsoperator.olm import FOLDER, Manager, load
 from tests.kubernetes.lwsoperator.waiting import until
 
@@ -81,7 +82,8 @@ def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site
         for name in ISSUED:
             certmanager.issue(administrator, name, NAMESPACE)
         site.await_condition("Degraded", "False", "AsExpected")
-        site.await_condition("Available", "True", "AsExpected")
+        with served(administrator, site.directory, NAMESPACE):
+            site.await_condition("Available", "True", "AsExpected")
         assert administrator.get("deployment/lws-controller-manager", "-n", NAMESPACE) is not None
         webhooks = administrator.there("mutatingwebhookconfiguration/lws-mutating-webhook-configuration")["webhooks"]
         assert {one["clientConfig"]["service"]["namespace"] for one in webhooks} == {NAMESPACE}

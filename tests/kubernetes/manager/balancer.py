@@ -1,8 +1,9 @@
 """A TCP balancer on loopback: plays the service in front of the managers' webhooks."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -58,6 +59,35 @@ class Balancer:
             except OSError:
                 continue
         return None
+
+
+@contextmanager
+def balanced(host: str, port: int, backends: list[int]) -> Iterator[None]:
+    """Run a balancer at an address in a thread of its own, until the context is left."""
+    loop, ended = asyncio.new_event_loop(), asyncio.Event()
+    listens = threading.Event()
+
+    async def balance() -> None:
+        async with Balancer(host, port) as balancer:
+            balancer.backends = backends
+            listens.set()
+            await ended.wait()
+
+    def run() -> None:
+        try:
+            loop.run_until_complete(balance())
+        finally:
+            listens.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    listens.wait()
+    try:
+        yield
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()
 
 
 @asynccontextmanager

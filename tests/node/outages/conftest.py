@@ -1,4 +1,4 @@
-"""Both nodes as they were, after each test."""
+"""Restores both nodes after each test."""
 
 from collections.abc import Iterator
 

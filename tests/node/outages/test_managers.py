@@ -1,14 +1,25 @@
 """Managers that are killed, upgraded and rolled back, while groups run."""
 
+import base64
 import json
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
 
-from tests.node import product
-from tests.node.images import PRODUCT
+import pytest
+from tests import predecessor
+from tests.node import daemons, images, product, programs
+from tests.node.images import PREVIOUS, PRODUCT
 from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place, restarts
 from tests.node.product import NAMESPACE
 
 OTHER = "localhost/leaderworkerset:other"
+RELEASE = "93e55ccb5ca82187d3706f076dba800c371e1c34"
+"""The commit of the last version in CHANGELOG.md."""
+
+SECRET = "lws-webhook-server-cert"
+SHOW = "import ssl, sys; print(ssl.get_server_certificate((sys.argv[1], 9443), timeout=5), end='')"
 LEASE = "b8b2488c.x-k8s.io"
 
 
@@ -45,6 +56,77 @@ def test_an_upgrade_and_its_rollback_touch_no_pod(place: Place) -> None:
         place.await_ready("stays", 2, 4)
     assert place.uids("stays") == before
     assert [restarts(one) for one in place.pods("stays")] == [0] * 4
+
+
+@pytest.fixture
+def installed(place: Place) -> Iterator[None]:
+    """Install this version afterwards."""
+    yield
+    product.install(place.cluster)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("installed")
+def test_an_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Path) -> None:
+    """The release is installed by its own `lws`, upgraded by this one, and rolled back by its own."""
+    predecessor.unpack(RELEASE, tmp_path)
+    archive, version = images.make_previous(tmp_path, programs.say), predecessor.environment(tmp_path / "src")
+    for machine in place.cluster.machines:
+        daemons.load(machine, place.cluster.node_assets, [archive])
+    product.install(place.cluster, PREVIOUS, version, product.PLAIN)
+    place.ready(leaderworkerset("stays", pod(), replicas=2), 4)
+    before = place.uids("stays")
+    product.install(place.cluster)
+    assert_untouched(place, before, "upgraded")
+    product.install(place.cluster, PREVIOUS, version, product.PLAIN)
+    assert_untouched(place, before, "rolled-back")
+
+
+def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
+    """Prove that the managers act, and that no pod of the groups before was touched."""
+    product.await_managers(place.cluster)
+    place.ready(leaderworkerset(name, pod()), 2)
+    place.kubectl("annotate", "lws", "stays", f"seen={name}", "--overwrite")
+    place.await_ready("stays", 2, 4)
+    assert place.uids("stays") == before
+    assert [restarts(one) for one in place.pods("stays")] == [0] * 4
+
+
+def test_a_certificate_is_renewed_without_a_refusal(place: Place) -> None:
+    """Run the command of the page while writes continue."""
+    place.ready(leaderworkerset("written", pod()), 2)
+    old = certificate(place)
+    removed = json.dumps({"data": {"tls.crt": None, "tls.key": None}})
+    place.cluster.kubectl("patch", "secret", SECRET, f"--namespace={NAMESPACE}", "--type=merge", f"--patch={removed}")
+    written = 0
+    while written < 10 or certificate(place) in ("", old) or served(place) != {certificate(place)}:
+        written += 1
+        place.kubectl("annotate", "lws", "written", f"written={written}", "--overwrite")
+        assert written < 600, "the managers still serve another certificate"
+
+
+def certificate(place: Place) -> str:
+    """Return the serving certificate of the secret, empty where there is none."""
+    path = "jsonpath={.data.tls\\.crt}"
+    text = place.cluster.kubectl("get", "secret", SECRET, f"--namespace={NAMESPACE}", f"--output={path}")
+    return first_of(base64.b64decode(text).decode())
+
+
+def served(place: Place) -> set[str]:
+    """Return the certificates that the managers serve."""
+    path = "jsonpath={.items[*].status.podIP}"
+    managers = ("--selector=control-plane=controller-manager", f"--namespace={NAMESPACE}", f"--output={path}")
+    found = set()
+    for address in place.cluster.kubectl("get", "pods", *managers).split():
+        with place.running(["python3", "-c", SHOW, address]) as process:
+            found.add(first_of(process.communicate()[0]))
+    return found
+
+
+def first_of(text: str) -> str:
+    """Return the first certificate of a text in the form that Python writes, or nothing."""
+    end = "-----END CERTIFICATE-----"
+    return ssl.DER_cert_to_PEM_cert(ssl.PEM_cert_to_DER_cert(text.partition(end)[0] + end)) if end in text else ""
 
 
 def test_a_set_can_be_made_right_after_the_installation(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""What a run of the cluster leaves on this machine."""
+"""Nothing of a run of the cluster is left on this machine."""
 
 import subprocess
 import sys

@@ -92,13 +92,15 @@ def test_scaling_adds_and_removes_the_highest_groups(place: Place) -> None:
 def test_a_rollout_keeps_to_max_unavailable(place: Place) -> None:
     obj = rolled(place, {"maxUnavailable": 1, "maxSurge": 0})
     least, most = watch_rollout(place, obj)
-    assert (least, most) == (2, 3)
+    assert least >= 2
+    assert most <= 3
 
 
 def test_a_rollout_keeps_to_max_surge(place: Place) -> None:
     obj = rolled(place, {"maxUnavailable": 0, "maxSurge": 1})
     least, most = watch_rollout(place, obj)
-    assert (least, most) == (3, 4)
+    assert least >= 3
+    assert most <= 4
 
 
 def rolled(place: Place, budget: dict[str, int]) -> dict[str, object]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.node.cluster import Cluster
 from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place
-from tests.node.product import NAMESPACE
+from tests.node.product import NAMESPACE, ROOT
 
 MANAGERS = ("--namespace", NAMESPACE, "--selector=control-plane=controller-manager")
 
@@ -39,6 +39,16 @@ def test_managers_run_on_both_nodes(nodes: Cluster) -> None:
 
 def test_doctor_finds_the_installation_sound(place: Place) -> None:
     place.lws("doctor", "--no-machine")
+
+
+def test_network_policies_are_accepted(place: Place) -> None:
+    """The manager's own, and the one of the page for the namespaces of groups; no network of the nodes enforces them."""
+    found = place.cluster.kubectl("get", "networkpolicies", f"--namespace={NAMESPACE}", "--output=name").split()
+    assert found == ["networkpolicy.networking.k8s.io/lws-controller-manager"]
+    page = (ROOT / "docs" / "how-to" / "ports.md").read_text()
+    (policy,) = (block for block in page.split("```yaml\n")[1:] if "kind: NetworkPolicy" in block)
+    place.kubectl("apply", "--filename=-", text=policy.partition("```")[0])
+    assert place.kubectl("get", "networkpolicies", "--output=name") == "networkpolicy.networking.k8s.io/groups\n"
 
 
 def test_metrics_are_served_to_a_token_alone(place: Place) -> None:

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 from tests.node import images
-from tests.node.kubeletscenarios import LIVES, Life, differences, facts
+from tests.node.kubeletscenarios import LIVES, Life, differences, facts, ready
 from tests.node.place import LWS, Place
 
 from kuberuntime.objects.meta import JSONObject
 
 NAME = "kubelets"
+SECONDS = 400.0
+"""How long the lives may take: restarts are minutes apart after a while."""
 
 
 class Kubectl:
@@ -29,11 +31,15 @@ class Kubectl:
 
     def run(self, *words: str, text: str | None = None) -> str:
         """Run kubectl to its end; return what it printed."""
-        done = subprocess.run(
-            [*self.words, *words], env=self.environment, input=text, capture_output=True, text=True, check=False
-        )
+        done = self.ended(*words, text=text)
         assert done.returncode == 0, f"{words}: {done.stderr}"
         return done.stdout
+
+    def ended(self, *words: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
+        """Run kubectl to its end, with whatever code."""
+        return subprocess.run(
+            [*self.words, *words], env=self.environment, input=text, capture_output=True, text=True, check=False
+        )
 
     def play(self) -> dict[str, dict[str, Any]]:
         """Let all pods live, and return the facts about each."""
@@ -46,13 +52,13 @@ class Kubectl:
         )
         seen: dict[str, JSONObject] = {}
         try:
-            self.place.until(lambda: self.look(seen) == set(LIVES), "all pods as they should be looked at")
+            self.place.until(lambda: self.look(seen) == set(LIVES), "all pods as they should be looked at", SECONDS)
         except AssertionError as error:
             error.add_note(f"not so: {sorted(set(LIVES) - set(seen))}")
             raise
         events = json.loads(self.run("get", "events", "--output=json"))["items"]
         return {
-            name: facts(pod, [event for event in events if event["involvedObject"]["name"] == name])
+            name: facts(pod, [event for event in events if event["involvedObject"]["name"] == name], self.logs(pod))
             for name, pod in seen.items()
         }
 
@@ -60,9 +66,30 @@ class Kubectl:
         """Keep the pods that are settled for the first time; return the names of all that are kept."""
         for pod in json.loads(self.run("get", "pods", "--output=json"))["items"]:
             name = pod["metadata"]["name"]
-            if name not in seen and LIVES[name].settled(pod):
+            if name not in seen and self.is_resized(name, pod) and LIVES[name].settled(pod):
                 seen[name] = pod
         return set(seen)
+
+    def is_resized(self, name: str, pod: JSONObject) -> bool:
+        """Tell whether a pod has its last resources in its spec; resize it where it is ready and has its first ones."""
+        resources = LIVES[name].resized
+        if resources is None or pod["spec"]["containers"][0]["resources"] == resources:
+            return True
+        if ready(pod):
+            patch = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
+            self.run("patch", "pod", name, "--subresource=resize", f"--patch={json.dumps(patch)}")
+        return False
+
+    def logs(self, pod: JSONObject) -> dict[str, str]:
+        """Return what `kubectl logs` prints of a pod, and of the run before where there was none; also why it prints nothing."""
+        name = pod["metadata"]["name"]
+        if not LIVES[name].has_logs:
+            return {}
+        words: dict[str, tuple[str, ...]] = {"log": ()}
+        if pod["status"]["phase"] in {"Succeeded", "Failed"}:
+            words["log of the run before"] = ("--previous",)
+        ended = {kind: self.ended("logs", name, *given) for kind, given in words.items()}
+        return {kind: done.stdout + done.stderr for kind, done in ended.items()}
 
 
 def pod_of(name: str, life: Life) -> JSONObject:
@@ -94,4 +121,5 @@ def test_both_kubelets_lead_pods_to_the_same_status(place: Place, embedded: Kube
         theirs = real.play()
     found = {name: differences(theirs[name], ours.result()[name]) for name in LIVES}
     unknown = {name: found[name] for name, life in LIVES.items() if set(found[name]) != set(life.known)}
-    assert not unknown, json.dumps(unknown, indent=1)
+    lines = [f"{name}: {fact}: {values}" for name, facts in unknown.items() for fact, values in facts.items()]
+    assert not unknown, "real, embedded:\n" + "\n".join(lines)

@@ -10,10 +10,9 @@ from tests import results
 from tests.controlplane import build
 from tests.unit.leaderworkerset.api.test_fieldtypes import ADDED
 
-from leaderworkerset.api import labels
+from leaderworkerset.api import kubernetesfeatures, labels
 from leaderworkerset.cli.commandtable import COMMANDS
 from leaderworkerset.manager.config.configuration import FeatureGates
-from leaderworkerset.manager.kubernetesversions import TESTED
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -34,10 +33,16 @@ def test_every_feature_gate_has_a_class_and_commands_are_those_of_the_table() ->
     assert set(stability.NEW_COMMANDS) <= set(COMMANDS)
 
 
-def test_the_versions_that_nobody_is_warned_about_are_those_that_the_tests_run_on() -> None:
-    assert [f"1.{minor}" for minor in TESTED] == sorted(build.VERSIONS)
+def test_version_is_tested_if_a_run_without_failures_is_recorded() -> None:
+    runs = [run for run in results.read(generate_compatibility.RESULTS) if run.part == "integration"]
+    passed = [kubernetesfeatures.parse(run.kubernetes) for run in runs if run.passed and not run.failed]
+    assert {version.minor for version in passed if version} == set(kubernetesfeatures.TESTED)
+
+
+def test_page_has_every_version_of_kubernetes() -> None:
     page = generate_compatibility.compatibility()
     assert all(version.removeprefix("v") in page for version in build.VERSIONS.values())
+    assert "| maxUnavailable of StatefulSets | 1.35, but not 1.35.4 until 1.37.0 | no | no | no | yes |" in page
 
 
 def test_a_test_that_is_named_for_a_difference_is_on_the_page(tmp_path: Path) -> None:
@@ -61,5 +66,5 @@ def test_a_result_stands_in_place_of_the_former_one_of_its_kind(tmp_path: Path) 
 def test_the_two_control_planes_of_one_run_are_told_apart() -> None:
     counts = {"integration on Kubernetes": {"passed": 1}, "integration on the other Kubernetes": {"passed": 2}}
     first, second = results.results(counts, NOW)
-    assert {first.kubernetes, second.kubernetes} == set(build.VERSIONS.values())
+    assert {first.kubernetes, second.kubernetes} == {build.VERSIONS[one] for one in build.CLUSTERS.values()}
     assert first.identity != second.identity

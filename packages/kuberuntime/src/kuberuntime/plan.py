@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
 EventType: TypeAlias = Literal["Normal", "Warning"]
@@ -28,7 +28,7 @@ MergeKind: TypeAlias = Literal["merge", "strategic"]
 
 
 class OneOfMany(NamedTuple):
-    """What an event says together with others like it: `note` names their numbers where it contains `{numbers}`."""
+    """The common note of equal events: `{numbers}` in it is replaced by their numbers."""
 
     note: str
     number: int
@@ -37,8 +37,8 @@ class OneOfMany(NamedTuple):
 class Event(Struct, frozen=True):
     """One event as events.k8s.io/v1 has it; `note` may contain `{error}` where it belongs to a failure.
 
-    `reporter` is the controller that reports it, empty where that is the one of the whole process. Events with the same
-    `of_many.note` about the same object may be told as one.
+    `reporter` is the controller that reports it, empty where that is the one of the whole process. Events with the
+    same `of_many.note` about the same object may be recorded as one event.
     """
 
     type: EventType
@@ -66,20 +66,45 @@ class Apply(Effect, frozen=True, kw_only=True):
     manager: str
 
 
+class Accepted(Struct, frozen=True):
+    """A field, by its path, with which an object of nobody is used instead of the one to create; `events` report that.
+
+    The field must be equal to `value`. An object instead of a value must have members, each as in `value`, where None is any.
+    """
+
+    path: str
+    value: str | dict[str, str | None]
+    events: tuple[Event, ...] = ()
+
+    def admits(self, obj: JSONObject) -> bool:
+        """Return whether an object has the field."""
+        found: JSON = obj
+        for name in self.path.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        if not isinstance(self.value, dict) or not isinstance(found, dict):
+            return bool(found == self.value)
+        return bool(found) and all(key in self.value and self.value[key] in (None, own) for key, own in found.items())
+
+    @property
+    def lack(self) -> str:
+        """Return why an object without the field is not used."""
+        return f"its {self.path} {'does not match' if isinstance(self.value, dict) else f'is not {self.value}'}"
+
+
 class Create(Effect, frozen=True, kw_only=True):
     """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
 
-    With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already where
-    the answer to its creation was lost. An object without a controller is accepted if it has the field `accepted`, a path
-    and its value. A predecessor's object is waited for, without events.
-    `body`, where given, is sent verbatim instead of an encoding of `object`, so that its bytes are those that were
-    hashed (R-REV-7). With `subresource` the object is posted to that subresource of the object it names (`binding`).
+    With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already
+    where the answer to its creation was lost. An object without a controller is used if it has one of the `accepted`
+    fields. A predecessor's object is waited for, without events. `body`, where given, is sent verbatim instead of an
+    encoding of `object`, so that its bytes equal the hashed bytes (R-REV-7). With `subresource` the object is posted to
+    that subresource of the object it names (`binding`).
     """
 
     object: JSONObject
     if_absent: bool = False
     unless_own: bool = False
-    accepted: tuple[str, str] | None = None
+    accepted: tuple[Accepted, ...] = ()
     body: bytes | None = None
     subresource: str = ""
 
@@ -193,7 +218,7 @@ class Plan(Struct, frozen=True):
 
 
 def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
-    """Yield the actions, and in place of those that are made of others these."""
+    """Yield all actions; composite actions are replaced by their parts."""
     for action in actions:
         match action:
             case Together(sequences=sequences):
@@ -218,7 +243,7 @@ def without(actions: Actions, left_out: WriteAction) -> Actions:
 
 
 class PatchFields(TypedDict, total=False):
-    """The fields of a `Patch` beside what it changes."""
+    """The fields of a `Patch` besides its change."""
 
     subresource: str
     if_present: bool

@@ -26,21 +26,29 @@ class LogOptions(Struct, frozen=True, kw_only=True):
 
 
 class Load(NamedTuple):
-    """What a container uses: processors, and bytes of memory."""
+    """The usage of a container: processors, and bytes of memory."""
 
     cores: float
+    memory: int
+
+
+class DeviceLoad(NamedTuple):
+    """The load of a container's devices: how many are busy (None if not measured), and bytes of their memory."""
+
+    busy: float | None
     memory: int
 
 
 class Measured(Struct, frozen=True):
     """The loads of containers by their pod and name: the mean over `seconds`, which ended at `at`.
 
-    Containers that have not run for all of that time are missing.
+    Containers that have not run for all of that time are missing. `devices` has the containers with real devices.
     """
 
     at: datetime
     seconds: float
     loads: Mapping[UID, Mapping[str, Load]]
+    devices: Mapping[UID, Mapping[str, DeviceLoad]] = {}
 
 
 class ExecSession(Protocol):

@@ -24,16 +24,23 @@ DEFAULT_CLASS_NAME: Final = "standard"
 """The default storage class of every cluster, for claims that name none."""
 
 HOLD_COMPLETED: Final = f"{DOMAIN}/hold-completed"
-"""Annotation of a pod (value `true`): its containers that end with exit code 0 are not restarted, even with the restart
-policy Always. Pods of StatefulSets cannot have OnFailure, so the end of their programs could not be observed otherwise."""
+"""Annotation of a pod (value `true`): its containers that exit with code 0 are not restarted, even with the restart
+policy Always. Pods of StatefulSets cannot have OnFailure, so the end of their programs could not be observed
+otherwise."""
 
 FORMER_HOLD_COMPLETED: Final = f"{FORMER_DOMAIN}/hold-completed"
 
 GPU: Final = "nvidia.com/gpu"
 """The resource of which the devices are GPUs."""
 
+GPU_MEMORY: Final = "nvidia.com/gpu-memory"
+"""The resource in the metrics of a container: bytes in use of the memory of its GPUs."""
+
 DEVICES: Final = f"{DOMAIN}/devices"
 """Annotation of a pod: the real devices of each of its containers, as JSON. The kubelet writes it."""
 
+DEVICES_IDLE: Final = f"{DOMAIN}/devices-idle-since"
+"""Annotation of a pod: its real devices that compute nothing, each with the time since when, as JSON. The kubelet writes it."""
+
 ACCELERATORS_HEALTHY: Final = "AcceleratorsHealthy"
-"""The condition of a node with real devices; its message names those that fail."""
+"""The condition of a node with real devices; its message names the failed devices."""

@@ -133,9 +133,11 @@ async def _run_kubelet(
         tasks.create_task(events.run())
         if kubelet.devices.is_real:
             from localkube.kubelet.node.devicehealth import DeviceHealth
+            from localkube.kubelet.node.deviceidleness import DeviceIdleness
 
             health = DeviceHealth(client, kubelet.devices, cluster.clock, kubelet.report_failures)
-            tasks.create_task(health.run())
+            idleness = DeviceIdleness(client, kubelet.devices, cluster.clock, kubelet.pod_of)
+            tasks.create_task(health.run(idleness))
         tasks.create_task(kubelet.run(caught_up))
 
 

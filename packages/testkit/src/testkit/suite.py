@@ -1,4 +1,4 @@
-"""What holds for all tests, as a plugin of pytest: which of them run, how they begin, how they are shared out and counted.
+"""The pytest plugin of all tests: it selects, prepares, distributes and counts them.
 
 Tests that are coroutines run in an event loop of their own, and in virtual time where they are marked so.
 """
@@ -38,7 +38,10 @@ SHARED: Final = (
 )
 """Folders whose tests share a cluster, which is started once."""
 
-LIVE: Final = ("tests/kubernetes/", "packages/localkube/tests/conformance/test_generated.py")
+GENERATED: Final = "packages/localkube/tests/conformance/test_generated.py"
+"""The file whose sequences are generated each time: there is nothing to record."""
+
+LIVE: Final = ("tests/kubernetes/", GENERATED)
 """Folders and files whose tests need the programs of Kubernetes, whatever their parameters."""
 
 BOTH: Final = ("packages/localkube/tests/conformance/",)
@@ -54,7 +57,7 @@ PAGES: Final = ("tests/e2e/test_documents.py", "tests/e2e/test_examples.py")
 """Tests that may not meet: some of what they run uses port 8080."""
 
 Tier: TypeAlias = Literal["fast", "kubernetes", "node"]
-"""What `make test` runs; what needs a control plane, or takes long; what needs a real node."""
+"""The tests of `make test`, tests that need a control plane or are long, and tests that need a real node."""
 
 COMMANDS: Final = "tests/e2e/"
 """The folder whose tests start real processes for each step. Most are for the second tier."""
@@ -105,7 +108,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def tiers_of_item(item: pytest.Item) -> tuple[Tier, ...]:
     """Return the tiers of a test: a long one is for the second tier, whatever it needs."""
-    return ("kubernetes",) if item.get_closest_marker("long") else tiers_of(item.nodeid)
+    is_long = item.get_closest_marker("long") is not None and not item.nodeid.startswith(NODE)
+    return ("kubernetes",) if is_long else tiers_of(item.nodeid)
 
 
 def tiers_of(node: str) -> tuple[Tier, ...]:

@@ -1,8 +1,8 @@
 """Decodes watch lines and list pages object by object, so that memory holds only the kept fields of each.
 
-In: bytes of a response, and a function that reduces a decoded object. Out: inputs of the watch (`watch.py`). A page is
-decoded item by item: 500 whole pods take twenty times the memory of their kept fields, and a process hardly returns
-such memory to the system.
+In: bytes of a response, and the functions that decode one object and reduce it. Out: inputs of the watch (`watch.py`). A
+page is decoded item by item: 500 whole pods take twenty times the memory of their kept fields, and a process hardly
+returns such memory to the system.
 """
 
 import re
@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from kuberuntime.cache import watch
+from kuberuntime.cache import projection, watch
+from kuberuntime.cache.projection import Decode
 from kuberuntime.client.client import Page
 from kuberuntime.client.transport import Response
 from kuberuntime.errors import EXCERPT, ConnectionFailedError, from_response
@@ -20,7 +21,7 @@ from kuberuntime.objects.meta import JSONObject, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
 Reduce: TypeAlias = Callable[[JSONObject], JSONObject]
-"""Returns the kept fields of an object."""
+"""Returns what is kept of a newly decoded object, which it may modify."""
 
 Report: TypeAlias = Callable[[JSONObject, Exception], None]
 """Is notified of an object that is left out, of which only `metadata` is known."""
@@ -36,7 +37,7 @@ _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{},:]', re.DOTALL)
 
 class _Line(msgspec.Struct):
     type: str
-    object: JSONObject
+    object: msgspec.Raw
 
 
 class _ListMeta(msgspec.Struct):
@@ -53,7 +54,6 @@ class _List(msgspec.Struct):
 
 _decode_line = msgspec.json.Decoder(_Line).decode
 _decode_list = msgspec.json.Decoder(_List).decode
-_decode_object = msgspec.json.Decoder(JSONObject).decode
 
 
 class Decoder:
@@ -63,8 +63,9 @@ class Decoder:
     may store one object must not stop the watch of all others.
     """
 
-    def __init__(self, resource: Resource, reduce: Reduce, report: Report) -> None:
+    def __init__(self, resource: Resource, decode: Decode, reduce: Reduce, report: Report) -> None:
         self._identity = {"apiVersion": resource.api_version, "kind": resource.kind}
+        self._decode = decode
         self._reduce = reduce
         self._report = report
 
@@ -73,26 +74,29 @@ class Decoder:
         try:
             decoded = _decode_line(line)
             if decoded.type in OBJECTS:
-                return watch.StreamEvent(decoded.type, self._reduce(decoded.object))
+                return watch.StreamEvent(decoded.type, self._reduce(self._decode(decoded.object)))
+            return watch.StreamEvent(decoded.type, projection.decode(decoded.object))
         except Exception as error:  # noqa: BLE001 - edge: anything may be stored in an object
             return self._unusable_event(line, error)
-        return watch.StreamEvent(decoded.type, decoded.object)
 
     def page(self, response: Response) -> Page:
         """Decode one page of a list. Items of a list lack kind and apiVersion; this adds them."""
         try:
             decoded = _decode_page(response.body)
-            items = [one for item in decoded.items or () if (one := self._item(bytes(item))) is not None]
+            items = [one for item in decoded.items or () if (one := self._item(item)) is not None]
         except (msgspec.DecodeError, ValueError) as error:
             raise from_response(response.status, response.body) from error
         head = decoded.metadata or _ListMeta()
         return Page(items, ResourceVersion(head.resource_version or ""), head.token or "")
 
-    def _item(self, item: bytes) -> JSONObject | None:
+    def _item(self, item: msgspec.Raw) -> JSONObject | None:
         try:
-            return self._reduce(self._identity | _decode_object(item))
+            obj = self._decode(item)
+            for name, value in self._identity.items():
+                obj.setdefault(name, value)
+            return self._reduce(obj)
         except Exception as error:  # noqa: BLE001 - edge: anything may be stored in an object
-            self._report(self._identity | _named(item), error)
+            self._report(self._identity | _named(bytes(item)), error)
             return None
 
     def _unusable_event(self, line: bytes, error: Exception) -> watch.StreamEvent:

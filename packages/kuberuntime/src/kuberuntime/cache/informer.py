@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import structlog
 
-from kuberuntime.cache import watch
+from kuberuntime.cache import projection, watch
 from kuberuntime.cache.cache import Change, Indexer, Store, Writer
 from kuberuntime.cache.decoding import Decoder
 from kuberuntime.cache.projection import SHARED, Keep
@@ -61,7 +61,8 @@ class Informer:
         self._keep = keep
         self._indexers = tuple(indexes.values())
         self._writer = Writer(indexes)
-        decoder = Decoder(self.resource, self._reduce, self._ignore)
+        decode = projection.decode if keep is None else projection.decoding(keep)
+        decoder = Decoder(self.resource, decode, self._reduce, self._ignore)
         self._watcher = Watcher(client, selection, self._take, decoder, optional=optional, served=served)
         self._synced = asyncio.Event()
         self._subscribers: list[Subscriber] = []
@@ -115,7 +116,7 @@ class Informer:
     def _reduce(self, obj: JSONObject) -> JSONObject:
         """Return the kept fields of a newly decoded object, which may be modified; raise if it cannot be indexed."""
         if self._keep is not None:
-            obj = self._keep(obj)(obj, SHARED.share)
+            obj = SHARED.shared(obj, self.store.get(meta.key(obj)))
         else:
             obj["metadata"].pop("managedFields", None)
         for indexer in self._indexers:

@@ -1,8 +1,8 @@
 """Projections: the fields of an object that a cache keeps, declared as paths.
 
-In: an object as it came from the wire. Out: a new object with the declared fields and those that caches, barriers and
-events need of every object (`IDENTITY`); all other fields are dropped. A value whose type does not fit its path (null,
-a string instead of a list) is kept unchanged, so that readers get what the server sent.
+In: an object as it came from the wire. Out: a new object with the declared fields and the fields that caches, barriers
+and events need of every object (`IDENTITY`); all other fields are skipped while it is decoded. A value whose type does
+not fit its path (null, a string instead of a list) is kept unchanged, so that readers get what the server sent.
 
 Paths are written as in `fieldPath`: `spec.nodeName`, `metadata.annotations['example.com/a']`, and `[]` for the items of
 a list: `status.conditions[].type`. A path includes everything below it.
@@ -10,20 +10,28 @@ a list: `status.conditions[].type`. A path includes everything below it.
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from kuberuntime.objects.meta import JSON, JSONObject
 
+SHORT_KEY: Final = 32
+"""Characters of the longest key that msgspec itself shares."""
+
 MOST_STRINGS: Final = 2048
 """Strings per generation."""
+
+DEPTH: Final = 32
+"""Levels of nesting down to which strings are shared; pod templates have about 12."""
 
 LONGEST_STRING: Final = 256
 """Characters of the longest string that is shared. Longer strings hardly repeat."""
 
 
 class Strings:
-    """Returns for each string an equal one that was seen recently, if there is one, so that each is stored once.
+    """Returns for each string a recent equal string, if any, so that each is stored once.
 
     `sys.intern` is not suitable: in some versions of Python (3.12) interned strings are never freed, while new UIDs and
     names keep coming. At most two generations are remembered: a string that is seen again moves to the new one.
@@ -40,16 +48,38 @@ class Strings:
         self._old: dict[str, str] = {}
 
     def share(self, text: str) -> str:
-        """Return the string, or the equal one that is already shared."""
-        if len(text) > LONGEST_STRING:
-            return text
+        """Return the string, or the shared string that equals it."""
         found = self._young.get(text)
         if found is None:
+            if len(text) > LONGEST_STRING:
+                return text
             found = self._old.get(text, text)
             if len(self._young) >= self._most:
                 self._old, self._young = self._young, {}
             self._young[found] = found
         return found
+
+    def shared(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
+        """Return an equal value whose strings and long keys are shared; below `levels` it stays unchanged.
+
+        Parts that are equal in `last`, an earlier version of the value, are those of `last`.
+        """
+        if isinstance(value, dict) and levels:
+            if not isinstance(last, dict):
+                return {
+                    key if len(key) <= SHORT_KEY else self.share(key): (
+                        self.share(child) if isinstance(child, str) else self.shared(child, None, levels - 1)
+                    )
+                    for key, child in value.items()
+                }
+            # A field keeps its type, so what Python calls equal (1 and true) is the same value.
+            return {
+                key: known if (known := last.get(key)) == child else self.shared(child, known, levels - 1)
+                for key, child in value.items()
+            }
+        if isinstance(value, list) and levels:
+            return [self.shared(item, None, levels - 1) for item in value]
+        return self.share(value) if isinstance(value, str) else value
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
@@ -61,7 +91,6 @@ SHARED: Final = Strings()
 
 Step: TypeAlias = str
 Path: TypeAlias = tuple[Step, ...]
-Share: TypeAlias = Callable[[str], str]
 
 ITEMS: Final = "[]"
 """The step from a list to its items."""
@@ -78,9 +107,6 @@ IDENTITY: Final = (
     "metadata.ownerReferences",
 )
 """The fields that the runtime reads of every object: keys, preconditions, references, owners, whether it is being deleted."""
-
-DEPTH: Final = 32
-"""Levels of nesting down to which strings are shared; pod templates have about 12."""
 
 _STEP: Final = re.compile(r"\.?([A-Za-z0-9_]+)|(\[\])|\['([^']+)'\]")
 
@@ -101,10 +127,26 @@ class Projection:
         self.paths: Final = tuple(dict.fromkeys(named))
         self._tree: Final = _tree(self.paths)
 
-    def __call__(self, obj: JSONObject, share: Share = str) -> JSONObject:
-        """Return the kept fields of the object; `share` replaces each string by an equal, shared one."""
-        kept: JSONObject = _keep(obj, self._tree, share)
+    def __call__(self, obj: JSONObject) -> JSONObject:
+        """Return the kept fields of the object."""
+        kept: JSONObject = _keep(obj, self._tree)
         return kept
+
+    def decode(self, content: bytes | msgspec.Raw) -> JSONObject:
+        """Decode the kept fields of an object; raise `msgspec.DecodeError` if it cannot be decoded.
+
+        >>> Projection("spec.nodeName").decode(b'{"kind": "Pod", "spec": {"nodeName": "n", "hostname": "h"}}')
+        {'kind': 'Pod', 'spec': {'nodeName': 'n'}}
+        """
+        try:
+            kept: JSONObject = msgspec.to_builtins(self._decoder.decode(content))
+        except msgspec.ValidationError:  # a value has another shape than its path
+            return self(decode(content))
+        return kept
+
+    @cached_property
+    def _decoder(self) -> "msgspec.json.Decoder[msgspec.Struct]":
+        return msgspec.json.Decoder(_shape(self._tree))
 
     def __or__(self, other: "Projection") -> "Projection":
         """Return the projection that keeps the fields of both."""
@@ -116,7 +158,18 @@ class Projection:
 
 
 Keep: TypeAlias = Callable[[JSONObject], Projection]
-"""Returns the projection for an object."""
+"""Returns the projection for an object, of which only the fields of `IDENTITY` are known."""
+
+Decode: TypeAlias = Callable[[bytes | msgspec.Raw], JSONObject]
+
+decode: Final[Decode] = msgspec.json.Decoder(JSONObject).decode
+"""Decodes all fields of an object."""
+
+
+def decoding(keep: Keep) -> Decode:
+    """Return the function that decodes the kept fields of an object."""
+    identity = Projection()
+    return lambda content: keep(identity.decode(content)).decode(content)
 
 
 def either(one: Keep | None, other: Keep | None) -> Keep | None:
@@ -144,17 +197,6 @@ def parse(text: str) -> Path:
     return tuple(steps)
 
 
-def shared(value: JSON, share: Share, levels: int = DEPTH) -> JSON:
-    """Return an equal value whose strings and keys come from `share`; below `levels` it stays unchanged."""
-    if isinstance(value, str):
-        return share(value)
-    if isinstance(value, dict) and levels:
-        return {share(name): shared(child, share, levels - 1) for name, child in value.items()}
-    if isinstance(value, list) and levels:
-        return [shared(item, share, levels - 1) for item in value]
-    return value
-
-
 def _tree(paths: Iterable[Path]) -> _Tree:
     tree: dict[str, Any] = {}
     for path in sorted(paths, key=len):
@@ -166,9 +208,20 @@ def _tree(paths: Iterable[Path]) -> _Tree:
     return tree
 
 
-def _keep(value: JSON, tree: _Tree | None, share: Share) -> JSON:
+def _shape(tree: _Tree | None) -> Any:
+    """Return the type of the kept fields, as which msgspec skips all others."""
+    if tree is None:
+        return Any
+    if ITEMS in tree:
+        return list[_shape(tree[ITEMS])]  # type: ignore[misc]
+    names = {f"field_{index}": name for index, name in enumerate(tree)}
+    fields = [(field, _shape(tree[name]) | msgspec.UnsetType, msgspec.UNSET) for field, name in names.items()]
+    return msgspec.defstruct("Kept", fields, rename=names, gc=False)
+
+
+def _keep(value: JSON, tree: _Tree | None) -> JSON:
     if tree is not None and isinstance(value, dict) and ITEMS not in tree:
-        return {name: _keep(value[name], below, share) for name, below in tree.items() if name in value}
+        return {name: _keep(value[name], below) for name, below in tree.items() if name in value}
     if tree is not None and isinstance(value, list) and ITEMS in tree:
-        return [_keep(item, tree[ITEMS], share) for item in value]
-    return shared(value, share)
+        return [_keep(item, tree[ITEMS]) for item in value]
+    return value

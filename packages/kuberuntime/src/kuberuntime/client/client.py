@@ -8,7 +8,6 @@ the request again.
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
@@ -31,6 +30,8 @@ PAGE: Final = 500
 
 RETRIES: Final = 8
 """How often one request is sent again because the server asked to wait."""
+
+DRY_RUN: Final = ("dryRun", "All")
 
 LONGEST_WAIT: Final = 10.0
 """Seconds: a longer Retry-After is shortened to this, so that one request waits at most RETRIES * 10 s."""
@@ -86,7 +87,7 @@ class Client:
     ) -> Listing:
         """Read all objects that match, `limit` per request; a page is decoded while the server prepares the next.
 
-        If the token of a page expires on the way, everything is read anew in one request.
+        If the token of a page expires, everything is read again in one request.
         """
         selection = Selection(resource, namespace, label_selector, field_selector)
         response = await self.send(requests.list_page(selection, limit=limit))
@@ -240,8 +241,8 @@ class Client:
             self._outage.answered()
 
     async def _write(self, request: Request, *, dry_run: bool = False) -> JSONObject:
-        query = request.query + self._validation + ((("dryRun", "All"),) if dry_run else ())
-        return await self._object(replace(request, query=query))
+        query = (*self._validation, DRY_RUN) if dry_run else self._validation
+        return await self._object(request.asking(*query) if query else request)
 
     async def _object(self, request: Request) -> JSONObject:
         return _decoded(await self.send(request))

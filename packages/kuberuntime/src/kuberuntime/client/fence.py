@@ -15,7 +15,6 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from kuberuntime import timeouts
@@ -107,4 +106,4 @@ def bounded(request: Request, seconds: float) -> Request:
     >>> bounded(Request("DELETE", "/api/v1/pods"), 1.5).query
     (('timeout', '1500ms'),)
     """
-    return replace(request, query=(*request.query, ("timeout", f"{max(int(seconds * 1000), 1)}ms")))
+    return request.asking(("timeout", f"{max(int(seconds * 1000), 1)}ms"))

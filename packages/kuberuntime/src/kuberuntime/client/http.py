@@ -1,13 +1,13 @@
 """The transport over HTTP: an aiohttp session behind the seam of `transport.py`.
 
-Of the client, only this module and `channels.py` import aiohttp (the servers below `serving/` do, too).
+Of the client, only this module and `channels.py` import aiohttp (and the servers below `serving/`).
 
 In: an `Access`. Out: responses, or a `ConnectionFailedError` with the server's address if there is none. Connections
 are kept alive and shared. If such a connection turns out to be closed, aiohttp sends an idempotent request (GET, PUT,
 DELETE) once more. Others fail: only the caller knows whether they may be sent twice. After a 401 the credentials are
 renewed once. If the server's certificate is not trusted, the file of its authority is read again. Redirects are not
-followed, so a token never reaches another host. Streams have their own pool, so that watches do not take connections from
-requests. So have fenced writes, whose sockets send only while the fence is open.
+followed, so a token never reaches another host. Streams have their own pool, so that watches do not take connections
+from requests. So have fenced writes, whose sockets send only while the fence is open.
 """
 
 import asyncio
@@ -17,7 +17,6 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from types import MappingProxyType
@@ -48,7 +47,7 @@ KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A peer that vanished silently is detected after a minute, also by an idle stream."""
 
 LARGE: Final = 2**18
-"""Bytes of a body that are sent at once; aiohttp warns of those above a MiB."""
+"""The size of the pieces of a body; aiohttp warns of pieces above a MiB."""
 
 CLOSED: Final = -1
 """The file number of a closed socket."""
@@ -99,7 +98,7 @@ class HTTPTransport:
         self._proxy = urls.choose(access.server, access.proxy, os.environ) or None
         self._is_encrypted = "https" in {self._base.scheme, URL(self._proxy or "").scheme}
         self._headers = {"accept": "application/json", "user-agent": user_agent}
-        self._shown: Credentials | None = None
+        self._shown: tuple[bytes, bytes] | None = None
         self._context: ssl.SSLContext | bool = True
         self._requests: aiohttp.ClientSession | None = None
         self._writes: aiohttp.ClientSession | None = None
@@ -140,7 +139,7 @@ class HTTPTransport:
     async def close(self) -> None:
         """Close all connections, so that the event loop may end.
 
-        When a TLS connection is closed (that of a watch, for example), aiohttp waits for the server's `close_notify` in
+        When a TLS connection is closed (for example of a watch), aiohttp waits for the server's `close_notify` in
         the background. Sockets that are still open are shut down here, so that their transports end soon.
         """
         for session in (self._requests, self._writes, self._streams):
@@ -171,8 +170,10 @@ class HTTPTransport:
     async def _send(
         self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
     ) -> aiohttp.ClientResponse:
+        # The session of requests has the limit of its own, for the whole answer.
+        seconds = self._seconds if session is self._streams else None
         with self._named_errors():
-            async with timeouts.within(self._seconds):
+            async with timeouts.within(seconds):
                 try:
                     return await self._send_once(session, request, credentials)
                 except aiohttp.ClientConnectorCertificateError:  # nothing was sent yet
@@ -257,9 +258,9 @@ class HTTPTransport:
     def _tls(self, credentials: Credentials) -> ssl.SSLContext | bool:
         """Return the context for these credentials; a new one, and so new connections, when the certificate changed."""
         if self._is_encrypted:
-            shown = replace(credentials, token="")
+            shown = (credentials.certificate, credentials.key)
             if shown != self._shown:
-                self._context, self._shown = tls.build_context(self._trust, shown), shown
+                self._context, self._shown = tls.build_context(self._trust, credentials), shown
         return self._context
 
     async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:

@@ -22,6 +22,10 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: bytes = field(default=b"", repr=False)
 
+    def asking(self, *query: tuple[str, str]) -> "Request":
+        """Return the request with further query pairs."""
+        return Request(self.method, self.path, (*self.query, *query), self.headers, self.body)
+
 
 @dataclass(frozen=True, slots=True)
 class Response:

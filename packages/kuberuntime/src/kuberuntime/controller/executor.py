@@ -3,11 +3,9 @@
 In: a plan. Out: what was written, so that the next plan can wait until the caches show it (`barrier.py`). It stops at
 the first failure and raises:
 
-```
-ExecutionError                 carries the writes performed before the failure
-├── ActionError                an action failed; the cause is chained
-├── RequeueError               a replacement conflicted with a newer object: plan again, no warning
-└── PlanError                  the plan carries an error; raised after all its actions were performed
+``` ExecutionError                 carries the writes performed before the failure ├── ActionError                an
+action failed; the cause is chained ├── RequeueError               a replacement conflicted with a newer object: plan
+again, no warning └── PlanError                  the plan carries an error; raised after all its actions were performed
 ```
 
 An object that exists already (`if_absent`, `unless_own`) or is gone already (`Delete`, `if_present`) is success, without events.
@@ -98,7 +96,7 @@ AT_ONCE: Final = 8
 """Sequences of one action that are under way at once: what others write waits behind them in API servers and webhooks."""
 
 LOGGED: Final = 5
-"""The maximum number of failures beside the one that is raised whose texts are logged."""
+"""The maximum number of failures that are logged in addition to the raised one."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -278,11 +276,13 @@ class Executor:
                 return
             if owner and (owner.get("kind"), owner.get("name")) == (wanted.get("kind"), wanted.get("name")):
                 raise RequeueError(f"{error}: it belongs to a predecessor of {owner['kind']} {owner['name']}")
-            if not owner and action.accepted is not None and _field(existing, action.accepted[0]) == action.accepted[1]:
+            used = None if owner else next((one for one in action.accepted if one.admits(existing)), None)
+            if used is not None:
+                self._record(used.events)
                 return
             whose = f"is controlled by {owner['kind']} {owner['name']}" if owner else "has no controller"
-            if not owner and action.accepted is not None:
-                whose += f", and its {action.accepted[0]} is not {action.accepted[1]}"
+            if not owner and action.accepted:
+                whose += f", {', and '.join(dict.fromkeys(one.lack for one in action.accepted))}"
             raise AlreadyExistsError(error.status | {"message": f"{error.message}: it {whose}"})
         raise RequeueError(str(error))
 
@@ -362,12 +362,6 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
 def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
     kept = answer if is_kept else {}
     return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer), kept), did_something=True)
-
-
-def _field(obj: JSONObject, path: str) -> JSON:
-    parent, _, name = path.rpartition(".")
-    found = _field(obj, parent) if parent else obj
-    return found.get(name) if isinstance(found, dict) else None
 
 
 def _uid_of(answer: JSONObject) -> UID | None:

@@ -6,6 +6,7 @@ exponential back-off of failing keys run on the event loop's clock. Mirrors clie
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from enum import StrEnum
 from math import inf
@@ -101,7 +102,7 @@ class WorkQueue(Generic[K]):
         self._tenant = tenant
         self._share = share
         self._ready = Turns[K]()
-        self._changed = asyncio.Event()
+        self._waiters: deque[asyncio.Future[None]] = deque()
         self._dirty: set[K] = set()
         self._processing: set[K] = set()
         self._failures: dict[K, int] = {}
@@ -153,8 +154,9 @@ class WorkQueue(Generic[K]):
         while (key := self._ready.take(self._has_its_share)) is None:
             if self._closed and not self._ready:
                 return None
-            self._changed.clear()
-            await self._changed.wait()
+            await self._wait()
+        if self._closed and not self._ready:
+            self._wake(len(self._waiters))
         self._dirty.discard(key)
         self._processing.add(key)
         self._idle.clear()
@@ -166,7 +168,8 @@ class WorkQueue(Generic[K]):
         self._processing.discard(key)
         if key in self._dirty:
             self._enqueue(key)
-        self._changed.set()
+        elif self._ready:
+            self._wake()  # its tenant may have another key processed
         if not self._processing:
             self._idle.set()
 
@@ -178,14 +181,14 @@ class WorkQueue(Generic[K]):
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        self._changed.set()
+        self._wake(len(self._waiters))
 
     def discard(self) -> None:
         """Accept no more keys and drop all that wait: workers end once their current keys are done."""
         self._ready = Turns()
         self._dirty.clear()
         self.shut_down()
-        self._changed.set()
+        self._wake(len(self._waiters))
 
     async def wait_idle(self) -> None:
         """Wait until no key is being processed."""
@@ -193,7 +196,25 @@ class WorkQueue(Generic[K]):
 
     def _enqueue(self, key: K) -> None:
         self._ready.put(self._tenant(key), key)
-        self._changed.set()
+        self._wake()
+
+    async def _wait(self) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if not waiter.cancelled():
+                self._wake()  # another one takes what this one was woken for
+            raise
+
+    def _wake(self, count: int = 1) -> None:
+        """Wake as many waiting workers as there are new keys; further ones would find none."""
+        while count and self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():  # done: its worker was cancelled
+                waiter.set_result(None)
+                count -= 1
 
     def _has_its_share(self, tenant: Hashable) -> bool:
         return sum(self._tenant(key) == tenant for key in self._processing) >= self._share

@@ -4,7 +4,9 @@
 decisions. Wall clocks of different processes are never compared: a holder counts as alive for the duration of its lease
 after the last change that *this* process saw, by its own monotonic clock, as in client-go.
 
-A leader renews by one write, based on its previous one; it reads the lease only if that write meets a conflict.
+A leader renews by one write, based on its previous one; it reads the lease only if that write meets a conflict. A write
+without an answer is not given up while the leader may act: the server may be slow for a period. As the answer may be
+lost, the leader writes again next to it.
 
 A leader is fenced by time: it may act until `ElectionSettings.tenure` after it *sent* its last successful renewal.
 `fence.py` enforces this for its writes, also if the process was suspended meanwhile. As the tenure is shorter than the
@@ -60,7 +62,7 @@ class ElectionSettings(Struct, frozen=True):
 
     @property
     def request_limit(self) -> float:
-        """Return the seconds for a request, so that one without an answer does not use up the deadline."""
+        """Return the seconds after which a request without an answer is sent again, before the deadline is used up."""
         return self.renew_deadline / 2
 
 
@@ -199,37 +201,59 @@ class LeaderElection:
         return finished
 
     async def _acquire(self) -> None:
-        while not await self._try():  # noqa: ASYNC110 - what is waited for happens in other processes
+        while not await self._try(self._settings.request_limit):  # noqa: ASYNC110 - what is waited for happens in other processes
             await asyncio.sleep(self._settings.retry_period * (1 + self._jitter() * (JITTER - 1)))
 
     async def _renew(self) -> None:
         """Renew until that fails for as long as the deadline, or another process holds the lease."""
+        pause = self._settings.retry_period
         while self.is_leader:
-            await asyncio.sleep(min(self._settings.retry_period, max(self.remaining(), 0.0)))
+            await asyncio.sleep(min(pause, max(self.remaining(), 0.0)))
+            begun, pause = self._clock.monotonic(), self._settings.retry_period
             try:
                 async with timeouts.within(max(self.remaining(), 0.0)):
-                    await self._try()
+                    if await self._renew_once():
+                        pause = max(pause - (self._clock.monotonic() - begun), 0.0)
             except TimeoutError:
                 self._log.warning("the lease was not renewed in time")
 
-    async def _try(self) -> bool:
-        """Claim the lease if allowed; return whether this process holds it now."""
+    async def _renew_once(self) -> bool:
+        """Claim the lease, and claim it again next to that while no answer comes; return whether an attempt succeeded."""
+        pending: set[asyncio.Task[bool]] = set()
+        is_ours = False
+        async with asyncio.TaskGroup() as group:
+            while self.is_leader:
+                pending.add(group.create_task(self._try(None)))
+                done, pending = await asyncio.wait(
+                    pending, timeout=self._settings.request_limit, return_when=asyncio.FIRST_COMPLETED
+                )
+                is_ours = any(one.result() for one in done)
+                if is_ours or not pending:
+                    break
+                if done:  # refused at once: the others may still be answered
+                    await asyncio.sleep(self._settings.retry_period)
+            for one in pending:
+                one.cancel()
+            return is_ours
+
+    async def _try(self, limit: float | None) -> bool:
+        """Claim the lease if allowed; return whether this process holds it now. `limit` are the seconds for a request."""
         try:
             if self._held is not None and self.is_leader:
                 try:
-                    return await self._claim(self._held)
+                    return await self._claim(self._held, limit)
                 except (ConflictError, NotFoundError):
                     self._log.debug("the lease changed since the last renewal")
-            async with timeouts.within(self._settings.request_limit):
+            async with timeouts.within(limit):
                 lease = await self._client.find(LEASES, self._settings.lease)
-            return await self._claim(lease)
+            return await self._claim(lease, limit)
         except (KubeError, TimeoutError) as error:
             is_known = isinstance(error, KubeError) and self._client.has_reported(error)
             report = self._log.debug if is_known else self._log.warning
             report("the lease could not be claimed", error=str(error) or "no answer in time")
             return False
 
-    async def _claim(self, lease: JSONObject | None) -> bool:
+    async def _claim(self, lease: JSONObject | None, limit: float | None) -> bool:
         """Claim the lease, based on this state of it, if allowed; return whether this process holds it now."""
         if lease is not None:
             self._seen = see(self._seen, lease, self._clock.monotonic())
@@ -239,9 +263,10 @@ class LeaderElection:
             self._log.debug("waiting for the lease", holder=decision.holder)
             return False
         sent = self._clock.monotonic()
-        async with timeouts.within(self._settings.request_limit):
-            self._held = await self._write(decision.spec, decision.replaces)
-        self._deadline = sent + self._settings.tenure
+        async with timeouts.within(limit):
+            held = await self._write(decision.spec, decision.replaces)
+        if sent + self._settings.tenure > self._deadline:  # not where a later attempt was answered before
+            self._held, self._deadline = held, sent + self._settings.tenure
         return True
 
     async def _release(self) -> None:
@@ -259,7 +284,7 @@ class LeaderElection:
             self._log.info("lease released")
 
     async def _free(self, held: JSONObject) -> None:
-        """Release the lease as it was last held, or as an interrupted renewal of this process wrote it."""
+        """Release the lease in its last held state, or as an interrupted renewal of this process wrote it."""
         try:
             await self._write(released(held, self._clock.now()), held)
         except ConflictError:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.kubernetesfeatures import OLDEST
 
 MANAGER: Final = "lws-controller-manager"
 """The name of Deployment, ServiceAccount, NetworkPolicy and PodDisruptionBudget."""
@@ -17,8 +18,8 @@ LEASE: Final = "b8b2488c.x-k8s.io"
 LABELS: Final[Mapping[str, str]] = {"app.kubernetes.io/name": "lws", "app.kubernetes.io/instance": "lws"}
 SELECTOR: Final[Mapping[str, str]] = {**LABELS, "control-plane": "controller-manager"}
 
-OLDEST_KUBERNETES: Final = "1.27.0"
-"""The first that makes the StatefulSets of workers; which are tested is in docs/how-to/install.md."""
+OLDEST_KUBERNETES: Final = f"1.{OLDEST}.0"
+"""The first that makes the StatefulSets of workers."""
 
 
 def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) -> JSONObject:

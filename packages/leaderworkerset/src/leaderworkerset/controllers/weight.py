@@ -1,8 +1,9 @@
-"""Whether a decision takes so long that it must run in a thread, beside the event loop.
+"""Whether a decision takes so long that it must run in a thread, not in the event loop.
 
 In: the JSON documents that the decision reads, and a number of small facts. Out: whether together they exceed a limit.
-The size of a document is that of its encoding, which runs in C: for a usual one it takes microseconds. The first one
-above the limit ends the measurement, which so takes at most 3 ms (1.5 MiB).
+The size of a document is the size of its encoding, which runs in C and usually takes microseconds. The first one above
+the limit ends the measurement, which so takes at most 3 ms (1.5 MiB). The sizes of the last ones are remembered: a
+rollout asks for the same LeaderWorkerSet and revision thousands of times.
 
 A decision is a pure function of values that nobody changes, so it may run in any thread. A LeaderWorkerSet of the
 largest size for etcd (1.5 MiB) costs some hundred milliseconds per decision; on the event loop it would block all
@@ -22,7 +23,13 @@ LIMIT: Final = 40_000
 FACT: Final = 20
 """The bytes that a fact counts as."""
 
+MOST: Final = 64
+"""Documents whose sizes are remembered."""
+
 _ENCODER: Final = msgspec.json.Encoder()
+
+_known: Final[dict[int, tuple[JSON, int]]] = {}
+"""Documents and their sizes by identity: what caches hold is never modified."""
 
 
 def is_large(documents: Iterable[JSON], facts: int = 0) -> bool:
@@ -40,7 +47,15 @@ def is_large(documents: Iterable[JSON], facts: int = 0) -> bool:
 
 
 def _weigh(document: JSON) -> int:
+    known = _known.get(id(document))
+    if known is not None and known[0] is document:
+        return known[1]
     try:
-        return len(_ENCODER.encode(document))
+        weight = len(_ENCODER.encode(document))
     except RecursionError:  # nested deeper than any API server accepts
         return LIMIT + 1
+    if weight <= LIMIT:
+        if len(_known) >= MOST:
+            _known.clear()
+        _known[id(document)] = (document, weight)
+    return weight

@@ -55,6 +55,9 @@ updating: Final = EventKind("Normal", GROUPS_UPDATING, "Update")
 
 failed_create: Final = EventKind("Warning", "FailedCreate", "Create")
 
+not_headless: Final = EventKind("Warning", "ServiceNotHeadless", "Create")
+"""A service of a user has the name of one of ours, and is used although no pod's name resolves by it."""
+
 failed_update: Final = EventKind("Warning", "FailedUpdate", "Update")
 
 recreating_group: Final = EventKind("Normal", "RecreateGroup", "Delete")

@@ -1,6 +1,4 @@
-"""Which versions of Kubernetes are tested, and a warning in the log on another one."""
-
-from typing import Final
+"""Ends a manager on a Kubernetes that is too old for groups, and logs a warning on an untested version."""
 
 import msgspec
 import structlog
@@ -8,13 +6,14 @@ import structlog
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSONObject
-
-TESTED: Final = (36, 37)
-"""The minor versions of Kubernetes whose control planes the tests run; docs/how-to/install.md says the same."""
+from leaderworkerset.api import kubernetesfeatures
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class UnsupportedKubernetesError(KubeError):
+    """The API server is too old; the text says what it lacks and what to do."""
 
 
 async def read(client: Client) -> str:
@@ -27,34 +26,14 @@ async def read(client: Client) -> str:
     return str(found.get("gitVersion") or "of unknown version")
 
 
-def minor(version: str) -> int | None:
-    """Return the minor version, None where the text has none.
-
-    >>> minor("v1.36.3"), minor("v1.27+"), minor("of unknown version")
-    (36, 27, None)
-    """
-    parts = version.removeprefix("v").split(".")[1:2]
-    return decimals.natural(parts[0].rstrip("+")) if parts else None
-
-
-def untested(version: str) -> str:
-    """Return what to say about a version that is not tested, nothing about one that is.
-
-    >>> untested("v1.36.3"), untested("v1.33.1")
-    ('', 'Kubernetes v1.33.1 is not tested with this version of lws: 1.36 and 1.37 are')
-    """
-    if minor(version) in TESTED:
-        return ""
-    tested = " and ".join(f"1.{one}" for one in TESTED)
-    return f"Kubernetes {version} is not tested with this version of lws: {tested} are"
-
-
-async def warn(client: Client) -> None:
-    """Warn in the log of an API server that is not tested; one that does not answer is left to those who need it."""
+async def check(client: Client) -> None:
+    """Raise if the API server is too old, and log a warning if it is not tested; later requests report a missing answer."""
     try:
-        text = untested(await read(client))
+        version = await read(client)
     except KubeError as error:
         log.debug("version of Kubernetes not read", error=str(error))
         return
-    if text:
-        log.warning("Kubernetes not tested", text=text)
+    if reason := kubernetesfeatures.too_old(version):
+        raise UnsupportedKubernetesError(reason)
+    if text := kubernetesfeatures.untested(version):
+        log.warning("Kubernetes not tested", text=text, missing=kubernetesfeatures.degraded(version))

@@ -141,14 +141,14 @@ class ManagerProcess:
     def _parts(self) -> list[ProcessPart]:
         """Return the parts, in the order in which they start."""
         if not self._settings.webhooks:
-            warn = partial(kubernetesversions.warn, self._client)
-            leading = Leading(self._controllers, election=self._election, begin=warn)
+            check = partial(kubernetesversions.check, self._client)
+            leading = Leading(self._controllers, election=self._election, begin=check)
             return [self._probes({CACHES: leading}), self._metrics_server(), leading]
         webhooks = self._webhooks()
 
         async def begin() -> None:
             await webhooks.opened()
-            await kubernetesversions.warn(self._client)
+            await kubernetesversions.check(self._client)
 
         leading = Leading(self._controllers, election=self._election, begin=begin)
         waiting: dict[str, ProcessPart] = {WEBHOOKS: webhooks, CACHES: leading}

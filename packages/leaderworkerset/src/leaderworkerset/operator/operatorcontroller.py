@@ -29,7 +29,8 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.core.restarts import retention
 from leaderworkerset.install.objects import Declared
-from leaderworkerset.operator import operand, sync
+from leaderworkerset.observation import admissionprobe
+from leaderworkerset.operator import operand, operatorstatus, sync
 from leaderworkerset.operator.desired import operator_verbosity
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
 from leaderworkerset.operator.operand import Objects, OperatorPlace
@@ -56,7 +57,7 @@ class AbandonedEvidence:
         self._client = client
 
     async def release(self) -> Plan:
-        """Return the plan that lets go what nobody else would, workers before their leaders."""
+        """Return the plan that removes our finalizers, from workers before their leaders."""
         pods = await self._client.list(PODS, label_selector=labels.NAME)
         kept = [pod for pod in pods.items if retention.is_kept(pod)]
         if not kept:
@@ -172,6 +173,7 @@ class OperatorDriver(Driver):
         self._place = place
         self._served = served
         self._clock = clock
+        self._client = client
         self._comparison = Comparison(client)
         self._evidence = AbandonedEvidence(client)
         self._clusters = caches[CLUSTERS]
@@ -187,6 +189,8 @@ class OperatorDriver(Driver):
             log.warning("ignored: only the object named cluster counts", object=str(key))
             return Plan()
         observed = self.observe()
+        if observed.cluster is not None and operatorstatus.may_become_available(observed.cluster, observed.deployment):
+            observed = replace(observed, unreached=await admissionprobe.obstacle(self._client, self._place.namespace))
         wanted = sync.decide(observed, self._declared, self._place)
         if wanted is None or (wanted.desired.is_removed and observed.deployment is None):
             released = await self._evidence.release()

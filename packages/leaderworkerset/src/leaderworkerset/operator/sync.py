@@ -62,6 +62,9 @@ MISSING: Final = (
 )
 NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonitor of monitoring.coreos.com/v1"
 
+PROBE_AGAIN: Final = 1.0
+"""Seconds until the webhooks of managers that run are tried again: no watch reports that the network leads to them."""
+
 GONE: Final = {"minVersion": None, "cipherSuites": None}
 
 FIRST_REMOVED: Final = (resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS)
@@ -73,7 +76,7 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
 
     `live` are the objects with the labels of an installation, `secrets` those issued for it, `served` the kinds that
     definitions of this cluster establish (`plural.group`). `api_server` and `infrastructure` are OpenShift's objects;
-    other clusters have neither.
+    other clusters have neither. `unreached` says why the API server does not reach the webhooks of managers that run.
     """
 
     cluster: JSONObject | None
@@ -82,6 +85,7 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
     served: frozenset[str]
     api_server: JSONObject | None = None
     infrastructure: JSONObject | None = None
+    unreached: str = ""
 
     @property
     def deployment(self) -> JSONObject | None:
@@ -118,7 +122,7 @@ def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
         return None
     wanted = desired.read(cluster)
     ending, unconfirmed = _ending(observed, wanted)
-    outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed)
+    outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed, unreached=observed.unreached)
     if not wanted.is_managed:
         return WantedOperand(
             desired=wanted, outcome=outcome, unwanted=_removals(observed, declared, place) if wanted.is_removed else ()
@@ -178,17 +182,18 @@ class _Reporter(Struct, frozen=True):
     now: datetime
 
     def plan(self, actions: Sequence[Action], outcome: SyncOutcome) -> Plan:
-        """Return the plan: the actions, then the status of their success, or that of the first failed one."""
+        """Return the plan: the actions, then the status of their success or of the first failure."""
         status = self._status(outcome)
         current = meta.status(self.cluster)
         version = meta.resource_version(self.cluster)
         written = PutStatus(resource=OPERATORS, object=self.cluster | {"status": status}, resource_version=version)
         after = () if status == current else (written,)
+        again = PROBE_AGAIN if outcome.unreached else RESYNC
         if not actions:
-            return Plan(after, requeue_after=RESYNC)
+            return Plan(after, requeue_after=again)
         failed = self._status(replace(outcome, missing="", error="{error}", note="", complete=False, rolls=False))
         report = identified_patch(OPERATORS, self.cluster, {"status": failed}, subresource="status", if_present=True)
-        return Plan((Finally(actions=(*actions, *after), after=(), on_failure=(report,)),), requeue_after=RESYNC)
+        return Plan((Finally(actions=(*actions, *after), after=(), on_failure=(report,)),), requeue_after=again)
 
     def _status(self, outcome: SyncOutcome) -> JSONObject:
         return operatorstatus.refresh(
@@ -218,7 +223,7 @@ def _hashes(observed: ObservedOperand, wanted: Desired) -> Mapping[str, str]:
 
 
 def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects, str]:
-    """Return the objects to apply now, and the awaited certificate: objects after one that is not issued are kept back."""
+    """Return the objects to apply now, and the awaited certificate, which holds back the objects after it."""
     for index, (kind, obj) in enumerate(objects):
         secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
         if secret and not hashes[secret]:
@@ -228,9 +233,10 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
 
 
 def _ending(observed: ObservedOperand, wanted: Desired) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the names of the definitions that end with the object, and of those that do not agree.
+    """Return the names of definitions that are deleted with the object, and of disagreeing definitions.
 
-    Who may edit the object could else delete all LeaderWorkerSets with it: so each definition has the annotation as well.
+    Otherwise a user who may edit the object could delete all LeaderWorkerSets. So each definition also needs the
+    annotation.
     """
     if not wanted.deletes_definitions:
         return (), ()
@@ -240,9 +246,10 @@ def _ending(observed: ObservedOperand, wanted: Desired) -> tuple[Sequence[str], 
 
 
 def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPlace, kept: Objects = ()) -> Objects:
-    """Return the live objects beside the kept ones that an installation may consist of; never definitions.
+    """Return the live objects of an installation besides the kept ones; never definitions.
 
-    They were left by another choice of certificates or by an earlier installer. The operator has no right to delete others.
+    They were left by another choice of certificates or by an earlier installer. The operator has no right to delete
+    others.
     """
     stays = {(kind, meta.key(obj)) for kind, obj in kept}
     left = [

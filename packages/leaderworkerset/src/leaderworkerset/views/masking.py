@@ -14,7 +14,16 @@ from typing import Any, Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.views.secretforms import FORMS, HARMLESS, HARMLESS_EXCEPT, NAMED, NAMED_VALUES, PLAIN
+from leaderworkerset.views.secretforms import (
+    FORMS,
+    HARMLESS,
+    HARMLESS_EXCEPT,
+    LIKELY,
+    NAMED,
+    NAMED_VALUES,
+    PHRASE,
+    PLAIN,
+)
 
 MASK: Final = "[masked]"
 SHORTEST: Final = 6
@@ -23,6 +32,10 @@ SHORTEST: Final = 6
 LONGEST_NAME: Final = 60
 """Characters that are read before a word such as `token`, for the rest of its name."""
 
+
+WORD: Final = re.compile(PHRASE, re.IGNORECASE)
+CHOSEN: Final = re.compile(LIKELY)
+"""A word of a list of words that is followed by a password, and the password."""
 
 BEFORE: Final = re.compile(r"(?:\b[a-z]{1,10} )?[\w.-]*\Z", re.IGNORECASE)
 
@@ -69,8 +82,9 @@ class Mask:
         return {key: self.text(value) if not _is_secret(key, value) else MASK for key, value in data.items()}
 
     def _word(self, before: Any, word: Any) -> Any:
-        is_value = isinstance(before, str) and before.startswith("-") and "=" not in before and isinstance(word, str)
-        if is_value and not word.startswith("-") and _is_secret(before, word):
+        is_value = isinstance(before, str) and isinstance(word, str) and "=" not in before
+        is_option = is_value and before.startswith("-") and not word.startswith("-")
+        if (is_option and _is_secret(before, word)) or (is_value and WORD.fullmatch(before) and CHOSEN.fullmatch(word)):
             self.count += 1
             return MASK
         return self.object(word)

@@ -15,6 +15,10 @@ WORDS: Final = (
 NAMED: Final = re.compile(WORDS, re.IGNORECASE)
 """Names of variables, options and fields whose values are secret."""
 
+PHRASE: Final = r"(?:passwo?r?d|passphrase|passcode)"
+LIKELY: Final = r"(?=[^\s\d]{0,64}\d)[^\s\"'<>(:;,]{6,256}"
+"""A name, and a value that may follow it as the next word: another word has no digit."""
+
 HARMLESS: Final = re.compile(
     r"(?:\b|_)(?:bos|cls|each|eos|end|first|image|last|mask|next|pad|per|sep|special|start|stop|unexpected|unk)[ _-]?token$"
     r"|(?:count|dir|endpoint|expiry|file|id|index|kind|len|length|limit|name|path|ref|ttl|type|uri|url|version)s?$",
@@ -29,7 +33,7 @@ PLAIN: Final = re.compile(
     r"|(?:not|too|empty|expired|incorrect|invalid|missing|required|unset|wrong)[.!]?",
     re.IGNORECASE,
 )
-"""Values that are no secret, whatever they are called: numbers, as in `token=17`, references, and words of errors."""
+"""Values that are not secret, whatever their names are: numbers, as in `token=17`, references, and words of errors."""
 
 _QUOTE: Final = r"\\{0,7}[\"']"
 _QUOTED: Final = (
@@ -69,6 +73,12 @@ NAMED_VALUES: Final = (
     _form(r"\b(?:mysql|mariadb)\w{0,10}[ \t][^\n]{0,200}?(?<=[ \t])-p(?=\S)", _VALUE),
     _form(r"\bredis-cli\b[^\n]{0,200}?[ \t]-a[ \t]{1,4}", _VALUE),
     _form(r"\bcurl\b[^\n]{0,200}?[ \t](?:-u|--user)[ \t]{0,4}(?=[\"']?[\w.-]{0,64}:)", _VALUE),
+    # prose: a word with a digit, as other words follow these names, too
+    _form(rf"\b{PHRASE}[ \t]{{1,4}}(?={LIKELY})", r"(?P<bare>[^\s\"',;]{1,4096})"),
+    _form(
+        r"\b(?:token|(?:api|access|secret|private)[ _-]?key)[ \t]{1,4}(?=[^\s\d]{0,64}\d)(?=[^\s\"'<>(:]{12})(?=\d{0,64}[a-z])",
+        r"(?P<bare>[^\s\"',;]{1,4096})",
+    ),
     # prose, SQL, .netrc
     _form(r"\b(?:passwo?r?d|passphrase)[ \t]{1,4}(?:(?:is|was|set to)[ \t]{1,4})?(?=[\"'])", _VALUE),
     _form(r"\b(?:passwo?r?d|passphrase)[ \t]{1,4}(?:is|was|set to)[ \t]{1,4}", _VALUE),

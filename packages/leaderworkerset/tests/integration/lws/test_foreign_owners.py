@@ -60,6 +60,20 @@ async def test_a_service_of_a_user_that_is_not_headless_is_named(space: Space, p
     await named(space, "LWS-E019")
 
 
+@pytest.mark.parametrize("policy", [{}, UNIQUE], ids=["shared", "of a group"])
+async def test_a_service_of_a_user_that_selects_the_pods_is_used(space: Space, policy: JSONObject) -> None:
+    """As with the Go controller (R-SVC-4): published manifests have one for the clients of the leaders."""
+    name = "web-0" if policy else "web"
+    spec = {"ports": [{"port": 80}], "selector": {labels.NAME: "web", labels.WORKER_INDEX: "0"}}
+    await space.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}, SERVICES)
+    await space.create(lws(replicas=1, size=2, **policy))
+    await space.until(_assert_available)
+    await space.until(warned(f"Service {name} is not headless"))
+    if not policy:
+        note = f"note: Service {space.namespace}/web is not headless: the names of pods"
+        assert note in await typed(space, "-n", space.namespace, "explain", "web")
+
+
 async def test_a_headless_service_of_a_user_is_used(space: Space) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"clusterIP": "None"}}
     await space.create(service, SERVICES)

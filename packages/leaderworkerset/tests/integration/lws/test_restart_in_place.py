@@ -1,15 +1,23 @@
 """Pods that restart all their containers in place, where the set tolerates it, and where it does not (ADR 27)."""
 
+import pytest
 from tests.integration.clusters.objects import lws, restarting_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready
+from tests.integration.clusters.versions import skip_without
 from tests.integration.lws.recreation import replaced
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from leaderworkerset.api import labels, restartnotes
+from leaderworkerset.api import kubernetesfeatures, labels, restartnotes
 from leaderworkerset.api.restartnotes import RestartNote
+
+
+@pytest.fixture(autouse=True)
+def rule(request: pytest.FixtureRequest) -> None:
+    """Skip these tests where the API server drops or rejects the rule."""
+    skip_without(request, kubernetesfeatures.RESTART_ALL)
 
 
 def restarting(deadline: str | None, *, gated: bool = False) -> JSONObject:

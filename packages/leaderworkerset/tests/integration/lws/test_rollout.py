@@ -7,11 +7,12 @@ from tests.controlplane import build
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Expectation, Space
 from tests.integration.clusters.state import State, conditions, is_ready, pod_names, revision_of, revisions_of, shows
+from tests.integration.clusters.versions import has
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import labels
+from leaderworkerset.api import kubernetesfeatures, labels
 
 
 def new_worker(image: str = "app:2", *, gated: bool = False) -> JSONObject:
@@ -110,13 +111,11 @@ def _assert_ready(state: State, groups: set[int]) -> None:
 
 
 @pytest.mark.parametrize("running", build.CLUSTERS, indirect=True)
-async def test_statefulsets_keep_the_budget_from_kubernetes_1_37_on(
-    space: Space, request: pytest.FixtureRequest
-) -> None:
+async def test_statefulsets_keep_the_budget_where_kubernetes_can(space: Space, request: pytest.FixtureRequest) -> None:
     """Where they do, the StatefulSet controller alone replaces leaders, elsewhere ours helps (docs/adr/0004)."""
     state = await space.bring_up(lws(replicas=1, size=1))
     rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
-    assert ("maxUnavailable" in rolling) == (build.CLUSTERS[request.node.callspec.params["running"]] == "1.37")
+    assert ("maxUnavailable" in rolling) == has(request, kubernetesfeatures.MAX_UNAVAILABLE)
 
 
 async def test_groups_change_from_the_last_to_the_first(space: Space) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
-from tests.simulation.checks.facts import FOREIGN, Facts
+from tests.simulation.checks.facts import FOREIGN, TOUCHED, Facts
 from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS
 from tests.simulation.states import comparable
 
@@ -24,7 +24,7 @@ KEPT: Final = ("apiVersion", "kind", "spec")
 HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", "deletionGracePeriodSeconds", "containerID",
                      labels.IN_PLACE, labels.IN_PLACE_REVISION, labels.IN_PLACE_STATEFULSET_REVISION, labels.IN_PLACE_BEFORE,
                      labels.RESTARTED_IN_PLACE,
-                     labels.REPLACES, labels.GROUP_RESTART_COUNTS}  # fmt: skip
+                     labels.REPLACES, labels.GROUP_RESTART_COUNTS, TOUCHED}  # fmt: skip
 """Fields that tell of the past."""
 
 

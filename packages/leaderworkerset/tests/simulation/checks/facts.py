@@ -27,6 +27,9 @@ from leaderworkerset.core.leaderworkerset.revisions import COVERED
 FOREIGN: Final = "simulation/foreign"
 """The annotation of objects that are not ours."""
 
+TOUCHED: Final = "simulation/touched"
+"""The annotation by which a schedule changes our objects; worker StatefulSets have what a set has at their creation (R-WSTS-3)."""
+
 KINDS: Final = {
     one.group_resource for one in (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, SERVICES,
                                    CONTROLLER_REVISIONS, WORKLOADS, POD_GROUPS)

@@ -60,15 +60,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _replay(seed: str, bug: str | None) -> int:
-    """Play one schedule and print what happened."""
+    """Play one schedule and print what happened; one with a death is the only one printed of all deaths of its scenario."""
     family, _, number = seed.partition(".")
     found: list[Verdict] = []
 
     def each(_part: Part, verdict: Verdict) -> bool:
-        found.append(verdict)
+        if verdict.seed == seed:
+            found.append(verdict)
         return True
 
-    campaign([Part([int(family) if family.isdigit() else family], [int(number)], bug)], each)
+    branches = [int(number)] if number.isdigit() else range(2)
+    campaign([Part([int(family) if family.isdigit() else family], branches, bug)], each)
     for verdict in found:
         print(verdict.trace, *_report(verdict), sep="\n")  # noqa: T201
     return int(any(verdict.violations for verdict in found))

@@ -127,7 +127,10 @@ async def fail_by_key(play: Play) -> None:
 
 
 async def fail_beside_surplus(play: Play) -> None:
-    """Let a group fail that stays while another one, by which the set was scaled down, does not end (N-AT-5)."""
+    """Let a group fail that stays while another one, by which the set was scaled down, does not end (N-AT-5).
+
+    No object says which of them is replaced. A manager that starts meanwhile lets the replacement wait for both (N-GATE-2).
+    """
     leaders = {meta.uid(pod) for pod in play.pods() if is_leader(pod)}
     play.world.kubelet.stuck |= {meta.uid(pod) for pod in play.pods()}
     await play.edit("scales", replicas=1)
@@ -138,8 +141,10 @@ async def fail_beside_surplus(play: Play) -> None:
     play.note("machine", "lets fail", f"pod {meta.name(left)}")
     play.checks.excuse(meta.uid(left))
     play.world.kubelet.restart(meta.name(left))
+    failed = play.world.clock.monotonic()
     await asyncio.sleep(60.0)
-    if not [
+    is_known = not any(at >= failed for wire in play.wires() for at in wire.interruptions)
+    if is_known and not [
         pod for pod in play.pods() if is_leader(pod) and meta.uid(pod) not in leaders and meta.spec(pod).get("nodeName")
     ]:
         play.checks.violations.append("a replacement waits for a group that nobody replaces")

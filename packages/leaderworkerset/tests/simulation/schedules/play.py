@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, TypeAlias
 
-from tests.simulation.checks.facts import FOREIGN
+from tests.simulation.checks.facts import FOREIGN, TOUCHED
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.cluster import NAMESPACE
 from tests.simulation.faults import FaultyTransport
@@ -116,7 +116,7 @@ class Play:
         touched += [(PODS, meta.key(pod)) for pod in self.pods()]
         for resource, key in touched:
             for value in ("true", None):
-                patch: JSONObject = {"metadata": {"annotations": {"simulation/touched": value}}}
+                patch: JSONObject = {"metadata": {"annotations": {TOUCHED: value}}}
                 await self.attempt(self.world.client.patch(resource, key, patch, kind="merge"))
 
 

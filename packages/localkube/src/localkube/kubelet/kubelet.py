@@ -1,7 +1,8 @@
 """The kubelet of all simulated nodes: runs the pods that are bound to them, and serves their logs, commands and ports.
 
-One informer on pods notifies a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services come from informers,
-too, so that nothing is polled. When the cluster starts again, pods that were bound before continue (`recovery.py`).
+One informer on pods notifies a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services also come from
+informers, so that nothing is polled. When the cluster starts again, pods that were bound before continue
+(`recovery.py`).
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from datetime import timedelta
 from typing import Final
 
 import structlog
+from msgspec.structs import replace
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
@@ -116,7 +118,12 @@ class Kubelet:
 
     async def measure(self) -> Measured:
         """Return what the running containers use."""
-        return await self._meter.measure(self._running)
+        measured = await self._meter.measure(self._running)
+        if not (owned := self._node.devices.records):
+            return measured
+        from localkube.kubelet.node import devicemetering  # loads NVML: only where devices are real
+
+        return replace(measured, devices=await devicemetering.measure(owned, self._running()))
 
     @property
     def devices(self) -> Ledger:
@@ -127,6 +134,11 @@ class Kubelet:
         """Return the names by which the runner knows the running containers of a pod."""
         worker = self._workers.get(meta.uid(pod))
         return [run.id for run in worker.containers.running] if worker else []
+
+    def pod_of(self, uid: UID) -> JSONObject | None:
+        """Return the pod of a UID, as the kubelet knows it."""
+        cell = self._cells.get(uid)
+        return cell.pod if cell else None
 
     def _running(self) -> Mapping[int, tuple[UID, str]]:
         """Return the running containers by the PID of their process."""

@@ -165,6 +165,14 @@ async def test_exec_probes_and_hooks_run_inside_the_container(it: KubeletWithPro
     assert (tmp_path / "shared" / "stopped").read_text() == "web-0\n"
 
 
+async def test_a_stop_hook_that_takes_the_grace_period_fails(it: KubeletWithProcesses) -> None:
+    """As on a real kubelet: `tests/node` compares both."""
+    hooks = {"preStop": {"sleep": {"seconds": 100}}}
+    await it.start(pod(container(lifecycle=hooks), terminationGracePeriodSeconds=1))
+    await it.delete()
+    assert "FailedPreStopHook" in [event.reason for event in it.events.recorded]
+
+
 @pytest.mark.parametrize("tty", [False, True])
 async def test_a_shell_in_a_container_talks(it: KubeletWithProcesses, tty: bool) -> None:
     found = await it.start(pod())

@@ -2,7 +2,7 @@
 """A module in the place of `pynvml` of nvidia-ml-py: the machine is a JSON file, read again at every call.
 
 The path of the file is in FAKE_NVML. It has `driver` and `gpus`; each GPU has `uuid`, and may have `mig` (UUIDs of
-instances), `lost`, `pids`, `xids` (reported once each) and `near` (the number of its group of close GPUs).
+instances), `lost`, `pids`, `busy` (percent), `xids` (reported once each) and `near` (the number of its group of close GPUs).
 """
 
 import json
@@ -58,6 +58,14 @@ class Process:
 
     pid: int
     usedGpuMemory: int  # noqa: N815 - the name in the real module
+
+
+@dataclass
+class Utilization:
+    """The busy time of a GPU and of its memory, in percent."""
+
+    gpu: int
+    memory: int
 
 
 @dataclass
@@ -150,6 +158,13 @@ def nvmlDeviceGetP2PStatus(handle: Handle, other: Handle, index: int) -> int:
 
 def nvmlDeviceGetComputeRunningProcesses(handle: Handle) -> list[Process]:
     return [Process(pid, 2**30) for pid in _gpu(handle).get("pids", ())]
+
+
+def nvmlDeviceGetUtilizationRates(handle: Handle) -> Utilization:
+    gpu = _gpu(handle)
+    if handle.uuid != handle.gpu:
+        raise NVMLError(NVML_ERROR_NOT_SUPPORTED)
+    return Utilization(int(gpu.get("busy", 0)), 0)
 
 
 def nvmlEventSetCreate() -> set[tuple[str, int]]:

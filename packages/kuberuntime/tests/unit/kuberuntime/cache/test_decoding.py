@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from kuberuntime.cache import watch
+from kuberuntime.cache import projection, watch
 from kuberuntime.cache.decoding import Decoder
 from kuberuntime.client.client import Page
 from kuberuntime.client.transport import Response
@@ -17,7 +17,7 @@ def named(obj: JSONObject) -> JSONObject:
 
 
 IGNORED: list[JSONObject] = []
-DECODER = Decoder(PODS, named, lambda obj, _error: IGNORED.append(obj))
+DECODER = Decoder(PODS, projection.decode, named, lambda obj, _error: IGNORED.append(obj))
 
 DEEP = msgspec.Raw(b'{"a":' * 100_000 + b"1" + b"}" * 100_000)  # Python 3.13 reads thousands of levels
 SURROGATE = msgspec.Raw(b'"\\ud800"')
@@ -98,7 +98,7 @@ def test_an_object_that_cannot_be_reduced_is_ignored() -> None:
     def fail(_obj: JSONObject) -> JSONObject:
         raise KeyError("spec")
 
-    event = Decoder(PODS, fail, lambda *_: None).event(line("ADDED", {"metadata": METADATA}))
+    event = Decoder(PODS, projection.decode, fail, lambda *_: None).event(line("ADDED", {"metadata": METADATA}))
     assert event.type == watch.UNUSABLE
 
 

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from testkit.examples import examples
 
-from kuberuntime.cache.projection import DEPTH, LONGEST_STRING, Projection, Strings, parse, shared
+from kuberuntime.cache.projection import DEPTH, LONGEST_STRING, SHORT_KEY, Projection, Strings, decoding, parse
 
 texts = st.text(max_size=3)
 values = st.recursive(
@@ -73,10 +74,45 @@ def test_a_path_that_is_none_is_refused(text: str) -> None:
         parse(text)
 
 
+@given(st.dictionaries(st.sampled_from(["spec", "status", "metadata"]), values))
+@settings(max_examples=examples(20))
+def test_projection_decodes_what_it_keeps(obj: dict[str, Any]) -> None:
+    projection = Projection("spec.a", "spec['b c'].d", "status.conditions[].type", "status.whole")
+    assert projection.decode(msgspec.json.encode(obj)) == projection(obj)
+
+
+@pytest.mark.parametrize(
+    "status", [None, {"conditions": None}, {"conditions": [None]}, {"conditions": {}}, {"conditions": [{"type": 1}]}]
+)
+def test_decoding_keeps_a_value_of_another_shape(status: Any) -> None:
+    projection = Projection("status.conditions[].type")
+    assert projection.decode(msgspec.json.encode({"status": status, "spec": 1})) == {"status": status}
+
+
+def test_decoding_chooses_the_projection_by_the_identity() -> None:
+    decode = decoding(lambda obj: Projection("spec") if obj["kind"] == "Pod" else Projection("status"))
+    assert decode(b'{"kind": "Pod", "spec": 1, "status": 2}') == {"kind": "Pod", "spec": 1}
+    assert decode(b'{"kind": "Node", "spec": 1, "status": 2}') == {"kind": "Node", "status": 2}
+
+
+@given(values, values)
+@settings(max_examples=examples(20))
+def test_sharing_with_an_earlier_version_changes_no_value(value: Any, last: Any) -> None:
+    assert Strings().shared({"a": value, "b": 1}, {"a": last, "b": 1}) == {"a": value, "b": 1}
+
+
+def test_parts_of_an_earlier_version_are_used_again() -> None:
+    last: dict[str, Any] = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "1"}, "status": {"phase": "Pending"}}
+    new = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "2"}, "status": {"phase": "Running"}}
+    shared = Strings().shared(new, last)
+    assert shared == new
+    assert shared["metadata"]["labels"] is last["metadata"]["labels"]
+
+
 @given(values)
 @settings(max_examples=examples(20))
 def test_sharing_texts_changes_no_value(value: Any) -> None:
-    assert shared(value, Strings().share) == value
+    assert Strings().shared(value) == value
 
 
 @given(st.dictionaries(st.sampled_from(["spec", "status", "metadata"]), values))
@@ -89,7 +125,7 @@ def test_keeping_twice_keeps_the_same(obj: dict[str, Any]) -> None:
 
 def test_the_object_that_came_stays_as_it_was() -> None:
     obj = {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}
-    Projection("metadata.labels")(obj, Strings().share)
+    Strings().shared(Projection("metadata.labels")(obj))
     assert obj == {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}
 
 
@@ -97,7 +133,7 @@ def test_values_far_deeper_than_texts_are_shared_pass_unharmed() -> None:
     value: Any = "text"
     for _ in range(20 * DEPTH):
         value = [value]
-    assert shared(value, Strings().share) == value
+    assert Strings().shared(value) == value
 
 
 def fresh(text: str) -> str:
@@ -106,12 +142,17 @@ def fresh(text: str) -> str:
 
 
 def test_equal_texts_of_different_objects_are_one() -> None:
-    share = Strings().share
-    projection = Projection("metadata.labels")
-    objects = [{"metadata": {"labels": {fresh("key"): fresh("value")}}} for _ in range(2)]
-    (one,), (other,) = (projection(obj, share)["metadata"]["labels"].items() for obj in objects)
+    strings = Strings()
+    objects = [{"metadata": {"labels": {fresh("key" * SHORT_KEY): fresh("value")}}} for _ in range(2)]
+    (one,), (other,) = (strings.shared(obj)["metadata"]["labels"].items() for obj in objects)
     assert one[0] is other[0]
     assert one[1] is other[1]
+
+
+def test_short_keys_of_different_objects_are_one() -> None:
+    text = b'{"metadata": {"labels": {"app.kubernetes.io/name": 1}}}'
+    (one,), (other,) = (Projection("metadata.labels").decode(text)["metadata"]["labels"] for _ in range(2))
+    assert one is other
 
 
 def test_texts_that_never_come_again_are_forgotten() -> None:

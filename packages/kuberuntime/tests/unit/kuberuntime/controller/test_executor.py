@@ -21,9 +21,10 @@ from kuberuntime.controller.executor import (
     Written,
 )
 from kuberuntime.errors import ConnectionFailedError
-from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import (
+    Accepted,
     Action,
     Apply,
     Create,
@@ -147,10 +148,17 @@ def test_an_action_that_succeeds(
     assert (outcome.error, outcome.writes, outcome.events) == (None, writes, events)
 
 
-def owned(name: str, uid: str, **spec: str) -> JSONObject:
+def owned(name: str, uid: str, **spec: JSON) -> JSONObject:
     """Return the pod, controlled by the node `name`, or by none."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid, "controller": True}
     return POD | {"metadata": POD["metadata"] | ({"ownerReferences": [owner]} if uid else {}), "spec": spec}
+
+
+ACCEPTED = (
+    Accepted("spec.kind", "right"),
+    Accepted("spec.of", {"app": "web", "rank": None}, (Event("Warning", "Used", "Create", "used", {}),)),
+)
+REFUSED = "it exists: it has no controller, its spec.kind is not right, and its spec.of does not match"
 
 
 @pytest.mark.parametrize(
@@ -158,20 +166,29 @@ def owned(name: str, uid: str, **spec: str) -> JSONObject:
     [
         (owned("n", "u"), ""),
         (owned("m", "v"), "it exists: it is controlled by Node m"),
-        (owned("", ""), "it exists: it has no controller, and its spec.kind is not right"),
+        (owned("", ""), REFUSED),
         (owned("", "", kind="right"), ""),
+        (owned("", "", of={"app": "web", "rank": "3"}), ""),
+        (owned("", "", of={}), REFUSED),
+        (owned("", "", of={"app": "api"}), REFUSED),
+        (owned("", "", of={"app": "web", "tier": "1"}), REFUSED),
     ],
-    ids=["its own", "of another owner", "of nobody", "of a user, accepted"],
+    ids=[
+        *("its own", "of another owner", "of nobody", "of a user, accepted", "of a user, matching"),
+        *("without members", "with another value", "with another member"),
+    ],
 )
 def test_an_object_of_another_owner_is_named(existing: JSONObject, message: str) -> None:
     """The answer to the creation was lost, and no cache has the object yet; or the name is used."""
     found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
-    create = replace(CREATE, object=owned("n", "u"), unless_own=True, accepted=("spec.kind", "right"))
+    create = replace(CREATE, object=owned("n", "u"), unless_own=True, accepted=ACCEPTED)
 
     outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"), found)
 
     assert str(outcome.error or "") == (f"create Pod default/web: {message}" if message else "")
-    assert (outcome.events == []) == (not message)
+    assert [event.note for event in outcome.events] == (
+        [f"Failed to create pod web: {message}"] if message else ["used"] if "of" in existing["spec"] else []
+    )
     assert outcome.transport.requests[-1].query[0] == ("fieldSelector", "metadata.name=web")
 
 

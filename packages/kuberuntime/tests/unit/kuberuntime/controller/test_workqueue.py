@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testkit.virtualtime import run
 
+from kuberuntime import timeouts
 from kuberuntime.backoff import Backoff
 from kuberuntime.controller.workqueue import WorkQueue
 
@@ -172,6 +173,35 @@ async def test_a_tenant_has_no_more_than_its_share_of_the_workers() -> None:
     queue.done("a1")
     assert await spare == "a3"
     assert await queue.get() is None
+
+
+async def test_key_wakes_another_worker_when_the_first_is_cancelled() -> None:
+    queue = WorkQueue[str]()
+    first, second = (asyncio.create_task(queue.get()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    queue.add("a")
+    assert await second == "a"
+    assert (await asyncio.gather(first, return_exceptions=True))[0].__class__ is asyncio.CancelledError
+
+
+async def test_all_workers_end_when_shares_hold_back_the_last_keys() -> None:
+    queue, worked = WorkQueue[str](tenant=lambda key: key[0], share=1), list[str]()
+
+    async def work() -> None:
+        while (key := await queue.get()) is not None:
+            await asyncio.sleep(1)
+            worked.append(key)
+            queue.done(key)
+
+    async with timeouts.within(60), asyncio.TaskGroup() as group:
+        for _ in range(4):
+            group.create_task(work())
+        await asyncio.sleep(1)
+        for key in ("a1", "a2", "a3", "b1"):
+            queue.add(key)
+        queue.shut_down()
+    assert sorted(worked) == ["a1", "a2", "a3", "b1"]
 
 
 async def test_what_waits_can_be_discarded_while_work_under_way_is_finished() -> None:

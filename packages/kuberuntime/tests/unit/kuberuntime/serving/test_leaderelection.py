@@ -237,6 +237,24 @@ async def test_leader_keeps_the_lease_when_the_server_is_slow(delay: float) -> N
     await asyncio.wait([task])
 
 
+@pytest.mark.parametrize("delay", [6.0, 9.0], ids=["6 s", "9 s"])
+async def test_differs_from_upstream_leader_waits_for_a_late_answer(delay: float) -> None:
+    """ADR 31: client-go gives a request up after 5 s, so a server that is slow for 9.5 s ends the tenure."""
+    server, acting = LeaseServer(), dict[str, float]()
+    only = Candidate("only", server, acting)
+    task = asyncio.create_task(only.run())
+    for _ in range(5):
+        server.written.clear()
+        await server.written.wait()
+        only.line.delay = delay
+        await asyncio.sleep(9.5)
+        only.line.delay = 0.01
+        await asyncio.sleep(5)
+    assert only.states == [False, True]
+    task.cancel()
+    await asyncio.wait([task])
+
+
 async def test_leader_keeps_the_lease_when_an_answer_is_lost() -> None:
     """The server performs a renewal whose answer is lost; the next one meets a conflict, and reads the lease."""
     server, acting = LeaseServer(), dict[str, float]()

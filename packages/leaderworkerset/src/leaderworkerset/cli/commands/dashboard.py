@@ -35,7 +35,7 @@ EVERYTHING: Final = "."
 
 
 class DashboardRequest(Struct, frozen=True, kw_only=True):
-    """What to serve, and how."""
+    """The content to serve, and its settings."""
 
     everywhere: bool
     port: int

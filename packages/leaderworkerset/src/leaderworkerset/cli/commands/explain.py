@@ -16,11 +16,11 @@ from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.reading.serviceselectors import selects
 from leaderworkerset.cli.sets.diagnoses import explain, survey
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import episodetable, output
 from leaderworkerset.cli.views.terminal import say, say_states
+from leaderworkerset.core.leaderworkerset.services import UNRESOLVED, is_settled, selects
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines, overview
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
@@ -40,12 +40,13 @@ EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
-    """Say why a LeaderWorkerSet, a group or a rank is not ready: one root cause, its evidence, the next step.
+    """Explain why a LeaderWorkerSet, a group or a rank is not ready: one root cause, its evidence, the next step.
 
     For a DisaggregatedSet, the cause is its own, or the cause of its worst LeaderWorkerSet. Without a name, everything
-    of the namespace is: the most urgent first, the healthy ones in one line. Ends with 0 healthy, 3 progressing by
-    itself, 4 stuck until a user acts, 5 not ready and no known cause; of several, as the worst. Causes have codes:
-    docs/reference/causes.md.
+    in the namespace is explained: the most urgent first, healthy objects in one line.
+
+    Exit codes: 0 healthy, 3 progressing without a user, 4 stuck until a user acts, 5 not ready without a known cause.
+    The worst object decides. Causes have codes: docs/reference/causes.md.
     """
     if name and (everywhere or selector):
         raise UsageError("a name cannot be combined with --all-namespaces or --selector")
@@ -53,7 +54,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
     async def act(session: Session) -> tuple[list[Diagnosis], list[str]]:
         namespace = "" if everywhere else session.namespace
-        say(*await idle_services(session, namespace, chosen.name if chosen else ""), err=True)
+        say(*await service_notes(session, namespace, chosen.name if chosen else ""), err=True)
         if chosen is None:
             found = await survey(session, namespace, selector)
             if not found:
@@ -87,10 +88,10 @@ async def recorded(target: Target, session: Session, chosen: Selection, found: D
     return ["", *episodetable.brief(known[-1], SystemClock().now(), session.lws)] if known else []
 
 
-async def idle_services(session: Session, namespace: str, name: str) -> list[str]:
-    """Return a note on each Service of LeaderWorkerSets that matches no pod, and none of a set that is scaled to zero.
+async def service_notes(session: Session, namespace: str, name: str) -> list[str]:
+    """Return a note on each Service of LeaderWorkerSets that matches no pod, and on those that give pods no names.
 
-    A name limits them to those of one set. There is none if Services, pods or LeaderWorkerSets may not be read.
+    A set that is scaled to zero has no pods to match. A name limits them to those of one set. There is none if Services, pods or LeaderWorkerSets may not be read.
     """
     found = []
     try:
@@ -100,6 +101,8 @@ async def idle_services(session: Session, namespace: str, name: str) -> list[str
         own = [one for one in sets if not name or meta.name(one) == name]
         others = [one for one in listed if not meta.controller_of(one) and any(is_meant(one, of) for of in own)]
         for one in others[:MOST_SERVICES]:
+            if not is_settled(one) and any(meta.key(one) == meta.key(of) for of in own):
+                found.append(f"note: {UNRESOLVED.format(name=meta.key(one))}")
             if any(
                 meta.namespace(of) == meta.namespace(one) and selects(meta.spec(one)["selector"], of) for of in empty
             ):

@@ -10,7 +10,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
-from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
+from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, has_scaler
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -39,7 +39,7 @@ MOST_REPLICAS: Final = 2**31 - 1
     is_flag=True,
     help="Recreate groups that stay and are not ready, once the others are gone; implies --prefer-broken.",
 )
-@timeout_option(600.0, "The limit of --recreate-broken.")
+@timeout_option("10m", "The limit of --recreate-broken.")
 @dry_run_option("Let the API server check the change; write nothing.")
 @formats.output_option("Print the changed objects instead.")
 @click.pass_obj
@@ -122,7 +122,7 @@ async def _rescale(client: Client, resource: Resource, key: ObjectKey, wanted: W
 
 
 async def scale_broken_first(session: Session, name: str, wanted: Wanted) -> None:
-    """Scale a LeaderWorkerSet down, saying which groups go; recreate those that stay and are not ready where asked."""
+    """Scale a LeaderWorkerSet down, and print the removed groups; recreate remaining unready groups if requested."""
     # Following objects is what the rest of the command does not need.
     from leaderworkerset.cli.rollouts import brokenfirst
 
@@ -156,7 +156,7 @@ async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> 
     if resource == LEADERWORKERSETS:
         raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: leave out --role")
     index, one = role_of(found, role)
-    if (one.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL:
+    if has_scaler(one):
         key = ObjectKey(session.namespace, scaler_name(name, role))
         now = int(meta.spec(await session.client.get(ROLE_SCALERS, key)).get("replicas", 1))
         refuse_other(f"{name} {role}", now, wanted.current_replicas)

@@ -8,18 +8,14 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import metadata
+from leaderworkerset.api import kubernetesfeatures, metadata
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
 from leaderworkerset.core.gang import native
 from leaderworkerset.core.gang.gate import BUILT_IN_NAME as BUILT_IN
 from leaderworkerset.diagnosis.causes import featuregates
-from leaderworkerset.manager import kubernetesversions
 from leaderworkerset.observation import admissionprobe
 from leaderworkerset.views.wording import listed
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
-
-OLDEST_MINOR: Final = 27
-"""Kubernetes 1.27: StatefulSets have `spec.ordinals`, which the workers of every group need."""
 
 SOON: Final = timedelta(days=14)
 """A certificate that ends within this time should have been renewed already: the manager renews at two thirds."""
@@ -28,7 +24,7 @@ GRACE: Final = 2.0
 """The number of its durations after which a lease without renewal has no running holder."""
 
 OTHERS: Final = frozenset({"kueue", BUILT_IN, native.KUBERNETES})
-"""Kinds that are served but are no gang scheduler to name: Kueue's, those of the built-in gate, and another name of native."""
+"""Served kinds that do not name a gang scheduler: Kueue's, the built-in gate's, and another name of native."""
 
 NATIVE: Final = (native.NAME, native.KUBERNETES)
 """The configured names of kube-scheduler."""
@@ -50,7 +46,7 @@ PROBE_HINTS: Final = {
     "deadline": LATE,
     "timed out": LATE,
 }
-"""What to do by words of the API server's error, the first that it has."""
+"""Next steps by the first matching words of the API server's error."""
 
 
 class Access(Struct, frozen=True):
@@ -99,7 +95,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 
 def findings(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     """Yield the results of every check."""
-    yield _server(facts)
+    yield from _server(facts)
     yield from _definitions(facts)
     yield from _webhooks(facts)
     yield from _certificates(facts, now)
@@ -114,14 +110,17 @@ def _install(facts: Facts) -> str:
     return "restart the cluster: `lws down`, then `lws up`" if facts.is_embedded else f"`{facts.lws} install`"
 
 
-def _server(facts: Facts) -> CheckResult:
-    number = kubernetesversions.minor(facts.version)
-    if number is not None and number < OLDEST_MINOR:
-        text = f"Kubernetes {facts.version} is older than 1.{OLDEST_MINOR}: its StatefulSets cannot begin at ordinal 1"
-        return CheckResult("LWS-D101", Level.ERROR, "server", text, f"upgrade the cluster to 1.{OLDEST_MINOR} or newer")
-    if text := kubernetesversions.untested(facts.version):
-        return CheckResult("LWS-D102", Level.NOTE, "server", text)
-    return CheckResult("LWS-D101", Level.OK, "server", f"Kubernetes {facts.version}")
+def _server(facts: Facts) -> Iterator[CheckResult]:
+    if text := kubernetesfeatures.too_old(facts.version):
+        reason, _, fix = text.partition(": ")
+        yield CheckResult("LWS-D101", Level.ERROR, "server", reason, fix)
+    elif text := kubernetesfeatures.untested(facts.version):
+        yield CheckResult("LWS-D102", Level.NOTE, "server", text)
+    else:
+        yield CheckResult("LWS-D101", Level.OK, "server", f"Kubernetes {facts.version}")
+    fix = f"upgrade the cluster to 1.{kubernetesfeatures.SUPPORTED} or newer"
+    for text in kubernetesfeatures.degraded(facts.version):
+        yield CheckResult("LWS-D103", Level.WARNING, "server", f"Kubernetes {facts.version} has no {text}", fix)
 
 
 def _definitions(facts: Facts) -> Iterator[CheckResult]:

@@ -3,11 +3,20 @@
 In: the objects that `install/` builds. Out: a line for each to `say`, or one error that lists what was done before it.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, ForbiddenError, InvalidError
+from kuberuntime.errors import (
+    APIError,
+    ConnectionFailedError,
+    ForbiddenError,
+    InvalidError,
+    ServerTimeoutError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
@@ -26,6 +35,13 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 FIELD_MANAGER: Final = "lws-install"
 BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
 """The binding whose subject has the namespace of the manager that the cluster-wide objects belong to."""
+
+
+TRANSIENT: Final = (ConnectionFailedError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)
+"""Answers that another attempt may not get: an apply can be repeated."""
+
+PAUSES: Final = (1.0, 2.0, 4.0, 8.0)
+"""Seconds before each further attempt."""
 
 
 def place(target: Target) -> str:
@@ -123,6 +139,16 @@ class Installer:
             self._say(f"{title(resource, meta.name(obj))} {applied.word}")
 
     async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> Applied:
+        """Apply an object; try again a few times while the API server is overloaded or restarts, as after a new definition."""
+        for pause in PAUSES:
+            try:
+                return await self._send(resource, obj, dry_run=dry_run)
+            except TRANSIENT as error:
+                self._say(f"{title(resource, meta.name(obj))}: {error}; lws tries again in {pause:g} s")
+                await asyncio.sleep(pause)
+        return await self._send(resource, obj, dry_run=dry_run)
+
+    async def _send(self, resource: Resource, obj: JSONObject, *, dry_run: bool) -> Applied:
         return await serverside.apply(self._client, resource, obj, manager=FIELD_MANAGER, force=True, dry_run=dry_run)
 
 

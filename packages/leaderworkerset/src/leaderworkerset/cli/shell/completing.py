@@ -3,17 +3,16 @@
 Errors are not printed while a line is completed: without an answer in time there are no suggestions.
 """
 
-import asyncio
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 
-__all__ = ["LOCAL", "MOST", "PATIENCE", "names", "places", "typed", "where"]
+__all__ = ["LOCAL", "MOST", "PATIENCE", "matching", "names", "places", "typed", "where"]
 
 if TYPE_CHECKING:
     from leaderworkerset.cli.cluster.target import Session  # imported only when there is a name to complete
@@ -27,6 +26,8 @@ MOST: Final = 200
 
 def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the names that begin with the typed text."""
+    import asyncio
+
     from kuberuntime.client import http  # noqa: F401 - imported before the time limit starts
     from kuberuntime.errors import KubeError
     from leaderworkerset.cli import targets  # noqa: F401 - likewise
@@ -41,6 +42,11 @@ def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[
         return asyncio.run(asyncio.wait_for(read(), PATIENCE))
     except (KubeError, CommandError, OSError, TimeoutError):
         return []
+
+
+def matching(names: Iterable[str], start: str) -> list[str]:
+    """Return the names that begin with the typed text, as far as they are suggested."""
+    return [one for one in sorted(names) if one.startswith(start)][:MOST]
 
 
 def typed() -> list[str]:

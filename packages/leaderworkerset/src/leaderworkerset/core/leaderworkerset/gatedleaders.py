@@ -15,7 +15,8 @@ end never hold more than the set may have.
 A leader that waits names a group that ends (annotation `replaces`). Groups that no leader names while none is missing
 are *surplus*: they were scaled down, or are the last of a rollout, and nobody waits for them. Those by which a set has
 more groups than `spec.replicas` and surge were scaled down for certain, and take no place either. The caller keeps both
-between decisions; after a restart they are found again, since the names are on the leaders.
+between decisions. After a restart they are found again, since the names are on the leaders. Only if a group failed that no
+leader names yet, no object says which group is surplus: then its replacement waits for all that end, as upstream (N-GATE-2).
 
 In: the leaders, and the groups without a live leader that have pods. Out: patches of leaders, and the surplus.
 """

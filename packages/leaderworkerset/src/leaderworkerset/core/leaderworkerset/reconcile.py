@@ -327,8 +327,7 @@ def _make_service(facts: SetFacts) -> list[Action]:
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     if facts.observed.has_shared_service or not is_shared:
         return []
-    failed = decisionevents.failed_create(facts.obj, services.NOT_CREATED)
-    return [services.create(services.build_shared(facts.obj), failed)]
+    return [services.create(services.build_shared(facts.obj), facts.obj)]
 
 
 def _service_conflict(facts: SetFacts) -> str:

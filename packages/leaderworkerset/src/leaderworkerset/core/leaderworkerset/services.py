@@ -4,19 +4,34 @@ In: the owner (the LeaderWorkerSet, or a leader pod where each group has its own
 A service is created if none of its name exists, and never changed again (R-SVC-4).
 """
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
-from kuberuntime.plan import Create, Event
+from kuberuntime.plan import Accepted, Create
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.core import decisionevents
+
+PodLabels: TypeAlias = dict[str, str | None]
+"""The labels of a pod; None is a value that a controller sets."""
 
 NOT_CREATED: Final = "Failed to create headless service for error: {error}"
 """The text of the event about a service that is refused, or whose name is another object's."""
 
 ADDRESS: Final = "clusterIP"
 HEADLESS: Final = "None"
+
+SET_BY_CONTROLLERS: Final = (
+    *sorted(labels.POD_LABELS),
+    labels.STATEFULSET_REVISION,
+    "apps.kubernetes.io/pod-index",
+    "statefulset.kubernetes.io/pod-name",
+)
+"""The labels that controllers give pods; no manifest has their values."""
+
+UNRESOLVED: Final = "Service {name} is not headless: the names of pods, such as LWS_LEADER_ADDRESS, do not resolve"
+"""What a Service of a user means that has the name of ours, and selects the pods (docs/adr/0043-services-of-users.md)."""
 
 
 def build_shared(obj: JSONObject) -> JSONObject:
@@ -32,21 +47,22 @@ def build_for_group(leader: JSONObject, name: str) -> JSONObject:
 def conflict(service: JSONObject | None, owner: JSONObject) -> str:
     """Return why a service with the name of ours cannot be used; empty if it can (N-HASH-24).
 
-    A service without a controller is a user's own, and used if it is headless. That of a predecessor is deleted soon.
+    A service without a controller is a user's own: its creation decides (`create`). That of a predecessor is deleted soon.
     """
-    if service is None:
+    found = meta.foreign_controller(service, owner) if service is not None else None
+    if service is None or found is None:
         return ""
-    remedy = "remove the service, or use another name"
-    found = meta.foreign_controller(service, owner)
-    if found is not None:
-        return (
-            f"headless service {meta.name(service)} has controller owner {found['kind']} {found['name']};"
-            f" expected {owner['kind']} {meta.name(owner)}: {remedy}"
-        )
-    address = meta.spec(service).get(ADDRESS, HEADLESS)
-    if meta.controller_of(service) is None and address != HEADLESS:
-        return f"service {meta.name(service)} has spec.{ADDRESS} {address}, not {HEADLESS}: {remedy}"
-    return ""
+    return (
+        f"headless service {meta.name(service)} has controller owner {found['kind']} {found['name']};"
+        f" expected {owner['kind']} {meta.name(owner)}: remove the service, or use another name"
+    )
+
+
+def is_settled(service: JSONObject | None) -> bool:
+    """Return whether a service needs no decision: it has a controller, or is headless."""
+    return service is not None and (
+        meta.controller_of(service) is not None or meta.spec(service).get(ADDRESS) == HEADLESS
+    )
 
 
 def is_orphan(service: JSONObject | None, obj: JSONObject) -> bool:
@@ -58,10 +74,37 @@ def is_orphan(service: JSONObject | None, obj: JSONObject) -> bool:
     return is_same and meta.labels(service).get(labels.NAME) == meta.name(obj)
 
 
-def create(service: JSONObject, failed: Event) -> Create:
-    """Return the creation of a service; a headless one of the user with its name is used instead."""
+def create(service: JSONObject, obj: JSONObject, leader: JSONObject | None = None) -> Create:
+    """Return the creation of a service of a LeaderWorkerSet, or of a leader's group.
+
+    One of the user with its name is used instead if it is headless, or if it selects pods of the LeaderWorkerSet.
+    """
+    warned = (decisionevents.not_headless(obj, UNRESOLVED.format(name=meta.name(service)), leader),)
     return Create(
-        resource=SERVICES, object=service, unless_own=True, accepted=(f"spec.{ADDRESS}", HEADLESS), on_failure=(failed,)
+        resource=SERVICES,
+        object=service,
+        unless_own=True,
+        accepted=(
+            Accepted(f"spec.{ADDRESS}", HEADLESS),
+            *(Accepted("spec.selector", own, warned) for own in pod_labels(obj)),
+        ),
+        on_failure=(decisionevents.failed_create(obj, NOT_CREATED, leader),),
+    )
+
+
+def pod_labels(obj: JSONObject) -> tuple[PodLabels, PodLabels]:
+    """Return the labels of the leaders, and of the workers."""
+    template = meta.spec(obj).get("leaderWorkerTemplate") or {}
+    worker = template.get("workerTemplate") or {}
+    known = dict.fromkeys(SET_BY_CONTROLLERS) | {labels.NAME: meta.name(obj)}
+    leader = meta.labels(template.get("leaderTemplate") or worker)
+    return leader | known | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}, meta.labels(worker) | known
+
+
+def selects(selector: dict[str, str], obj: JSONObject) -> bool:
+    """Return whether a selector matches leaders or workers of a LeaderWorkerSet, if it has any."""
+    return any(
+        all(key in own and own[key] in (None, value) for key, value in selector.items()) for own in pod_labels(obj)
     )
 
 

@@ -16,6 +16,7 @@ recreated (`core/leaderworkerset/rollingupdate.py`), unless groups may be update
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -23,7 +24,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch, identified_patch, together
@@ -31,10 +32,18 @@ from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, inplace, revisions
-from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.policies import inplacepods, inplaceresources
 from leaderworkerset.core.policies.inplaceresources import ResourceField
 from leaderworkerset.core.policies.policy import LiveGroup
+
+GRACE: Final = 30
+"""Seconds that a container has to end by default."""
+
+LONGEST_GRACE: Final = 24 * 3600
+"""The maximum of seconds that are waited for: a pod may name any number."""
+
+START: Final = timedelta(seconds=30)
+"""How long a kubelet may take to start a container whose image it had a moment ago, twice."""
 
 
 class InPlaceStep(StrEnum):
@@ -90,7 +99,7 @@ class Marked(Struct, frozen=True, dict=True):
     @property
     def is_only(self) -> bool:
         """Return whether the group may be updated in no other way."""
-        return inplace.read(meta.annotations(self.group.obj)) is InPlace.ONLY
+        return inplace.read(meta.annotations(self.group.obj)).forbids_recreation
 
     @cached_property
     def refusals(self) -> Sequence[tuple[JSONObject, str]]:
@@ -156,7 +165,8 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
     known = {} if old is None else _images(old)
     changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
     amounts = inplaceresources.read(pod) | inplaceresources.changed(old, after)
-    notes = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed)} if changed else {}
+    ended = now.group.now + _grace(after) + START
+    notes = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed, timestamps.render(ended))} if changed else {}
     notes |= {labels.IN_PLACE_RESOURCES: inplaceresources.record(amounts)} if amounts else {}
     own: JSONObject = {"labels": {labels.TEMPLATE_REVISION_HASH: now.key, labels.STATEFULSET_REVISION: made_of}}
     own |= {"annotations": notes} if notes else {}
@@ -213,6 +223,11 @@ def _strategic(obj: JSONObject, change: JSONObject) -> Patch:
 
 def _template(lws: LeaderWorkerSet, *, is_leader: bool) -> JSONObject:
     return lws.leader_template if is_leader else lws.spec.leader_worker_template.worker_template
+
+
+def _grace(template: JSONObject) -> timedelta:
+    seconds = meta.spec(template).get("terminationGracePeriodSeconds")
+    return timedelta(seconds=min(seconds, LONGEST_GRACE) if isinstance(seconds, int) else GRACE)
 
 
 def _images(template: JSONObject) -> Mapping[str, str]:

@@ -202,8 +202,7 @@ def _make_service(group: LiveGroup) -> tuple[Action, ...]:
     if group.has_service:
         return ()
     service = services.build_for_group(group.leader, group.lws.name)
-    failed = decisionevents.failed_create(group.obj, services.NOT_CREATED, group.leader)
-    return (services.create(service, failed),)
+    return (services.create(service, group.obj, group.leader),)
 
 
 def _shares_service(group: LiveGroup) -> bool:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, OwnerReference
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import inplacepods
 from leaderworkerset.core.restarts import finishing
 
@@ -81,14 +81,14 @@ def _is_noted(pod: JSONObject, container: JSONObject) -> bool:
 
 
 def _has_failed_run(pod: JSONObject, *, in_place: bool) -> bool:
-    """Return the same of a pod that runs to completion: a container that ended with 0 and was started again did not fail."""
+    """Return the same of a pod that runs to completion: a container that exited with code 0 and was started again did not fail."""
     return has_failed(pod, in_place=in_place) and (meta.is_deleting(pod) or finishing.failed(pod))
 
 
 def waits_for_start(lws: LeaderWorkerSet) -> bool:
     """Return whether failures do not count while the group has pending pods (R-POD-5.2)."""
     policy = lws.spec.leader_worker_template.restart_policy
-    return policy == RestartPolicy.RECREATE_GROUP_AFTER_START or labels.RECREATE_GROUP_AFTER_START in lws.annotations
+    return policy.tolerates_start or labels.RECREATE_GROUP_AFTER_START in lws.annotations
 
 
 class _Group:

@@ -99,7 +99,7 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
 
 
 def _foresee(view: View, leaders: JSONObject | None) -> Foreseen | None:
-    """Return what the controller will still do; None if that cannot be told."""
+    """Return what the controller will still do; None if it cannot be computed."""
     try:
         return foresight.foresee(Situation(view=view, statefulset=leaders), view.object)
     except ValueError:  # values that the controller could not use either, or too many groups

@@ -104,7 +104,7 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
 
 
 def _advance(group: Group, now: datetime) -> Safe:
-    """Return what the program of a group has said of its progress, with a bar if its end is known."""
+    """Return the progress that the program of a group reports, with a bar if its end is known."""
     said, words = group.progress, f"group {group.name}: {advancing.sentence(group, now) or 'complete'}"
     share = None if said is None else said.share
     return tag("p", words, " ", None if share is None else cells.bar(int(share * 100), 100, words), class_="advance")
@@ -165,7 +165,7 @@ def _group_row(picture: Picture, group: Group, *, edge: bool) -> Piece:
 
 
 def _width(ranks: Sequence[Rank]) -> str:
-    """Return the class of a row by its cells: more than eight do not fit beside other rows."""
+    """Return the class of a row by its cells: more than eight do not fit next to other rows."""
     return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
 
 

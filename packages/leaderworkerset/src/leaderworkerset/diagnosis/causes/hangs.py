@@ -1,13 +1,14 @@
-"""Causes in programs that run and get no further, start anew in place, or did not end in time. Pure."""
+"""Causes in programs that hang, restart in place, or do not exit in time. Pure."""
 
 from kuberuntime.objects import meta, podstate, timestamps
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, restartnotes, runsettings
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.progressnotes import SilentRank
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.views import advancing, recreations
+from leaderworkerset.views import advancing, devices, recreations
 from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.wording import duration
 
@@ -15,7 +16,7 @@ from leaderworkerset.views.wording import duration
 @cause(
     code="LWS-E098",
     title="all containers of a pod restart in place",
-    meaning="A container ended with an exit code for which its rules say RestartAllContainers: its pod starts anew, and stays.",
+    meaning="A container ended with an exit code for which its rules require RestartAllContainers: all containers restart, and the pod is kept.",
     remedy=f"Wait: the group is recreated if the pod takes longer than the annotation `{labels.IN_PLACE_RESTARTS}` says. "
     "Without that annotation each such restart recreates the group.",
     verdict=Verdict.PROGRESSING,
@@ -45,7 +46,7 @@ def restarts_in_place(observed: Observed) -> Finding | None:
 
 
 def hung_groups(view: View) -> list[Group]:
-    """Return the groups that make no progress, of a set that is to be told so."""
+    """Return the stalled groups, if the LeaderWorkerSet enables progress tracking."""
     watched = runsettings.read(meta.annotations(view.object)).timeout is not None
     return [group for group in view.groups if watched and group.hang is not None]
 
@@ -85,7 +86,13 @@ def hangs(observed: Observed) -> Finding | None:
 
 def _silent(observed: Observed, one: SilentRank) -> str:
     waits = f", waits for {one.waits}" if one.waits else ""
-    return f"rank {one.rank} ({one.pod}): silent for {duration(observed.now - one.since)}{waits}"
+    idle = devices.idle(_pod(observed.view, one.pod), observed.now)
+    silence = f"rank {one.rank} ({one.pod}): silent for {duration(observed.now - one.since)}{waits}"
+    return f"{silence}, {idle}" if idle else silence
+
+
+def _pod(view: View, name: str) -> JSONObject | None:
+    return next((rank.object for group in view.groups for rank in group.ranks if rank.pod == name), None)
 
 
 @cause(
@@ -93,7 +100,7 @@ def _silent(observed: Observed, one: SilentRank) -> str:
     title="the group was ended at its deadline",
     meaning=(
         "A LeaderWorkerSet that runs to completion has a deadline, the annotation "
-        f"`{labels.COMPLETION_DEADLINE}`; it passed before the leader of the group had ended with 0."
+        f"`{labels.COMPLETION_DEADLINE}`; it passed before the leader of the group exited with code 0."
     ),
     remedy="Read the log of the leader; nodes of Kubernetes remove it when the leader has ended. A new template runs again, with the time from its beginning on.",
 )
@@ -106,7 +113,7 @@ def is_late(observed: Observed) -> Finding | None:
         deadline = meta.annotations(observed.view.object).get(labels.COMPLETION_DEADLINE, "")
         return Finding(
             subject=Subject(kind="Pod", name=pod, group=group.name),
-            sentence=f"group {group.name} was ended at its deadline, before its leader had ended with 0",
+            sentence=f"group {group.name} was terminated at its deadline, before its leader exited with code 0",
             evidence=(f"{pod}: annotation {labels.GROUP_ENDED}: {GroupEnd.LATE}", f"deadline: {deadline or 'removed'}"),
             steps=(
                 # a node of Kubernetes removes the log with the containers

@@ -1,4 +1,4 @@
-"""Causes of a DisaggregatedSet itself, beside those of its LeaderWorkerSets. Pure."""
+"""Causes of a DisaggregatedSet itself, in addition to the causes of its LeaderWorkerSets. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api.disaggregatedset import ScalingMode
+from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
@@ -57,7 +57,7 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E017",
     title="a part of a DisaggregatedSet cannot be created",
-    meaning="The API server refuses a LeaderWorkerSet or a scaler that the DisaggregatedSet needs; the message is that of the API server.",
+    meaning="The API server refuses a LeaderWorkerSet or a scaler that the DisaggregatedSet needs. The sentence quotes the API server.",
     remedy="Remove the reason: a quota, an admission webhook, or a value that is invalid for LeaderWorkerSets.",
 )
 def part_is_refused(observed: Observed) -> Finding | None:
@@ -114,7 +114,7 @@ def set_goes_on(observed: Observed) -> Finding | None:
 
 def _external(chosen: SetView) -> Iterator[str]:
     for role in meta.spec(chosen.object).get("roles") or []:
-        if (role.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL:
+        if has_scaler(role):
             yield str(role["name"])
 
 

@@ -9,6 +9,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
+from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.diagnosis import exits, ranks
 from leaderworkerset.diagnosis.causes.unattended import last_change
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
@@ -60,12 +61,14 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
             continue
         service = observed.named(SERVICES, name)
         spec = meta.spec(service or {})
+        is_used = bool(spec.get("selector")) and services.selects(spec["selector"], observed.view.object)
+        verdict = None
         if service is None and _is_just_made(observed, rank):
             continue  # the service of a group is created after its leader
         if service is None:
             why = "does not exist"
-        elif spec.get("clusterIP") != "None":
-            why = "is not headless"
+        elif spec.get("clusterIP") != services.HEADLESS:
+            why, verdict = "is not headless", warming(observed, rank) if is_used else None
         elif not spec.get("publishNotReadyAddresses"):
             why = "publishes only ranks that are ready"
         else:
@@ -74,8 +77,9 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
             subject=Subject(kind="Service", name=name, group=rank.group),
             sentence=f"ranks cannot find each other: Service {name} {why}, so the name of pod {rank.pod} does not resolve",
             evidence=(f"{rank.pod}: spec.subdomain {name}; Service {name} {why}",),
+            verdict=verdict,
             steps=(
-                f"delete Service {name}: the manager makes the right one"
+                f"delete Service {name}, or give it another name: the manager makes the right one"
                 if service
                 else observed.lws(f"events {observed.view.name} --warnings"),
             ),

@@ -1,7 +1,6 @@
 """The caches keep what the controllers read of foreign objects, and nothing else."""
 
-from collections.abc import Callable
-
+import msgspec
 import pytest
 from testkit import virtualtime
 from tests import builders, kept, scheduled
@@ -9,7 +8,7 @@ from tests.kept import Reads, TrackedObject, UndeclaredReadError, assert_declare
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
 from tests.unit.leaderworkerset.core.pod import test_inplacesteps
 
-from kuberuntime.cache.projection import Path, Projection, parse
+from kuberuntime.cache.projection import Path, Projection, Strings, decode, parse
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
@@ -38,12 +37,13 @@ def _reads() -> list[Reads]:
     """Let caches keep everything while a cluster lives, and record what is read of it, whoever reads."""
     reads: list[Reads] = []
 
-    def track(projection: Projection, obj: JSONObject, _share: Callable[[str], str] = str) -> JSONObject:
-        reads.append(Reads(obj, projection))
+    def track(projection: Projection, content: bytes | msgspec.Raw) -> JSONObject:
+        reads.append(Reads(obj := decode(content), projection))
         return TrackedObject(obj, (), reads[-1])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Projection, "__call__", track)
+        patch.setattr(Projection, "decode", track)
+        patch.setattr(Strings, "shared", lambda _strings, obj, _last: obj)
         run_all()
     return reads
 

@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
-from leaderworkerset.controllers import indexes, leaderworkerset, pod
+from leaderworkerset.controllers import indexes, leaderworkerset, pod, weight
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.weight import FACT, LIMIT, is_large
 from leaderworkerset.core.policies.gang import NO_GANG
@@ -124,3 +124,10 @@ def test_the_loop_goes_on_while_a_large_object_is_decided() -> None:
 def test_usual_decisions_are_made_at_once() -> None:
     """A thread per decision would cost more than the decision."""
     assert asyncio.run(drivers_of(5)) == (0, 0)
+
+
+def test_sizes_are_remembered_of_few_documents() -> None:
+    documents = [{"a": "x" * (LIMIT // 2 + (-9 if index % 2 else 9))} for index in range(10 * weight.MOST)]
+    for _ in range(2):
+        assert [is_large([one, one]) for one in documents] == [True, False] * (5 * weight.MOST)
+    assert len(weight._known) <= weight.MOST

@@ -336,9 +336,17 @@ def test_a_service_that_may_be_about_to_come_is_not_missing() -> None:
     young = placed(made=2, spec={"subdomain": "web"})
     assert told(observed([young], {SERVICES: []})).code != "LWS-E083"
     wrong = [{"metadata": {"name": "web"}, "spec": {"clusterIP": "10.0.0.1"}}]
-    assert told(observed([young], {SERVICES: wrong})).sentence.endswith(
-        "Service web is not headless, so the name of pod web-0 does not resolve"
-    )
+    found = told(observed([young], {SERVICES: wrong}))
+    assert found.sentence.endswith("Service web is not headless, so the name of pod web-0 does not resolve")
+    assert found.verdict is Verdict.STUCK
+
+
+def test_a_set_may_start_beside_a_service_of_its_pods() -> None:
+    """Its ranks may need no names: a model may still be loading (ADR 43)."""
+    young = placed(made=2, spec={"subdomain": "web"})
+    spec = {"clusterIP": "10.0.0.1", "selector": {labels.NAME: "web"}}
+    found = told(observed([young], {SERVICES: [{"metadata": {"name": "web"}, "spec": spec}]}))
+    assert (found.code, found.verdict) == ("LWS-E083", Verdict.PROGRESSING)
 
 
 def test_a_resize_that_the_api_server_refuses_is_quoted() -> None:
@@ -461,3 +469,8 @@ def test_a_worker_statefulset_that_somebody_scaled_is_named(replicas: int, ranks
     found = told(situation)
     assert (found.code, found.subject and found.subject.name) == ("LWS-E100", "web-0")
     assert f"has {replicas} replica" in found.sentence
+
+
+@pytest.mark.parametrize("reason", ["ProgramNotFound", "CreateContainerConfigError", "RunContainerError"])
+def test_a_cause_quotes_the_message_and_not_the_reason(reason: str) -> None:
+    assert told(waiting(reason, "the words of the kubelet")).sentence.endswith(": the words of the kubelet")

@@ -1,38 +1,50 @@
-"""Which versions of Kubernetes are tested, and what the log says of others."""
+"""The manager on versions of Kubernetes that are tested, not tested, or too old."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 from testkit.fakes import ScriptedTransport, answer
-from tests.controlplane import build
 
 from kuberuntime.client.client import Client
 from leaderworkerset.manager import kubernetesversions
 
 
-def logged(status: int, body: bytes) -> list[str]:
-    """Return the levels of what is logged for this answer."""
+def logged(status: int, body: bytes) -> list[Any]:
+    """Return what is logged for this answer."""
     client = Client(ScriptedTransport(answer(status, body)))
     with capture_logs() as logs:
-        asyncio.run(kubernetesversions.warn(client))
-    return [one["log_level"] for one in logs]
-
-
-def test_the_versions_that_are_named_are_those_that_the_tests_run() -> None:
-    assert [f"1.{minor}" for minor in kubernetesversions.TESTED] == [*build.VERSIONS]
+        asyncio.run(kubernetesversions.check(client))
+    return logs
 
 
 @pytest.mark.parametrize("version", ["v1.36.3", "v1.37.0-gke.1", "v1.36.0+localkube"])
-def test_nothing_is_logged_of_a_version_that_is_tested(version: str) -> None:
+def test_nothing_is_logged_of_a_tested_version(version: str) -> None:
     assert logged(200, b'{"gitVersion": "%s"}' % version.encode()) == []
 
 
-@pytest.mark.parametrize("body", [b'{"gitVersion": "v1.35.2"}', b'{"gitVersion": "v1.38.0"}', b"{}"])
+@pytest.mark.parametrize("body", [b'{"gitVersion": "v1.38.0"}', b'{"gitVersion": "v1.35.4"}', b"{}"])
 def test_another_version_is_warned_about_once(body: bytes) -> None:
-    assert logged(200, body) == ["warning"]
+    (entry,) = logged(200, body)
+    assert (entry["log_level"], entry["missing"]) == ("warning", [])
+
+
+def test_warning_names_what_an_old_version_lacks() -> None:
+    (entry,) = logged(200, b'{"gitVersion": "v1.32.5"}')
+    assert entry["log_level"] == "warning"
+    assert [one.partition(":")[0] for one in entry["missing"]] == [
+        "the subresource resize of pods",
+        "matchLabelKeys merged into the selectors of topology spread",
+    ]
+
+
+def test_differs_from_upstream_manager_ends_on_kubernetes_1_26() -> None:
+    """The Go manager starts, and then creates no workers; ours ends, and its log says what to do (docs/adr/0042)."""
+    with pytest.raises(kubernetesversions.UnsupportedKubernetesError, match=r"no spec\.ordinals .* upgrade .* 1\.27"):
+        logged(200, b'{"gitVersion": "v1.26.15"}')
 
 
 @pytest.mark.parametrize(("status", "body"), [(500, b"{}"), (200, b"<html>")], ids=["an error", "no JSON"])
 def test_a_version_that_cannot_be_read_ends_nothing(status: int, body: bytes) -> None:
-    assert logged(status, body) == ["debug"]
+    assert [one["log_level"] for one in logged(status, body)] == ["debug"]

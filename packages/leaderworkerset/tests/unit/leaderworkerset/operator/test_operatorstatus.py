@@ -6,7 +6,7 @@ from tests.unit.leaderworkerset.operator.clusters import LATER, NOW, PLACE, clus
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.operator import operatorstatus
 from leaderworkerset.operator.desired import Desired
-from leaderworkerset.operator.operatorstatus import SyncOutcome
+from leaderworkerset.operator.operatorstatus import SyncOutcome, may_become_available
 
 COMPLETE = SyncOutcome()
 DEFAULT = Desired()
@@ -36,6 +36,23 @@ def refresh(
 def test_available_means_as_many_as_wanted(deployment: JSONObject | None, expected: tuple[str, str]) -> None:
     """R-OP-6."""
     assert conditions(refresh(cluster(), deployment))["Available"] == expected
+
+
+def test_differs_from_upstream_available_needs_webhooks() -> None:
+    """R-OP-6, ADR 32: the first write after that is not refused; the network leads to managers after they are ready."""
+    found = conditions(refresh(cluster(), running(DEPLOYMENT), SyncOutcome(unreached="no endpoints")))
+    assert found["Available"] == ("False", "WebhooksUnreachable")
+
+
+@pytest.mark.parametrize(
+    ("available", "said", "expected"),
+    [(2, "False", True), (1, "False", False), (2, "True", False)],
+    ids=["managers run", "one is missing", "it is known already"],
+)
+def test_webhooks_are_tried_before_available_becomes_true(available: int, said: str, *, expected: bool) -> None:
+    """Later a Deployment with all managers says enough: no condition flaps with a slow API server."""
+    observed = cluster() | {"status": {"conditions": [{"type": "Available", "status": said}]}}
+    assert may_become_available(observed, running(DEPLOYMENT, available=available)) is expected
 
 
 def test_counts_version_and_generations_are_written() -> None:

@@ -18,7 +18,7 @@ from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.views import advancing, missing
+from leaderworkerset.views import advancing, devices, missing
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View, view
 from leaderworkerset.views.outcome import Failures, all_done
@@ -41,6 +41,16 @@ def shown(conditions: dict[str, str] | None = None, asks: dict[str, str] | None 
     lws["status"] = {"observedGeneration": 1, "readyReplicas": 1, "updatedReplicas": 1, "conditions": found}
     pod = builders.leader_pod(lws, annotations={getattr(labels, name): value for name, value in leader.items()})
     return view(lws, [pod, builders.worker_pod(pod)])
+
+
+def test_a_hang_names_idle_gpus() -> None:
+    found = shown({"Available": "True"}, {labels.PROGRESS_TIMEOUT: "5m"}, HANG=progressnotes.render_hang(HANG))
+    (group,) = found.groups
+    note = {devices.DEVICES: '{"main":["GPU-1"]}', devices.IDLE: f'{{"GPU-1":"{HANG.since.isoformat()}"}}'}
+    worker = replace(group.ranks[1], object={"metadata": {"annotations": note}})
+    watched = replace(found, groups=(replace(group, ranks=(group.ranks[0], worker)),))
+    finding = diagnose(Observed(view=watched, now=NOW), Selection("web"))
+    assert "rank 1 (web-0-1): silent for 11m, waits for the disk, GPU idle for 10m" in finding.evidence
 
 
 def test_a_bar_and_the_time_left_follow_from_the_annotation() -> None:

@@ -208,6 +208,16 @@ password is incorrect
 AssertionError: token_ids=[1, 2]
 sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
 pass=3 fail=1
+password authentication failed
+password required for user u1
+Password changed, 3 left
+password must have 8 characters
+next token hello2world
+token 12 of 4096
+token id 128000
+generated token 17
+access key not set
+secret tls-cert-2 not found
 key: value
 monkey=1
 OLDPWD=/root
@@ -255,6 +265,29 @@ def test_object_is_masked_in_variables_options_and_texts() -> None:
     }
     assert mask.count == 4
     assert mask.data({"password": "x-value", "conf": "a=b"}) == {"password": MASK, "conf": "a=b"}
+
+
+PLAIN_WORDS = r"""
+password hunter2
+login with Password hunter2.
+user bob passwd hunter2 was rejected
+passphrase hunter2-rabbit
+using token hunter2abcdefgh
+api key hunter2abcdefgh
+secret key hunter2/abcdefgh
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", PLAIN_WORDS)
+def test_a_word_with_a_digit_after_a_plain_name_is_masked(text: str) -> None:
+    shown = Mask().text(text)
+    assert MASK in shown
+    assert "hunter2" not in shown
+
+
+def test_a_list_of_words_with_a_password_is_masked() -> None:
+    words = ["login", "password", "hunter2", "password", "file"]
+    assert Mask().object(words) == ["login", "password", MASK, "password", "file"]
 
 
 def test_values_of_secrets_and_of_variables_are_known_in_plain_in_base64_and_line_by_line() -> None:
@@ -305,6 +338,8 @@ def test_a_longer_value_goes_before_one_that_it_contains() -> None:
             "\\\\",
             "a:",
             "\\'token",
+            "password ",
+            "token a1",
         ),
     ],
 )

@@ -20,14 +20,15 @@ from localkube.apiserver.requests import representation
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import get
 from localkube.apiserver.verbs.reading import list as listing
-from localkube.podaccess import Load, Measured
+from localkube.podaccess import DeviceLoad, Load, Measured
+from localkube.wellknown import GPU, GPU_MEMORY
 
 RESOURCES: Final = (resources.NODE_METRICS, resources.POD_METRICS)
 ROOT: Final = "/apis/metrics.k8s.io/v1beta1/"
 
 
 async def answer(backend: Backend, request: Request, user: str) -> Response:
-    """Return the metrics at a path below `ROOT`: of all pods or nodes, of those selected, or of one."""
+    """Return the metrics at a path below `ROOT`: of all pods or nodes, of selected ones, or of a single one."""
     core = replace(request, path=f"/api/v1/{request.path.removeprefix(ROOT)}")
     call = calls.parse(backend.registry, core, user)
     resource = next((one for one in RESOURCES if one.plural == call.served.resource.plural), None)
@@ -54,9 +55,12 @@ def _shown(
 ) -> Iterator[JSONObject]:
     if resource is resources.POD_METRICS:
         for pod in found:
-            loads = measured.loads.get(meta.uid(pod), {})
+            loads, devices = measured.loads.get(meta.uid(pod), {}), measured.devices.get(meta.uid(pod), {})
             if loads and loads.keys() >= _measurable(pod):
-                containers = [{"name": name, "usage": _usage([load])} for name, load in sorted(loads.items())]
+                containers = [
+                    {"name": name, "usage": _usage([load]) | _device_usage(devices.get(name))}
+                    for name, load in sorted(loads.items())
+                ]
                 yield _head(resource, pod, measured) | {"containers": containers}
         return
     of_nodes = _by_node(backend, measured.loads)
@@ -65,7 +69,7 @@ def _shown(
 
 
 def _measurable(pod: JSONObject) -> set[str]:
-    """Return the names of the containers of which a load is needed: those that run."""
+    """Return the names of the running containers, whose load is needed."""
     statuses = meta.status(pod).get("containerStatuses") or ()
     return {one["name"] for one in statuses if (one.get("state") or {}).get("running")}
 
@@ -97,3 +101,11 @@ def _usage(loads: Iterable[Load]) -> JSONObject:
     cores = Quantity(round(sum(load.cores for load in loads) * NANOS))
     memory = sum(load.memory for load in loads)
     return {"cpu": str(cores), "memory": str(Quantity(memory * NANOS, Notation.BINARY))}
+
+
+def _device_usage(load: DeviceLoad | None) -> JSONObject:
+    """Return how many GPUs are busy, and how much of their memory is in use: metrics-server has no such resources."""
+    if load is None:
+        return {}
+    usage: JSONObject = {GPU_MEMORY: str(Quantity(load.memory * NANOS, Notation.BINARY))}
+    return usage if load.busy is None else usage | {GPU: str(Quantity(round(load.busy * NANOS)))}

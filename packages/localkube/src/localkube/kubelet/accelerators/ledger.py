@@ -68,6 +68,11 @@ class Ledger:
         self._waiting.discard(uid)
         return set(self._waiting) if self._records.pop(uid, None) else set()
 
+    @property
+    def records(self) -> Mapping[UID, Record]:
+        """Return the devices of each pod that has any."""
+        return {uid: record for uid, (_, record) in self._records.items()}
+
     def held(self) -> list[tuple[str, UID, str]]:
         """Return node, owner and identifier of each device that a pod has."""
         return [

@@ -114,8 +114,9 @@ class Containers:
     async def terminate(self, name: str, kill_at: datetime) -> None:
         """Send the stop signal to a container's process."""
         run = self._runs[name]
-        if run.hook is not None:
+        if run.hook is not None and not run.hook.done():
             run.hook.cancel()
+            self._cell.emit("FailedPreStopHook", "PreStopHook failed: it takes longer than the grace period", name)
         self._cell.update(name, partial(state.stopping, kill_at=kill_at, hook=""))
         await self._runner.signal(run.id, _stop_signal(run.launch.container))
 

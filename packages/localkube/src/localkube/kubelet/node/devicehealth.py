@@ -1,4 +1,4 @@
-"""Watches the real devices, and writes to the nodes how many of them are healthy."""
+"""Watches the real devices: writes to the nodes how many of them are healthy, and to the pods which are idle."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -13,9 +13,10 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES
 from kuberuntime.plan import guarded_patch
-from localkube.kubelet.accelerators import nvml
+from localkube.kubelet.accelerators import nvml, usage
 from localkube.kubelet.accelerators.accelerator import uuid_of
 from localkube.kubelet.accelerators.ledger import Ledger
+from localkube.kubelet.node.deviceidleness import DeviceIdleness
 from localkube.wellknown import ACCELERATORS_HEALTHY, GPU
 
 PAUSE: Final = 5.0
@@ -36,12 +37,14 @@ class DeviceHealth:
         self._report = report
         self._written: Mapping[str, str] = {}
 
-    async def run(self, pause: float = PAUSE) -> None:
+    async def run(self, idleness: DeviceIdleness, pause: float = PAUSE) -> None:
         """Look at the devices until cancelled."""
         found = await asyncio.to_thread(nvml.inventory)
+        uuids = [one.uuid for one in found.accelerators]
         with nvml.monitored({one.uuid: one.gpu for one in found.accelerators}) as failures:
             while True:
                 await self.renew(await asyncio.to_thread(failures))
+                await idleness.renew(await asyncio.to_thread(usage.read, uuids))
                 await asyncio.sleep(pause)
 
     async def renew(self, failures: Mapping[str, str]) -> None:

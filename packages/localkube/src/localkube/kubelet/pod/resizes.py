@@ -16,7 +16,7 @@ PENDING: Final = "PodResizePending"
 
 
 def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject | None:
-    """Return the condition of a pod that asks for more than its node has; None if it does not, or is no larger than it was."""
+    """Return the condition of a pod that asks for more than its node has; None if it does not, or has not grown."""
     reported = {one["name"]: one.get("resources") for one in meta.status(pod).get("containerStatuses") or []}
     changed = [
         one["name"]
@@ -34,7 +34,7 @@ def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject 
 
 
 def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSONObject:
-    """Return what the status says of the resources of a running container: what it asks for, or what it had."""
+    """Return what the status says of the resources of a container that has run: what it asks for, or what it had."""
     statuses = meta.status(pod).get("containerStatuses") or []
     known = next((one.get("resources") for one in statuses if one["name"] == container["name"]), None)
     resources: JSONObject = known if is_pending and known is not None else container.get("resources") or {}

@@ -1,6 +1,7 @@
 """The kubelet with real devices: each container has its own, until no process of its pod exists."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from tests.unit.localkube.kubelet.harness import (
     status_of,
 )
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from localkube import wellknown
 from localkube.apiserver.storage.store import Store
 from localkube.kubelet.accelerators import ledger
+from localkube.kubelet.accelerators.usage import DeviceUse
 from localkube.kubelet.node.devicehealth import DeviceHealth
+from localkube.kubelet.node.deviceidleness import DeviceIdleness
 from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import Exit
 
@@ -157,3 +160,20 @@ async def test_a_failed_device_is_named_on_pod_and_node(tmp_path: Path) -> None:
         await it.create(pod("web-1", with_gpus(1)))
         await it.ready("web-1")
         assert seen(it) == {"main": "GPU-1"}
+
+
+async def test_pods_have_the_time_since_when_their_devices_are_idle(tmp_path: Path) -> None:
+    async with cluster(machine(tmp_path)) as it:
+        await it.create(pod("web-0", with_gpus(2)))
+        await it.ready()
+        clock = VirtualClock()
+        since = timestamps.render(clock.now())
+        idleness = DeviceIdleness(it.client, it.kubelet.devices, clock, it.kubelet.pod_of)
+        busy, idle = DeviceUse(0.5, 0, {}), DeviceUse(0.0, 0, {})
+        for uses in ({"GPU-0": idle, "GPU-1": busy}, {"GPU-0": idle, "GPU-1": idle}, {"GPU-0": idle}):
+            await idleness.renew(uses)
+            await asyncio.sleep(40)
+        found = await it.until(lambda found: wellknown.DEVICES_IDLE in meta.annotations(found))
+        assert json.loads(meta.annotations(found)[wellknown.DEVICES_IDLE]) == {"GPU-0": since}
+        await idleness.renew({"GPU-0": busy, "GPU-1": idle})
+        await it.until(lambda found: wellknown.DEVICES_IDLE not in meta.annotations(found))

@@ -114,8 +114,8 @@ def test_a_healthy_cluster_has_nothing_to_fix() -> None:
 @pytest.mark.parametrize(
     ("facts", "code", "level", "words"),
     [
-        (changed(version="v1.26.3"), "LWS-D101", Level.ERROR, "older than 1.27"),
-        (changed(version="v1.35.0"), "LWS-D102", Level.NOTE, "1.36 and 1.37 are"),
+        (changed(version="v1.26.3"), "LWS-D101", Level.ERROR, "has no spec.ordinals of StatefulSets"),
+        (changed(version="v1.38.0"), "LWS-D102", Level.NOTE, "1.36 and 1.37 are"),
         (definitions(None), "LWS-D202", Level.ERROR, "is missing"),
         (definitions(UNREAD), "LWS-D201", Level.UNKNOWN, "forbidden"),
         (definitions(WANTED[0]), "LWS-D203", Level.ERROR, "not established"),
@@ -161,6 +161,13 @@ def test_a_fault_of_a_cluster_has_a_finding(facts: Facts, code: str, level: Leve
     (one,) = [found for found in of_cluster(facts) if found.code == code and found.level == level]
     assert words in one.text
     assert one.fix or level == Level.NOTE
+
+
+def test_each_feature_that_an_old_cluster_lacks_is_a_warning() -> None:
+    warnings = [one for one in of_cluster(changed(version="v1.33.1")) if one.code == "LWS-D103"]
+    assert {(one.level, one.fix) for one in warnings} == {(Level.WARNING, "upgrade the cluster to 1.34 or newer")}
+    assert warnings[0].text.startswith("Kubernetes v1.33.1 has no streaming lists: ")
+    assert len(warnings) == 2
 
 
 @pytest.mark.parametrize(

@@ -99,3 +99,16 @@ def test_no_module_of_a_command_is_imported(config: Path) -> None:
         config.write_text(server.kubeconfig)
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["['web']", "[]"]
+
+
+@pytest.mark.parametrize(("word", "found"), [("ge", ["get"]), ("--nam", ["--namespace"])])
+def test_commands_are_completed_without_modules_that_take_time(word: str, found: list[str]) -> None:
+    """A shell waits for it: half of the processor time was that of asyncio, TLS, YAML and the command itself."""
+    program = (
+        "import sys; from leaderworkerset.cli import app; from leaderworkerset.cli.shell import quickcompletion as q;"
+        "q.register(); from click.shell_completion import get_completion_class as of;"
+        f"print([one.value for one in of('bash')(app.lws, {{}}, 'lws', '_X').get_completions([], {word!r})]);"
+        "print([m for m in sys.modules if m.startswith(('asyncio', 'http', 'ssl', 'yaml', 'leaderworkerset.cli.commands.'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [str(found), "[]"]

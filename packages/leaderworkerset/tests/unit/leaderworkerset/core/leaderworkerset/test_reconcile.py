@@ -9,6 +9,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
 from kuberuntime.plan import (
+    Accepted,
     Action,
     Apply,
     Create,
@@ -45,6 +46,13 @@ REGARDING = {
     "uid": "uid-of-web",
     "resourceVersion": "1",
 }
+NOT_HEADLESS = Event(
+    "Warning",
+    "ServiceNotHeadless",
+    "Create",
+    "Service web is not headless: the names of pods, such as LWS_LEADER_ADDRESS, do not resolve",
+    REGARDING,
+)
 
 
 def desired(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, key: str | None = None) -> dict[str, Any]:
@@ -150,7 +158,10 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
                 resource=SERVICES,
                 object=services.build_shared(LWS),
                 unless_own=True,
-                accepted=("spec.clusterIP", "None"),
+                accepted=(
+                    Accepted("spec.clusterIP", "None"),
+                    *(Accepted("spec.selector", own, (NOT_HEADLESS,)) for own in services.pod_labels(LWS)),
+                ),
                 on_failure=(
                     Event(
                         "Warning",
@@ -188,7 +199,7 @@ def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
     assert plan == Plan(requeue_after=5.0)
 
 
-def test_differs_from_upstream_the_statefulset_of_a_deleted_predecessor_is_waited_for() -> None:
+def test_differs_from_upstream_the_statefulset_of_a_deleted_set_is_awaited() -> None:
     """Deleted and created again quickly: the revision of the spec that is gone is not taken over (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 

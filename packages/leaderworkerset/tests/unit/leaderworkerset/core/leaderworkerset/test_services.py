@@ -64,12 +64,46 @@ def test_a_service_that_another_object_controls_is_named() -> None:
     )
 
 
-def test_a_service_of_a_user_that_is_not_headless_is_named() -> None:
-    """Its address resolves to itself: no group finds its leader."""
-    own = {"metadata": {"name": "web"}, "spec": {"clusterIP": "10.96.0.7"}}
-    assert services.conflict(own, LWS) == (
-        "service web has spec.clusterIP 10.96.0.7, not None: remove the service, or use another name"
-    )
+@pytest.mark.parametrize(
+    ("service", "is_settled"),
+    [
+        (None, False),
+        (services.build_shared(LWS), True),
+        ({"metadata": {"name": "web"}, "spec": {"clusterIP": "None"}}, True),
+        ({"metadata": {"name": "web"}, "spec": {"clusterIP": "10.96.0.7"}}, False),
+    ],
+    ids=["none", "its own", "headless", "not headless"],
+)
+def test_a_service_is_settled_if_it_is_headless(service: JSONObject | None, is_settled: bool) -> None:
+    """That of a user with an address is decided by what the API server has: its selector."""
+    assert services.is_settled(service) == is_settled
+
+
+TEMPLATES = builders.leaderworkerset_object(
+    spec={
+        "leaderWorkerTemplate": {
+            "size": 2,
+            "leaderTemplate": {"metadata": {"labels": {"role": "leader"}}, "spec": {}},
+            "workerTemplate": {"metadata": {"labels": {"app": "vllm"}}, "spec": {}},
+        }
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("selector", "is_matching"),
+    [
+        ({labels.NAME: "web", labels.WORKER_INDEX: "0"}, True),
+        ({"role": "leader", labels.GROUP_INDEX: "3"}, True),
+        ({"app": "vllm", labels.WORKER_INDEX: "1"}, True),
+        ({"role": "leader", labels.WORKER_INDEX: "1"}, False),
+        ({labels.NAME: "other"}, False),
+        ({"app": "vllm", "role": "leader"}, False),
+    ],
+    ids=str,
+)
+def test_a_service_selects_leaders_or_workers(selector: dict[str, str], is_matching: bool) -> None:
+    assert services.selects(selector, TEMPLATES) == is_matching
 
 
 @pytest.mark.parametrize("policy", ["Shared", "UniquePerReplica"])

@@ -10,6 +10,8 @@ from leaderworkerset.api import labels
 from leaderworkerset.core.policies import failures, inplacepods
 from leaderworkerset.core.policies.inplacepods import Before
 
+UNTIL = "2026-01-02T03:04:05Z"
+
 
 def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", image: str = "app:1") -> JSONObject:
     """Return a leader whose only container runs; `before` is its record."""
@@ -39,11 +41,11 @@ def waiting(before: str, **facts: Any) -> JSONObject:
         (pod(restarts=2), "main=3=runc://a=app:1"),
         (pod(container=""), "main=0==app:1"),
         (pod("main=1=runc://a=app:0", restarts=1, container="runc://b"), "main=2=runc://b=app:1"),
-        (pod("main=1=runc://a=app:0"), "main=1=runc://a=app:0"),
-        (pod("main=1=runc://a=app:2"), "main=0=="),
+        (pod("main=1=runc://a=app:0"), f"main=1=runc://a=app:0={UNTIL}"),
+        (pod("main=1=runc://a=app:2"), f"main=0==={UNTIL}"),
         (waiting("main=1=runc://a=app:2"), "main=1=runc://a=app:2"),
         (waiting("main=1=runc://a=app:0"), "main=1=runc://a=app:0"),
-        (pod("proxy=4==,main=1=runc://a=app:0"), "main=1=runc://a=app:0,proxy=4=="),
+        (pod("proxy=4==,main=1=runc://a=app:0"), f"main=1=runc://a=app:0={UNTIL},proxy=4=="),
     ],
     ids=[
         "first",
@@ -59,11 +61,11 @@ def waiting(before: str, **facts: Any) -> JSONObject:
 )
 def test_the_record_has_the_restarts_that_the_change_leads_to(found: JSONObject, expected: str) -> None:
     """A container that shall be ended already is not counted twice; one whose image is taken back goes on."""
-    assert inplacepods.record(found, {"main": "app:2"}) == expected
+    assert inplacepods.record(found, {"main": "app:2"}, UNTIL) == expected
 
 
 def test_containers_that_do_not_change_are_not_recorded() -> None:
-    assert inplacepods.record(pod(), {}) == ""
+    assert inplacepods.record(pod(), {}, UNTIL) == ""
 
 
 @pytest.mark.parametrize(
@@ -85,6 +87,18 @@ def test_a_pod_is_settled_once_other_containers_run(found: JSONObject, expected:
 def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expected: bool) -> None:
     """R-POD-4 counts every restart; those that an update asked for are none."""
     assert failures.has_failed(pod("main=1=runc://a=app:1", restarts=restarts)) is expected
+
+
+@pytest.mark.parametrize(
+    ("restarts", "started", "expected"),
+    [(0, "2026-01-02T03:04:00Z", False), (2, UNTIL, False), (3, UNTIL, True), (1, "2026-01-02T03:04:06Z", True)],
+    ids=["it continues", "ended twice", "once more", "much later"],
+)
+def test_restarts_are_excused_when_an_image_is_taken_back(restarts: int, started: str, expected: bool) -> None:
+    """The kubelet was ending the container: it starts it with the image that was taken back, and with the first one."""
+    found = pod(f"main=0==={UNTIL}", restarts=restarts)
+    found["status"]["containerStatuses"][0]["state"] = {"running": {"startedAt": started}}
+    assert failures.has_failed(found) is expected
 
 
 def test_what_cannot_be_read_counts_as_absent() -> None:

@@ -10,8 +10,9 @@ from testkit.fakenvml import FakeMachine, gpus
 
 from localkube import cluster
 from localkube.errors import SettingsError
-from localkube.kubelet.accelerators import hostclaims, nvml
+from localkube.kubelet.accelerators import hostclaims, nvml, usage
 from localkube.kubelet.accelerators.nvml import AcceleratorError
+from localkube.kubelet.accelerators.usage import DeviceUse
 
 
 def machine(directory: Path, patch: pytest.MonkeyPatch, *described: Mapping[str, object]) -> FakeMachine:
@@ -51,6 +52,21 @@ def test_inventory_keeps_to_the_visible_devices(
 ) -> None:
     machine(tmp_path, monkeypatch, *({"uuid": f"GPU-{name}"} for name in "abcd"))
     assert [one.uuid for one in nvml.inventory(visible).accelerators] == [f"GPU-{name}" for name in expected]
+
+
+def test_usage_is_read_by_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(
+        tmp_path,
+        monkeypatch,
+        {"uuid": "GPU-a", "busy": 87, "pids": [7, 8]},
+        {"uuid": "GPU-b", "mig": ["MIG-1"]},
+        {"uuid": "GPU-c", "lost": True},
+    )
+    uses = usage.read(["GPU-a", "MIG-1", "GPU-c"])
+    assert uses == {
+        "GPU-a": DeviceUse(0.87, 2 * 2**30, {7: 2**30, 8: 2**30}),
+        "MIG-1": DeviceUse(None, 0, {}),
+    }
 
 
 def test_host_gpus_names_sharing_and_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Resizes: what fits the node is there at once, what does not is refused, and the status says so."""
 
 from tests.unit.localkube.kubelet.harness import status_of
-from tests.unit.localkube.kubelet.pods import NODE, after, container, pod, running, set_up
+from tests.unit.localkube.kubelet.pods import NODE, after, container, ended, pod, running, set_up
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -22,6 +22,13 @@ def test_a_running_container_has_what_it_asks_for() -> None:
     assert status["resources"] == {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}
     assert status["allocatedResources"] == {"cpu": "1"}
     assert status_of(built(pod()))["resources"] == {}
+
+
+def test_a_container_that_ended_has_what_it_asked_for() -> None:
+    """As a real kubelet reports it: `tests/node` compares both."""
+    found = sized("1")
+    status = status_of(found | {"status": podstatus.build(found, set_up(found, ended(3)), after(5), NODE)})
+    assert status["resources"] == {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}
 
 
 def test_a_container_that_waits_has_nothing() -> None:

@@ -1,0 +1,162 @@
+"""Features of Kubernetes that this project uses and that some versions lack, and the results of their absence.
+
+Controllers never ask for a version: they observe what the API server serves, and which fields it keeps. This table is for
+people: the log of the manager, `lws doctor`, the documentation, and what tests expect of each version.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from kuberuntime.objects import decimals
+
+TESTED: Final = (36, 37)
+"""The minor versions with a recorded run of the integration tests (docs/reference/compatibility.md, "What ran")."""
+
+SUPPORTED: Final = 34
+"""The oldest minor version that upstream supports."""
+
+
+class Version(NamedTuple):
+    """A version of Kubernetes 1."""
+
+    minor: int
+    patch: int = 0
+
+
+def parse(text: str) -> Version | None:
+    """Return the version of an API server, None if the text has none.
+
+    >>> parse("v1.36.3"), parse("v1.35.0-gke.1"), parse("v1.27+")
+    (Version(minor=36, patch=3), Version(minor=35, patch=0), Version(minor=27, patch=0))
+    >>> parse("of unknown version")
+    """
+    match = re.match(r"v?1\.(\d{1,5})(?:\.(\d{1,5}))?", text)
+    if match is None:
+        return None
+    return Version(decimals.natural(match[1]) or 0, decimals.natural(match[2] or "") or 0)
+
+
+class Feature(Struct, frozen=True):
+    """Something of Kubernetes that is there by default in some versions."""
+
+    name: str
+    since: Version
+    without: str
+    """The result in other versions, for administrators."""
+    apart_from: tuple[Version, Version] | None = None
+    """The versions in between that lack it, from the first until before the second."""
+
+    def is_in(self, version: Version) -> bool:
+        """Return whether a version has it by default."""
+        lacks = self.apart_from is not None and self.apart_from[0] <= version < self.apart_from[1]
+        return version >= self.since and not lacks
+
+
+START_ORDINAL: Final = Feature(
+    "spec.ordinals of StatefulSets", Version(27), "workers of groups cannot be created: the manager does not start"
+)
+MATCH_CONDITIONS: Final = Feature(
+    "matchConditions of webhooks", Version(28), "webhooks are also called for objects that are being deleted"
+)
+EXEC: Final = Feature("exec by WebSocket", Version(30), "`lws exec` and `lws cp` fail: use kubectl")
+AFFINITY_KEYS: Final = Feature(
+    "matchLabelKeys of pod affinity", Version(31), "the API server drops the field from pod templates that have it"
+)
+RESIZE: Final = Feature(
+    "the subresource resize of pods",
+    Version(33),
+    "CPU and memory do not change in place: an event says so, and the group waits",
+)
+STREAMING_LISTS: Final = Feature(
+    "streaming lists", Version(32), "the manager reads lists in pages at its start", (Version(33), Version(34))
+)
+SPREAD_KEYS: Final = Feature(
+    "matchLabelKeys merged into the selectors of topology spread",
+    Version(34),
+    "only kube-scheduler evaluates the field; other schedulers may ignore it",
+)
+RESTART_RULES: Final = Feature("restartPolicyRules of containers", Version(35), "the API server drops the field")
+RESTART_ALL: Final = Feature(
+    "the action RestartAllContainers", Version(36), "the API server rejects it: a failed container recreates its group"
+)
+ALPHA_POD_GROUPS: Final = Feature(
+    "PodGroups of scheduling.k8s.io, behind feature gates",
+    Version(36),
+    "no native gang scheduling: use the provider built-in, volcano or coscheduling",
+)
+POD_GROUPS: Final = Feature(
+    "scheduling.k8s.io/v1beta1, behind a feature gate", Version(37), "spec.scheduling is rejected at admission"
+)
+MAX_UNAVAILABLE: Final = Feature(
+    "maxUnavailable of StatefulSets",
+    Version(35),
+    "the manager deletes outdated leaders itself, as many as the budget allows",
+    (Version(35, 4), Version(37)),
+)
+
+FEATURES: Final = (
+    START_ORDINAL,
+    MATCH_CONDITIONS,
+    EXEC,
+    AFFINITY_KEYS,
+    STREAMING_LISTS,
+    RESIZE,
+    SPREAD_KEYS,
+    RESTART_RULES,
+    RESTART_ALL,
+    ALPHA_POD_GROUPS,
+    POD_GROUPS,
+    MAX_UNAVAILABLE,
+)
+
+OLDEST: Final = START_ORDINAL.since.minor
+"""The first minor version in which groups can be created."""
+
+
+def missing(version: Version) -> list[Feature]:
+    """Return what a version lacks by default."""
+    return [feature for feature in FEATURES if not feature.is_in(version)]
+
+
+def too_old(text: str) -> str:
+    """Return why the manager cannot work on a version, empty if it can.
+
+    >>> too_old("v1.26.3")
+    'Kubernetes v1.26.3 has no spec.ordinals of StatefulSets, which every group needs: upgrade the cluster to 1.27 or newer'
+    """
+    version = parse(text)
+    if version is None or START_ORDINAL.is_in(version):
+        return ""
+    return f"Kubernetes {text} has no {START_ORDINAL.name}, which every group needs: upgrade the cluster to 1.{OLDEST} or newer"
+
+
+def untested(text: str) -> str:
+    """Return that a version is not tested, empty if it is.
+
+    >>> untested("v1.36.3")
+    ''
+    >>> untested("v1.38.0")
+    'Kubernetes v1.38.0 is not tested with this version of lws: 1.36 and 1.37 are'
+    """
+    version = parse(text)
+    if version is not None and version.minor in TESTED:
+        return ""
+    tested = " and ".join(f"1.{minor}" for minor in TESTED)
+    return f"Kubernetes {text} is not tested with this version of lws: {tested} are"
+
+
+def degraded(text: str) -> list[str]:
+    """Return what a version lacks that the oldest supported one has, and what happens instead.
+
+    >>> [one.partition(":")[0] for one in degraded("v1.33.2")]
+    ['streaming lists', 'matchLabelKeys merged into the selectors of topology spread']
+    >>> degraded("v1.34.4"), degraded("v1.38.0")
+    ([], [])
+    """
+    version = parse(text)
+    if version is None:
+        return []
+    expected = Version(SUPPORTED)
+    return [f"{one.name}: {one.without}" for one in missing(version) if one.is_in(expected)]

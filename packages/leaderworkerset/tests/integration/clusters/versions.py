@@ -1,0 +1,25 @@
+"""Which Kubernetes a test runs on, and tests of what not every version has."""
+
+import pytest
+from tests.controlplane import build
+
+from leaderworkerset.api import kubernetesfeatures
+from leaderworkerset.api.kubernetesfeatures import Feature
+
+EMBEDDED = "v1.36.0"
+"""The version that the embedded cluster is like."""
+
+
+def has(request: pytest.FixtureRequest, feature: Feature) -> bool:
+    """Return whether the cluster of a test has a feature by default."""
+    cluster = request.node.callspec.params["running"]
+    text = build.VERSIONS[build.CLUSTERS[cluster]] if cluster in build.CLUSTERS else EMBEDDED
+    version = kubernetesfeatures.parse(text)
+    assert version is not None, text
+    return feature.is_in(version)
+
+
+def skip_without(request: pytest.FixtureRequest, feature: Feature) -> None:
+    """Skip a test of what the cluster does not have."""
+    if not has(request, feature):
+        pytest.skip(f"this Kubernetes has no {feature.name}")

@@ -1,0 +1,39 @@
+"""Reads with NVML how busy devices are, and how much of their memory is in use."""
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from localkube.kubelet.accelerators.nvml import library
+
+
+class DeviceUse(NamedTuple):
+    """The use of a device: the busy share of the last sample (0 to 1), bytes of memory, and bytes by the PID of each program.
+
+    `busy` is None where NVML does not measure it: on MIG instances.
+    """
+
+    busy: float | None
+    memory: int
+    programs: Mapping[int, int]
+
+
+def read(uuids: Collection[str]) -> dict[str, DeviceUse]:
+    """Return the use of devices by UUID; a device that does not answer is missing. Raise an `AcceleratorError` without NVML."""
+    uses = {}
+    with library() as nvml:
+        for uuid in uuids:
+            with suppress(nvml.NVMLError):
+                uses[uuid] = _use(nvml, nvml.nvmlDeviceGetHandleByUUID(uuid))
+    return uses
+
+
+def _use(nvml: Any, handle: Any) -> DeviceUse:
+    busy, programs = None, []
+    with suppress(nvml.NVMLError):
+        busy = nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
+    with suppress(nvml.NVMLError):  # with MIG only root may see them
+        programs = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
+    memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
+    # usedGpuMemory is None where the driver does not count by program
+    return DeviceUse(busy, memory, {int(one.pid): int(one.usedGpuMemory or 0) for one in programs})

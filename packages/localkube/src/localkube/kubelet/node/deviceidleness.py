@@ -1,0 +1,65 @@
+"""Writes to pods since when their devices have been idle, so that a hang of a program that computes nothing shows."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.objects.resources import PODS
+from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.ledger import Ledger
+from localkube.kubelet.accelerators.usage import DeviceUse
+from localkube.wellknown import DEVICES_IDLE
+
+IDLE_AFTER: Final = timedelta(minutes=1)
+"""A device counts as idle after this time. It bounds the writes to a pod whose program computes now and then."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class DeviceIdleness:
+    """Keeps since when each device of a pod has done nothing. `pod_of` returns the pod of a UID."""
+
+    def __init__(
+        self, client: Client, ledger: Ledger, clock: Clock, pod_of: Callable[[UID], JSONObject | None]
+    ) -> None:
+        self._client = client
+        self._ledger = ledger
+        self._clock = clock
+        self._pod_of = pod_of
+        self._since: dict[tuple[UID, str], datetime] = {}
+
+    async def renew(self, uses: Mapping[str, DeviceUse]) -> None:
+        """Take the use of all devices now, and write what changed; a write that fails is made after the next look."""
+        now = self._clock.now()
+        held = {(uid, uuid_of(device)) for _, uid, device in self._ledger.held()}
+        idle = {(uid, uuid) for uid, uuid in held if uuid in uses and uses[uuid].busy == 0}
+        self._since = {key: self._since.get(key, now) for key in sorted(idle)}
+        for uid in sorted({uid for uid, _ in held}):
+            pod = self._pod_of(uid)
+            if pod is not None:
+                await self._write(pod, self._text(uid, now))
+
+    def _text(self, uid: UID, now: datetime) -> str:
+        idle = {
+            uuid: timestamps.render(since)
+            for (owner, uuid), since in self._since.items()
+            if owner == uid and now - since >= IDLE_AFTER
+        }
+        return json.dumps(idle, separators=(",", ":")) if idle else ""
+
+    async def _write(self, pod: JSONObject, text: str) -> None:
+        if meta.annotations(pod).get(DEVICES_IDLE, "") == text:
+            return
+        patch: JSONObject = {"metadata": {"uid": meta.uid(pod), "annotations": {DEVICES_IDLE: text or None}}}
+        try:
+            await self._client.patch(PODS, meta.key(pod), patch, kind="merge")
+        except KubeError as error:
+            log.warning("idle devices not written", pod=str(meta.key(pod)), error=str(error))

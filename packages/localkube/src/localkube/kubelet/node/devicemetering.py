@@ -1,0 +1,60 @@
+"""The load of the devices that containers have: how busy they are, and how much of their memory is in use.
+
+A device that one container has counts as a whole. Of a shared GPU, the memory of the container's own programs counts,
+and how busy it is does not: NVML measures that for the whole GPU only.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import structlog
+
+from kuberuntime.objects.meta import UID
+from localkube.kubelet.accelerators import usage
+from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.nvml import AcceleratorError
+from localkube.kubelet.accelerators.usage import DeviceUse
+from localkube.kubelet.processes import processtree
+from localkube.podaccess import DeviceLoad
+
+Owned: TypeAlias = Mapping[UID, Mapping[str, Sequence[str]]]
+"""The devices of each container, by pod and name."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+async def measure(owned: Owned, running: Mapping[int, tuple[UID, str]]) -> Mapping[UID, Mapping[str, DeviceLoad]]:
+    """Return the load of the devices of running containers; `running` has them by the PID of their process."""
+    uuids = {uuid_of(device) for record in owned.values() for devices in record.values() for device in devices}
+    try:
+        uses = await asyncio.to_thread(usage.read, uuids) if uuids else {}
+    except AcceleratorError as error:
+        log.warning("devices are not measured", error=str(error))
+        uses = {}
+    processes = await asyncio.to_thread(processtree.read) if uses else {}
+    loads: dict[UID, dict[str, DeviceLoad]] = {}
+    for pid, (uid, name) in running.items():
+        if devices := [device for device in owned.get(uid, {}).get(name, ()) if uuid_of(device) in uses]:
+            programs = {pid, *processtree.descendants([pid], processes)}
+            loads.setdefault(uid, {})[name] = load_of(devices, uses, programs)
+    return loads
+
+
+def load_of(devices: Sequence[str], uses: Mapping[str, DeviceUse], programs: set[int]) -> DeviceLoad:
+    """Return the load of the devices of one container, whose programs have these PIDs.
+
+    >>> load_of(["GPU-1", "GPU-2"], {"GPU-1": DeviceUse(0.5, 9, {}), "GPU-2": DeviceUse(0.25, 1, {})}, {7})
+    DeviceLoad(busy=0.75, memory=10)
+    >>> load_of(["GPU-1::0"], {"GPU-1": DeviceUse(0.5, 9, {7: 4, 8: 5})}, {7})
+    DeviceLoad(busy=None, memory=4)
+    """
+    busy: list[float | None] = []
+    memory = 0
+    for device in devices:
+        use = uses[uuid_of(device)]
+        is_whole = device == uuid_of(device)
+        busy.append(use.busy if is_whole else None)
+        memory += use.memory if is_whole else sum(size for pid, size in use.programs.items() if pid in programs)
+    measured = [share for share in busy if share is not None]
+    return DeviceLoad(sum(measured) if len(measured) == len(busy) else None, memory)

@@ -1,0 +1,115 @@
+"""Other installers take over under groups that run, by the commands of the pages, and `lws install` takes over from them."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.controlplane.process import StartError
+from tests.kubernetes.programs.build import HELM
+from tests.node import product
+from tests.node.images import PRODUCT
+from tests.node.objects import leaderworkerset, pod
+from tests.node.place import Place, restarts
+from tests.node.product import NAMESPACE, ROOT
+
+pytestmark = pytest.mark.long
+
+NAME, TAG = PRODUCT.split(":")
+IMAGES = [{"name": "localhost/leaderworkerset", "newName": NAME, "newTag": TAG}]
+IN = f"--namespace={NAMESPACE}"
+APPLY = ("apply", "--server-side", "--force-conflicts")
+OPERATOR = "deployment/openshift-lws-operator"
+
+
+@pytest.fixture
+def stays(place: Place) -> Iterator[Place]:
+    """Run groups before another installer takes over, and let `lws install` take over from it afterwards."""
+    place.ready(leaderworkerset("stays", pod(), replicas=2), 4)
+    yield place
+    product.install(place.cluster)
+
+
+def assert_managed(place: Place, before: dict[str, str]) -> None:
+    """Prove that the managers of this installation act, and that no pod of the groups before it was touched."""
+    product.await_managers(place.cluster)
+    place.until(lambda: accepts_sets(place), "webhooks that are reached")
+    place.ready(leaderworkerset("after", pod()), 2)
+    place.kubectl("label", "lws", "stays", "seen=yes")
+    place.await_ready("stays", 2, 4)
+    assert place.uids("stays") == before
+    assert [restarts(one) for one in place.pods("stays")] == [0] * 4
+
+
+def accepts_sets(place: Place) -> bool:
+    """Tell whether the API server reaches the webhooks: nodes learn of new managers a moment after these are ready."""
+    try:
+        place.kubectl("create", "--dry-run=server", "--filename=-", text=json.dumps(leaderworkerset("try", pod())))
+    except StartError:
+        return False
+    return True
+
+
+def overlay(directory: Path, base: str, **fields: Any) -> str:
+    """Write an overlay of a folder of this repository that chooses the image; kustomize takes relative paths only."""
+    (directory / "leaderworkerset").symlink_to(ROOT)
+    content = {"resources": [f"leaderworkerset/{base}"], "images": IMAGES, **fields}
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(content))
+    return str(directory)
+
+
+def commands(page: str, heading: str) -> list[str]:
+    """Return the blocks of commands below a heading of a page."""
+    text = (ROOT / "docs" / "how-to" / page).read_text().replace("deploy/", f"{ROOT}/deploy/").replace("\\\n", "")
+    section = text.partition(heading)[2].partition("\n## ")[0]
+    return re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+
+
+def shell(place: Place, text: str) -> None:
+    """Type commands of a page."""
+    words = [*place.cluster.inside, "sh", "-ec", text]
+    done = subprocess.run(words, env=place.cluster.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_kustomize_takes_over(stays: Place, tmp_path: Path) -> None:
+    before = stays.uids("stays")
+    stays.cluster.kubectl(*APPLY, "--kustomize", overlay(tmp_path, "deploy/kustomize"))
+    assert_managed(stays, before)
+
+
+@pytest.mark.skipif(HELM.find() is None, reason=HELM.missing)
+def test_a_helm_release_takes_over(stays: Place) -> None:
+    before, helm = stays.uids("stays"), str(HELM.find())
+    chosen = f"--set=image.manager.repository={NAME},image.manager.tag={TAG}"
+    shell(stays, f"{helm} install lws {ROOT}/deploy/helm/lws {IN} --take-ownership {chosen} --wait --timeout=5m")
+    assert_managed(stays, before)
+    shell(stays, f"{helm} test lws {IN} --timeout=3m")
+    shell(stays, f"kubectl delete secret {IN} --selector owner=helm,name=lws")
+
+
+def test_the_operator_takes_over(stays: Place, tmp_path: Path) -> None:
+    """It runs in the namespace of the installation, and the manager issues its certificates itself."""
+    before, run = stays.uids("stays"), stays.cluster.kubectl
+    containers = "spec.template.spec.containers"
+    variable = f"{containers}.0.env.[name=RELATED_IMAGE_OPERAND_IMAGE].value"
+    target = {"select": {"kind": "Deployment"}, "fieldPaths": [variable]}
+    source = {"kind": "Deployment", "fieldPath": f"{containers}.0.image"}
+    replaced = [{"source": source, "targets": [target]}]
+    folder = overlay(tmp_path, "deploy/operator", namespace=NAMESPACE, replacements=replaced)
+    take, leave, remove = commands("install.md", "## Change the installer")
+    run(*APPLY, "--kustomize", folder)
+    run("wait", "--for=condition=established", "crd/leaderworkersetoperators.operator.openshift.io")
+    run("rollout", "status", OPERATOR, IN, "--timeout=3m")
+    shell(stays, next(line for line in take.splitlines() if "lwsop" in line or "14_" in line).partition("#")[0])
+    run("wait", "--for=condition=Available", "lwsop/cluster", "--timeout=5m")
+    assert_managed(stays, before)
+    shell(stays, next(line for line in leave.splitlines() if "lwsop" in line))
+    product.install(stays.cluster)
+    shell(stays, remove)
+    stays.ready(leaderworkerset("later", pod()), 2)
+    assert stays.uids("stays") == before
