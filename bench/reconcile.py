@@ -21,7 +21,7 @@ from functools import partial
 from typing import Final
 
 import msgspec
-from bench.decisions import LARGEST
+from bench.core.decisions import LARGEST
 from bench.record import machine, report
 from msgspec.structs import replace
 from testkit import work

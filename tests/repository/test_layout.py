@@ -86,6 +86,16 @@ def test_a_module_name_stands_three_times_in_the_tree_only_for_one_role() -> Non
     assert layout.repeated(everywhere, times=3) == sorted(ROLES_OF_THE_TREE)
 
 
+def test_no_module_counts_the_folders_up_to_the_repository() -> None:
+    """`testkit.repository` knows it."""
+    counting = [
+        path.relative_to(repository.ROOT).as_posix()
+        for path in (repository.ROOT / "tests").rglob("*.py")
+        if f"Path(__file__).parents[{len(path.relative_to(repository.ROOT).parts) - 1}]" in path.read_text()
+    ]
+    assert counting == []
+
+
 def test_a_cluster_of_a_folder_of_tests_ends_with_it() -> None:
     """A fixture of the scope "package" lives until all tests have run where the folder is not a package."""
     conftests = [path for name, path in repository.files_of_tests() if name.endswith("conftest.py")]

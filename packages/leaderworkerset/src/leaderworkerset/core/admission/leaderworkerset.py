@@ -16,6 +16,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, runsettings
 from leaderworkerset.api.leaderworkerset import (
     MAX_REPLICAS,
+    WITH_BOUNDS,
     GroupIdentity,
     GroupReplacementPolicy,
     LeaderWorkerSet,
@@ -88,12 +89,13 @@ def default_leaderworkerset(obj: JSONObject) -> JSONObject:
 
 def _default_restart_policy(template: JSONObject) -> JSONObject:
     policy = template.get("restartPolicy") or RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
-    return template | {"restartPolicy": RestartPolicy.NONE.value if policy == RestartPolicy.DEFAULT else policy}
+    current = next((known.current.value for known in RestartPolicy if known == policy), policy)
+    return template | {"restartPolicy": current}
 
 
 def _default_rollout_strategy(strategy: JSONObject) -> JSONObject:
     typed = strategy | {"type": strategy.get("type") or RolloutStrategyType.ROLLING_UPDATE.value}
-    if typed["type"] != RolloutStrategyType.ROLLING_UPDATE:
+    if typed["type"] not in WITH_BOUNDS:
         return typed
     return _without_null(typed, "rollingUpdateConfiguration", {"partition": 0, "maxUnavailable": 1, "maxSurge": 0})
 

@@ -11,7 +11,7 @@ it without a deletion. What is not ready anyway is recreated: nothing is lost by
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -42,6 +42,28 @@ class InPlace(StrEnum):
     IF_POSSIBLE = "IfPossible"
     ONLY = "Only"
 
+    @property
+    def is_wanted(self) -> bool:
+        """Return whether groups are updated in place where it is possible."""
+        match self:
+            case InPlace.IF_POSSIBLE | InPlace.ONLY:
+                return True
+            case InPlace.OFF:
+                return False
+            case _:
+                assert_never(self)
+
+    @property
+    def forbids_recreation(self) -> bool:
+        """Return whether groups that cannot be updated in place keep their revision."""
+        match self:
+            case InPlace.ONLY:
+                return True
+            case InPlace.OFF | InPlace.IF_POSSIBLE:
+                return False
+            case _:
+                assert_never(self)
+
 
 class Route(Struct, frozen=True, kw_only=True):
     """How groups of older revisions come to the revision `key`.
@@ -60,7 +82,7 @@ class Route(Struct, frozen=True, kw_only=True):
         Groups that their nodes have refused are kept where groups may be updated in no other way.
         """
         stranded = folded.updating & ~self._possible(folded)
-        refused = 0 if self.setting is InPlace.ONLY else folded.refused
+        refused = 0 if self.setting.forbids_recreation else folded.refused
         if not stranded and refused == folded.refused:
             return folded
         return replace(folded, updating=folded.updating & ~stranded, stranded=stranded, refused=refused)
@@ -78,8 +100,8 @@ class Route(Struct, frozen=True, kw_only=True):
         is_counted = int(status.get("updatedReplicas") or 0) >= made.bit_count()
         outdated = living & ~(made if is_counted else made & ~below(made, span.stop))
         ready = folded.available(size) & ~folded.leaders.get(self.key, 0)
-        fresh = 0 if self.setting is InPlace.OFF else ready & self._possible(folded)
-        held = ready & ~self._possible(folded) if self.setting is InPlace.ONLY else 0
+        fresh = ready & self._possible(folded) if self.setting.is_wanted else 0
+        held = ready & ~self._possible(folded) if self.setting.forbids_recreation else 0
         inside = below(outdated, span.stop) & ~below(outdated, span.start)
         chosen = inside & ~made & (folded.updating | fresh)
         return chosen, max(span.start, (chosen | inside & (held | made)).bit_length())
@@ -159,10 +181,10 @@ def announce(
 ) -> tuple[Event, ...]:
     """Return the event that says why groups of the revision `old` cannot be brought to a new one in place, once."""
     setting = read(meta.annotations(obj))
-    if setting is InPlace.OFF or new is None:
+    if new is None or not setting.is_wanted:
         return ()
     why = _bound(obj, gang) or obstacle_between(revisions.find(revisions.owned(found, obj), old), new)
-    return (decisionevents.not_in_place(obj, why, is_held=setting is InPlace.ONLY),) if why else ()
+    return (decisionevents.not_in_place(obj, why, is_held=setting.forbids_recreation),) if why else ()
 
 
 def _bound(obj: JSONObject, gang: Gang) -> str:

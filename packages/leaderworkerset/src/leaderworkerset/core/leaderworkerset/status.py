@@ -17,6 +17,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import (
     AVAILABLE,
     COMPLETE,
+    CONDITIONS,
     DEGRADED,
     FAILED,
     FORMER,
@@ -24,7 +25,6 @@ from leaderworkerset.api.conditions import (
     NOT_DEGRADED,
     NOT_MOVING,
     PROGRESSING,
-    STOPPED,
     UPDATE_IN_PROGRESS,
     ConditionOutcome,
 )
@@ -166,9 +166,9 @@ def compose(
         conditions = set_true(conditions, outcome, lws.generation, now)
     if is_degraded:
         holding = {outcome.type for outcome in outcomes}
-        for kind, text in STOPPED.items():
-            if kind not in holding:
-                conditions = _set_false(conditions, kind, (DEGRADED.reason, text), now)
+        for row in CONDITIONS:
+            if row.exhausted_message is not None and row.type not in holding:
+                conditions = _set_false(conditions, row.type, (DEGRADED.reason, row.exhausted_message), now)
         conditions = set_true(conditions, DEGRADED, lws.generation, now)
     new = _summarize(lws, sums, conditions)
     if is_degraded or (new == lws.status and all(one.type != DEGRADED.type for one in conditions)):

@@ -32,7 +32,6 @@ from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, inplace, revisions
-from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.policies import inplacepods, inplaceresources
 from leaderworkerset.core.policies.inplaceresources import ResourceField
 from leaderworkerset.core.policies.policy import LiveGroup
@@ -100,7 +99,7 @@ class Marked(Struct, frozen=True, dict=True):
     @property
     def is_only(self) -> bool:
         """Return whether the group may be updated in no other way."""
-        return inplace.read(meta.annotations(self.group.obj)) is InPlace.ONLY
+        return inplace.read(meta.annotations(self.group.obj)).forbids_recreation
 
     @cached_property
     def refusals(self) -> Sequence[tuple[JSONObject, str]]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, OwnerReference
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import inplacepods
 from leaderworkerset.core.restarts import finishing
 
@@ -88,7 +88,7 @@ def _has_failed_run(pod: JSONObject, *, in_place: bool) -> bool:
 def waits_for_start(lws: LeaderWorkerSet) -> bool:
     """Return whether failures do not count while the group has pending pods (R-POD-5.2)."""
     policy = lws.spec.leader_worker_template.restart_policy
-    return policy == RestartPolicy.RECREATE_GROUP_AFTER_START or labels.RECREATE_GROUP_AFTER_START in lws.annotations
+    return policy.tolerates_start or labels.RECREATE_GROUP_AFTER_START in lws.annotations
 
 
 class _Group:

@@ -10,7 +10,7 @@ counts. Out: the deletion of that StatefulSet. Why an annotation: docs/adr/0025-
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, assert_never
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
@@ -29,6 +29,20 @@ class PodTermination(StrEnum):
     DEFAULT = "Default"
     PARALLEL = "Parallel"
 
+    @property
+    def is_parallel(self) -> bool:
+        """Return whether the workers end together with their leader."""
+        match self:
+            case PodTermination.PARALLEL:
+                return True
+            case PodTermination.DEFAULT:
+                return False
+            case _:
+                assert_never(self)
+
+
+PARALLEL: Final = tuple(policy for policy in PodTermination if policy.is_parallel)
+
 
 def errors(new: Mapping[str, str]) -> Iterator[FieldError]:
     """Return the error of the annotation; an invalid one that is stored counts as absent."""
@@ -40,7 +54,7 @@ def errors(new: Mapping[str, str]) -> Iterator[FieldError]:
 
 def is_parallel(annotations: Mapping[str, str]) -> bool:
     """Return whether the workers of groups with these annotations end together with their leader."""
-    return annotations.get(labels.POD_TERMINATION_POLICY) == PodTermination.PARALLEL
+    return annotations.get(labels.POD_TERMINATION_POLICY) in PARALLEL
 
 
 def end_workers(group: LiveGroup) -> tuple[Delete, ...]:

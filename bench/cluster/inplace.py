@@ -1,6 +1,6 @@
 """Time rollouts whose groups are recreated beside those in place, in turn on one cluster of real processes.
 
-python -m bench.inplace [--groups N] [--load SECONDS] [--runs N]
+python -m bench.cluster inplace [--groups N] [--load SECONDS] [--runs N]
 
 A pod is ready once its program has loaded what it needs into the pod's volume, for so many seconds; a container that is
 started again in the same pod finds it there. Groups of 4, one after the other.
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from bench.groups import LWS
+from bench.processes import LWS
 from bench.record import report
 
 SIZE: Final = 4
@@ -102,7 +102,3 @@ def main() -> None:
     for run in range(options.runs):
         with tempfile.TemporaryDirectory() as directory:
             measure(options.groups, options.load, run, directory)
-
-
-if __name__ == "__main__":
-    main()

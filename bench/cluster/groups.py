@@ -1,17 +1,16 @@
 """Time 50 groups of 4 stub pods from apply to Ready, and take the memory of the cluster's process.
 
-python -m bench.groups [--groups N] [--runs N]
+python -m bench.cluster groups [--groups N] [--runs N]
 """
 
 import argparse
 import os
-import re
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+from bench.processes import LWS, peak_memory
 from bench.record import report
 
 MANIFEST = """
@@ -26,14 +25,6 @@ spec:
       spec:
         containers: [{{name: main, image: vllm/vllm-openai, ports: [{{containerPort: 8000}}]}}]
 """
-LWS = [sys.executable, "-m", "leaderworkerset.cli"]
-
-
-def peak_memory(pid: int) -> float:
-    """Return the most memory that a process ever had, in MiB."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return int(found[1]) / 1024 if found else 0.0
 
 
 def measure(groups: int, directory: str) -> dict[str, float]:
@@ -64,7 +55,3 @@ def main() -> None:
     for run in range(options.runs):
         with tempfile.TemporaryDirectory() as directory:
             report("groups", run=run, groups=options.groups, ranks_each=4, **measure(options.groups, directory))
-
-
-if __name__ == "__main__":
-    main()

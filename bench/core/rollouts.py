@@ -1,6 +1,6 @@
 """What the steps of a rollout cost by the number of groups: the core's decisions alone, against a model of the StatefulSet controller.
 
-    python -m bench.rollouts [--most 10000]
+    python -m bench.core rollouts [--most 10000]
 
 One, ten, … groups are rolled a quarter at a time. Groups get ready wave by wave (`waves`), or one after the other, each with a
 decision of its own (`singly`, to 1,000 groups: the model itself takes long). Per group, it should stay flat in waves.
@@ -62,7 +62,3 @@ def main() -> None:
         while count <= min(options.most, MOST_SINGLY if singly else options.most):
             roll(count, singly=singly)
             count *= 10
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """A hostile tenant beside another one: what the manager does with hundreds of thousands of objects, and what the other waits for.
 
-    python -m bench.hostile [--objects 200000] [--seconds S]
+    python -m bench.manager hostile [--objects 200000] [--seconds S]
 
 The manager is a process as its Deployment starts it; the API server is the embedded one, without controllers. Hostile
 objects (`packages/leaderworkerset/tests/hostile.py`) go into its store as they are: also what a webhook would deny comes through the watches, but
@@ -34,8 +34,8 @@ from typing import Any, Final
 
 import msgspec
 import structlog
-from bench.idle import cpu_seconds
 from bench.load import percentile
+from bench.processes import cpu_seconds
 from bench.record import machine, report
 from testkit.clusters.embedded import EmbeddedCluster
 from tests import hostile
@@ -332,7 +332,3 @@ def main() -> None:
     print(json.dumps(machine()), flush=True)
     with tempfile.TemporaryDirectory() as name:
         sys.exit(not asyncio.run(run(Path(name), options)))
-
-
-if __name__ == "__main__":
-    main()

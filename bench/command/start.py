@@ -1,6 +1,6 @@
 """Time `lws run` from its start to eight ready ranks (two groups of four, `sleep`), and `lws --help`.
 
-    python -m bench.startup [--runs N] [--source NAME=DIRECTORY ...]
+    python -m bench.command start [--runs N] [--source NAME=DIRECTORY ...]
 
 With `--source` they run from these source trees, in turn: before and after a change. The processor time is that of the whole
 `lws run`, its end and its ranks included.
@@ -9,12 +9,11 @@ With `--source` they run from these source trees, in turn: before and after a ch
 import argparse
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from bench.idle import children_seconds
+from bench.processes import LWS, children_seconds
 from bench.record import report
 
 MANIFEST = """
@@ -29,7 +28,6 @@ spec:
       spec:
         containers: [{name: main, image: none, command: [sleep, "600"]}]
 """
-LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 
 
 def timed(words: list[str], environment: dict[str, str]) -> float:
@@ -86,7 +84,3 @@ def main() -> None:
                     cpu_seconds=round(children_seconds() - before, 2),
                     help_seconds=round(timed([*LWS, "--help"], environment), 3),
                 )
-
-
-if __name__ == "__main__":
-    main()

@@ -4,7 +4,7 @@ One manager creates them all: MiB resident before, at 400 pods and at 1,000, and
 a manager that is started beside them. Prints the facts of the machine and one JSON line per measurement, medians
 last; needs the binaries of `tests/controlplane`.
 
-    python -m bench.memory [--pods 400 1000] [--runs 3] [--source NAME=DIRECTORY ...]
+    python -m bench.manager memory [--pods 400 1000] [--runs 3] [--source NAME=DIRECTORY ...]
 
 With `--source` the managers run from these source trees, in turn, on one control plane: before and after a change.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from bench.manager import SETTLE, USUAL_ELECTION
+from bench.phases import SETTLE, USUAL_ELECTION
 from bench.record import machine, medians, report
 from testkit.clusters.kubernetes import KubernetesCluster
 from testkit.repository import ROOT
@@ -165,7 +165,3 @@ async def clear(space: Space) -> None:
         return not listing.items
 
     await until(are_gone, seconds=LIMIT)
-
-
-if __name__ == "__main__":
-    main()

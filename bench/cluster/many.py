@@ -1,6 +1,6 @@
 """Start hundreds or thousands of stub pods, groups of 4 (`--size`): time to ready, memory and processor of the whole cluster.
 
-python -m bench.many [--pods N ...] [--size N] [--network isolated|shared] [--probe-every SECONDS]
+python -m bench.cluster many [--pods N ...] [--size N] [--network isolated|shared] [--probe-every SECONDS]
 
 With probes, what is ready has to be ready still after six more probes of each pod.
 
@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.groups import LWS, MANIFEST, peak_memory
-from bench.idle import cpu_seconds, processes
+from bench.cluster.groups import MANIFEST
+from bench.processes import LWS, cpu_seconds, peak_memory, processes
 from bench.record import report
 
 PATIENCE = 1200
@@ -73,7 +73,3 @@ def main() -> None:
             suffix += f", probed every {options.probe_every} s" if options.probe_every else ""
             suffix += f", groups of {options.size}" if options.size != 4 else ""  # as it is named in older lines
             report(f"{pods} stub pods{suffix}", run=0, pods=pods, network=options.network, **found)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,10 +1,10 @@
 """Calls of functions that the manager makes for one event, one request, one review: the same numbers on every machine.
 
-    python -m bench.calls
+    python -m bench.manager calls
 
-Calls of functions in Python and C are counted (`sys.setprofile`), from the socket on and TLS included. Of events: until
-they are in the cache of pods. Of requests: a creation with all that is between the executor and the socket. Of reviews: a
-pod that is completed, and one that is allowed. The API server is a thread of its own, which is not counted.
+Calls of functions in Python and C are counted (`sys.setprofile`), from the socket on and TLS included. An event
+counts until its pod is in the cache. A request is a creation, from the client to the socket. The reviews are those of
+pods, which one webhook completes and another allows. The API server is a thread of its own, which is not counted.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -214,7 +215,7 @@ async def server_side(calls: Calls, chain: bytes) -> None:
 
         for path in (MUTATE_POD, VALIDATE_POD):
             await ask(path)
-            report("calls", of=f"review: {path}", calls=await calls.per(TIMES, repeat(lambda path=path: ask(path))))
+            report("calls", of=f"review: {path}", calls=await calls.per(TIMES, repeat(partial(ask, path))))
 
 
 @asynccontextmanager
@@ -223,7 +224,3 @@ async def webhooks(chain: bytes) -> AsyncIterator[str]:
     options = WebhookOptions(observe=Metrics().webhook_answered)
     async with WebhookServer(Address("127.0.0.1", 0), chain, MANAGED.decisions, options) as server:
         yield server.url
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Create and delete LeaderWorkerSets a thousand times; print the memory of the cluster, and what its files take.
 
-    python -m bench.soak [--cycles N] [--every N] [--at-once N]
+    python -m bench.cluster soak [--cycles N] [--every N] [--at-once N]
 
 A cycle is: create one group of two ranks (`sleep`), wait until it is ready, delete it, wait until its pods are gone.
 What keeps growing after the first hundred cycles is a leak.
@@ -10,13 +10,13 @@ import argparse
 import asyncio
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.processes import LWS, memory_mib
 from bench.record import report
 
 from kuberuntime.access import kubeconfig
@@ -29,14 +29,13 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import EVENTS, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
-LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 NAMESPACE = "default"
 LIMIT = 120.0
 """Seconds that one step of a cycle may take."""
 
 
 class Seen:
-    """What is there now, and a way to wait for it."""
+    """The current objects, and a way to wait for a change."""
 
     def __init__(self, client: Client) -> None:
         self.sets = Informer(client, LEADERWORKERSETS)
@@ -97,12 +96,6 @@ async def count(client: Client) -> int:
     return total + len(page.items)
 
 
-def memory_mib(pid: int) -> float:
-    """Return the memory that a process uses now."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
-
-
 def file_mib(path: Path) -> float:
     """Return the size of a file; 0 where there is none."""
     return round(path.stat().st_size / 2**20, 1) if path.exists() else 0.0
@@ -154,7 +147,3 @@ def main() -> None:
             asyncio.run(soak(Path(home) / "bench", options))
         finally:
             subprocess.run([*LWS, "down", "bench", "--delete"], env=environment, check=True, capture_output=True)
-
-
-if __name__ == "__main__":
-    main()

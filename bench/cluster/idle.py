@@ -1,27 +1,20 @@
 """Measure a cluster at rest: CPU, wake-ups and writes of `lws up` with ready groups, over some seconds.
 
-    python -m bench.idle [--seconds N] [--runs N]
+    python -m bench.cluster idle [--seconds N] [--runs N]
 
 A wake-up is a voluntary context switch of the cluster's process or its launcher: what polls shows up there.
 """
 
 import argparse
 import os
-import re
-import resource
-import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
-from contextlib import closing
 from pathlib import Path
 
+from bench.processes import LWS, cpu_seconds, processes, revision, wakeups
 from bench.record import report
 
-from localkube.kubelet.processes import processtree
-
-LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 MANIFEST = """
 apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
@@ -34,39 +27,6 @@ spec:
       spec:
         containers: [{name: main, image: none, command: [sleep, "3600"]}]
 """
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def children_seconds() -> float:
-    """Return the processor time of all commands that this process started and that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def processes(pid: int) -> list[int]:
-    """Return the cluster's process, and those of its launcher; containers are not among them."""
-    seen = processtree.read()
-    launchers = [found for found in processtree.descendants([pid], seen) if seen[found].name == "kube-launcher"]
-    return [pid, *launchers, *(seen[launcher].parent for launcher in launchers if seen[launcher].parent != pid)]
-
-
-def wakeups(pid: int) -> int:
-    """Return how often the threads of a process have gone to sleep so far."""
-    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
-    return sum(
-        int(found) for text in texts for found in re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE)
-    )
-
-
-def revision(directory: str) -> int:
-    """Return the number of writes that the cluster's store has ever taken."""
-    with closing(sqlite3.connect(f"file:{directory}/bench/state.db?mode=ro", uri=True)) as database:
-        return int(database.execute("SELECT value FROM counters WHERE name = 'revision'").fetchone()[0])
 
 
 def main() -> None:
@@ -108,7 +68,3 @@ def measure(run: int, seconds: float) -> None:
             )
         finally:
             subprocess.run([*LWS, "down", "bench", "--delete"], env=environment, check=True, capture_output=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Time a rank that writes 100 MiB of lines, with nobody reading its log and while `lws logs --follow` prints it.
 
-    python -m bench.logs [--runs N] [--mebibytes N] [--followers N] [--limit RATIO]
+    python -m bench.command logs [--runs N] [--mebibytes N] [--followers N] [--limit RATIO]
 
 The rank measures its own writes. Both kinds take turns, so what else the machine does meets both alike. Ends with 1 if the
 median of the ratios is above the limit (2).
@@ -17,8 +17,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.processes import LWS
 from bench.record import report
-from bench.startup import LWS
 
 PROGRAM = """\
 import sys, time
@@ -98,7 +98,3 @@ def main() -> None:
         finally:
             subprocess.run([*LWS, "down", "bench", "--delete"], env=environment, check=False, capture_output=True)
     sys.exit(statistics.median(ratios) > options.limit)
-
-
-if __name__ == "__main__":
-    main()

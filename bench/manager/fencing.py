@@ -3,7 +3,7 @@
 Prints the facts of the machine and one JSON line per limit of requests; needs the binaries of `tests/controlplane`.
 The leader is stopped (SIGSTOP) while it has writes to send, and goes on (SIGCONT) once another leads. `late` is to be 0.
 
-    python -m bench.fencing [--rounds 200] [--qps 5 --qps 500]
+    python -m bench.manager fencing [--rounds 200] [--qps 5 --qps 500]
 """
 
 import argparse
@@ -53,7 +53,3 @@ async def measure(plane: Plane, directory: Path, rounds: int, qps: int) -> int:
         print(text, file=sys.stderr)
     report("fencing", qps=qps, rounds=rounds, writes=counts.writes, late=len(counts.late))
     return len(counts.late)
-
-
-if __name__ == "__main__":
-    main()

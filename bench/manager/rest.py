@@ -1,4 +1,4 @@
-"""What `lws manager` costs on a real control plane: memory beside pods of others, and writes at rest.
+"""Measure `lws manager` on a real control plane: memory next to pods of others, and writes at rest.
 
 Prints the facts of the machine and one JSON line per measurement; needs the binaries of `tests/controlplane`.
 
@@ -6,7 +6,7 @@ Prints the facts of the machine and one JSON line per measurement; needs the bin
     at_rest                       what the API server's audit log has of the manager within some minutes, with a hundred
                                   LeaderWorkerSets: requests that write, and renewals of the lease beside them
 
-    python -m bench.manager [--pods 5000] [--seconds 300]
+    python -m bench.manager rest [--pods 5000] [--seconds 300]
 """
 
 import argparse
@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 import structlog
+from bench.phases import SETTLE, USUAL_ELECTION
 from bench.record import machine, report
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.controlplane import build
@@ -31,10 +32,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 
-SETTLE = 10.0
 GROUPS = 100
 AT_ONCE = 32
-USUAL_ELECTION = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
 
 
 def main() -> None:
@@ -126,7 +125,3 @@ def stranger(index: int) -> JSONObject:
             "containers": [{"name": "main", "image": "app:1", "command": ["sleep", "infinity"]}],
         },
     }
-
-
-if __name__ == "__main__":
-    main()

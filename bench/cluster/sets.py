@@ -1,6 +1,6 @@
-"""What DisaggregatedSets cost: writes for each set, processor time, and what is written at rest.
+"""Measure DisaggregatedSets: writes for each set, processor time, and writes at rest.
 
-    python -m bench.sets [--sets 100] [--seconds 30]
+    python -m bench.cluster sets [--sets 100] [--seconds 30]
 
 Sets of 2 roles, 2 groups each, of 2 pods. First in a simulated cluster, which knows who writes what: the writes of the
 manager for each set until all are available, in five minutes at rest, and while all are rolled to another image. `own`
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 import yaml
-from bench.idle import LWS, cpu_seconds, revision
+from bench.processes import LWS, cpu_seconds, revision
 from bench.record import report
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
@@ -176,7 +176,3 @@ def main() -> None:
     options = parser.parse_args()
     count_writes(options.sets)
     measure_cluster(options.sets, options.seconds)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """How long decisions about the largest objects take, how that grows, and how long the event loop waits for one.
 
-python -m bench.decisions [--all | --shape SHAPE ...] [--bytes 1572864]
+python -m bench.core decisions [--all | --shape SHAPE ...] [--bytes 1572864]
 
 By default it tries the shapes that a usual LeaderWorkerSet grows in; with `--all` every shape, which takes many minutes.
 
@@ -110,7 +110,3 @@ async def stall(world: LargeSet) -> float:
         await asyncio.sleep(0.01)
         watching.cancel()
     return longest
-
-
-if __name__ == "__main__":
-    main()

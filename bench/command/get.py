@@ -1,6 +1,6 @@
 """Time `lws get` of 200 groups of eight stub pods, and of a set that cannot start, to its first byte, and `lws --help`.
 
-python -m bench.get [--runs N] [--groups N] [--size N] [--cluster NAME]
+python -m bench.command get [--runs N] [--groups N] [--size N] [--cluster NAME]
 
 Wall clock and processor. With --cluster, a running cluster of this machine that has these groups and the set `stuck` already is
 asked, and left as it is.
@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.groups import LWS, MANIFEST
-from bench.idle import children_seconds
+from bench.cluster.groups import MANIFEST
+from bench.processes import LWS, children_seconds
 from bench.record import report
 
 PATIENCE = 1800
@@ -101,7 +101,3 @@ def main() -> None:
     else:
         manifest = MANIFEST.format(groups=options.groups).replace("size: 4", f"size: {options.size}")
         measure_new(options.runs, title, manifest)
-
-
-if __name__ == "__main__":
-    main()
