@@ -4,8 +4,8 @@ The kubelet ends a container whose image was changed and starts it again, which 
 the images also records, in an annotation, the count that this leads to, the container that runs before, and its image:
 `NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are no failure (R-POD-4), and the pod is ready only by other containers.
 If the image of a container is taken back after the container ended, as with a new image that cannot be pulled, it starts
-again: that restart is excused, and awaited. The ID does not tell whether it ended: a kubelet reports that of the container
-that ended until another one starts.
+again: that restart is excused, and awaited. The ID does not show whether it ended: a kubelet keeps the ID of an ended
+container in the status until the next container starts.
 
 If the image changes again while the container runs, the kubelet may be ending it, or may not know of the change yet. If it
 does, it starts the container with the first image, ends that, and starts it with the second one. So no other container is
@@ -55,7 +55,7 @@ def read(pod: JSONObject) -> dict[str, Before]:
 
 
 def excused(pod: JSONObject) -> Mapping[str, int]:
-    """Return how many restarts of each container are no failures."""
+    """Return how many restarts of each container are not failures."""
     known = read(pod)
     found = {name: before.restarts for name, before in known.items()}
     for one in _statuses(pod) if any(before.until for before in known.values()) else ():
@@ -67,7 +67,7 @@ def excused(pod: JSONObject) -> Mapping[str, int]:
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether no container runs any more that an update in place shall have ended, and all have their resources."""
+    """Return whether no container runs any more that an update in place must have ended, and all have their resources."""
     known = read(pod)
     is_left = bool(known) and any(_is_left(one, known) for one in _statuses(pod))
     return not is_left and inplaceresources.is_settled(pod)
