@@ -9,8 +9,11 @@ from tests.node.objects import WAIT, container
 
 from kuberuntime.objects.meta import JSONObject
 
-NOT_COMPARED: Final = {"FailedMount", "Pulled", "Pulling", "Scheduled"}
-"""Reasons of events of the scheduler, of images, which the embedded kubelet does not pull, and of a busy machine."""
+NOT_COMPARED: Final = {"BackOff", "FailedMount", "Pulled", "Pulling", "Scheduled"}
+"""Reasons of events of the scheduler, of images, which the embedded kubelet does not pull, and of a busy machine.
+
+A real kubelet writes `BackOff` when it next looks at a pod: it follows a state that is compared.
+"""
 
 BACKING_OFF: Final = ("waiting", "CrashLoopBackOff", None, None)
 PAUSE: Final = "first pause of"
