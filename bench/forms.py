@@ -36,7 +36,7 @@ async def created(bench: Bench, _: argparse.Namespace) -> None:
 
 
 async def rows(bench: Bench, options: argparse.Namespace) -> None:
-    """Measure the rows of the table in docs/explanation/performance.md."""
+    """Measure the rows of the table in docs/explanation/performance-of-the-manager.md."""
     await created(bench, options)
     async with bench.phase("100 x 4 rolled, 25 %"):
         await roll(bench, 100)
@@ -212,7 +212,7 @@ async def start(bench: Bench, _: argparse.Namespace) -> None:
     for name in names:
         await bench.whole(name, 1)
     (first,) = bench.world.replicas
-    line: Line = {"measurement": "a second manager beside 100 sets", "server": bench.manager, "run": bench.run}
+    line: Line = {"measurement": "a second manager next to 100 sets", "server": bench.manager, "run": bench.run}
     begun = time.monotonic()
     second = await bench.world.start(f"{first.name}-second", leaderElection=USUAL_ELECTION)
     line["ready_seconds"] = round(time.monotonic() - begun, 2)

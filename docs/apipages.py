@@ -38,7 +38,7 @@ APIS: Final = {
     ),
     "docs/reference/api-kuberuntime.md": Api(
         "Parts of controllers: kuberuntime",
-        "What controllers of any kind are made of. First read [kuberuntime](../../packages/kuberuntime/README.md).",
+        "The parts of controllers of any kind. First read [kuberuntime](../../packages/kuberuntime/README.md).",
         [
             "kuberuntime.access.kubeconfig",
             "kuberuntime.client.client",

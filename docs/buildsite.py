@@ -1,12 +1,11 @@
 """The documentation as a site: gathers the Markdown of the repository, lets Zensical build it, and checks what came out.
 
-python -m docs.buildsite            write build/site/html
-python -m docs.buildsite --serve    build it, and serve it on 127.0.0.1:8000
-python -m docs.buildsite --publish DIRECTORY    build it, and put it there beside the other versions
+python -m docs.buildsite            write build/site/html python -m docs.buildsite --serve    build it, and serve it on
+127.0.0.1:8000 python -m docs.buildsite --publish DIRECTORY    build it, and put it there next to the other versions
 
-The pages stay where they are, and are copied below build/site/pages in the same order of folders, so that their links hold;
-those of Python's interfaces are made there (`apipages.py`).
-`mkdocs.yml` names them; `llms.txt` lists them with their first sentences, for programs that read.
+The pages stay where they are, and are copied below build/site/pages in the same order of folders, so that their links
+hold; those of Python's interfaces are made there (`apipages.py`). `mkdocs.yml` names them; `llms.txt` lists them with
+their first sentences, for programs that read.
 """
 # ruff: noqa: INP001, T201 - a script of its own, which talks
 
@@ -166,7 +165,7 @@ def build(root: Path = ROOT, builder: str = "zensical", python: str = sys.execut
     words = [python, *BUILDERS[builder], "--config-file", str(root / CONFIGURATION)]
     built = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
     if built.returncode:
-        raise SystemExit(f"{builder} ended with exit code {built.returncode}:\n{built.stdout}{built.stderr}")
+        raise SystemExit(f"{builder} exited with code {built.returncode}:\n{built.stdout}{built.stderr}")
     for _, page in navigation(told["nav"]):  # as they are, for those who read them by llms.txt
         shutil.copyfile(root / str(told["docs_dir"]) / page, site / page)
     return site
@@ -198,7 +197,7 @@ def main() -> int:
     """Build, check, and serve if asked to; return the exit code."""
     parser = argparse.ArgumentParser(description="Build the documentation as a site.")
     parser.add_argument("--serve", action="store_true", help="serve it on this machine")
-    parser.add_argument("--publish", type=Path, metavar="DIRECTORY", help="put it there beside the other versions")
+    parser.add_argument("--publish", type=Path, metavar="DIRECTORY", help="put it there next to the other versions")
     options = parser.parse_args()
     site = build()
     found = faults(site)

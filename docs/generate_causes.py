@@ -25,8 +25,14 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_causes.py from the catalogue. Do not edit: make generate. -->
 
-What `lws explain` says of a LeaderWorkerSet, a group or a rank that is not ready: one cause, with a code that keeps its
-meaning. How to use it: [why does a group not start](../how-to/why-does-a-group-not-start.md).
+This page is for everybody who sees a code such as LWS-E040, and wants its meaning and the next steps.
+
+```bash
+lws explain web      # one cause for a LeaderWorkerSet, a group or a rank that is not ready
+```
+
+Codes keep their meaning. [Why does a group not start](../how-to/why-does-a-group-not-start.md) shows how to use them. To find a symptom:
+out of memory (OOM) is LWS-E070, CrashLoopBackOff is LWS-E071, ImagePullBackOff is LWS-E058 to LWS-E061, missing GPUs are LWS-E035.
 
 | verdict | means | exit code |
 |---|---|---|
@@ -35,11 +41,13 @@ meaning. How to use it: [why does a group not start](../how-to/why-does-a-group-
 | stuck | it needs you | {stuck} |
 | unknown | not ready, and no cause of this page explains it ({unknown_code}): nothing is guessed | {unknown} |
 
-Of several causes the one of the earliest stage is named: a group that cannot be placed comes before one that crashes,
-because the first often explains the second. The order below is that order. Causes of programs that run without becoming
-ready ({warming}) are progressing for ten minutes, as large models load, and then stuck; a claim without a volume (LWS-E044) for two.
+If there are several causes, the sentence has the cause of the earliest stage, in the order below. A group that cannot be placed comes
+before a group that crashes, because the first cause often explains the second.
 
-What you may not read is listed, and nothing is concluded from it. With fewer permissions there is less evidence: events,
+Some programs run and do not become ready ({warming}). They are progressing for ten minutes, because large models load, and
+then stuck. A claim without a volume (LWS-E044) is progressing for two minutes.
+
+Objects that you are not permitted to read are listed, and not used as evidence. With fewer permissions there is less evidence: events,
 nodes, StatefulSets, ControllerRevisions and services explain most.
 """
 
@@ -48,9 +56,10 @@ TWELVE_WAYS = """\
 
 <!-- Written by docs/generate_causes.py from packages/leaderworkerset/tests/explanations/ways.py. Do not edit: make generate. -->
 
-What `lws run` prints of each as soon as the cause stands: the cause, and below it the next step. The error that ends the command
-with `--stuck-after` or at its time limit is the same sentence with the same code, and so is what `lws explain`, `lws wait` and
-`lws rollout status` say. `tests/e2e/test_twelve_ways.py` breaks each of them, on a terminal.
+This page shows the output of `lws run` for twelve common errors: the cause, and below it the next step.
+
+The same sentence with the same code is the error of the command with `--stuck-after` or at its time limit. `lws explain`, `lws wait` and
+`lws rollout status` also print it. `tests/e2e/test_twelve_ways.py` tests each error on a terminal.
 
 | what is broken | code | cause | the next step says |
 |---|---|---|---|
@@ -85,7 +94,7 @@ def anchor(cause: Cause) -> str:
 def section(cause: Cause) -> str:
     """Describe one cause."""
     verdict = "progressing, then stuck" if cause.code in IN_TIME else cause.verdict
-    return f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*What to do:* {cause.remedy}\n"
+    return f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*Next steps:* {cause.remedy}\n"
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import click
 from docs import generatedpage, manpages
 
 from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS
+from leaderworkerset.cli.commandtable import COMMANDS, named
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 
@@ -39,14 +39,17 @@ These options may stand before or after any command. Without them `lws` uses the
 |---|---|
 {exit_codes}
 
-`lws exec` ends with the exit code of its command. `lws explain` ends with 3 where something is progressing by itself, 4
-where it is stuck until a user acts, and 5 where no known cause explains it ([causes](causes.md)).
+`lws exec` exits with the code of its command. [`lws explain`](causes.md) has three more exit codes:
+
+- 3: progressing without a user;
+- 4: stuck until a user acts;
+- 5: not ready, and no known cause explains it.
 
 ## Output
 
 Results go to standard output, everything else (progress, notes, errors) to standard error. On a terminal `lws run` and
-`lws get --watch` show a table that stays; elsewhere they print plain lines. What `-o json` and `-o yaml` print is stable:
-objects of the API, or a document with `apiVersion: lws/v1` as long as no field changes its meaning; fields may be added.
+`lws get --watch` show a table that stays; elsewhere they print plain lines. The output of `-o json` and `-o yaml` is stable: objects of
+the API, or a document with `apiVersion: lws/v1`. Its fields keep their meaning, and new fields may be added.
 `lws get -o view` prints such a document: groups and ranks with their reasons. With `--watch`, JSON documents
 stand on one line each.
 
@@ -105,7 +108,9 @@ def section(command: click.Command, context: click.Context, name: str) -> str:
 
 def examples(name: str) -> str:
     """Return the examples of a command as a block; a test parses them, as nothing here runs them."""
-    lines = COMMANDS[name].examples if name in COMMANDS else ()
+    command, _, verb = name.partition(" ")
+    entry = named(COMMANDS[command].verbs)[verb] if verb else COMMANDS[command]
+    lines = entry.examples
     return "\n".join(["", "```text", *lines, "```", ""]) if lines else ""
 
 

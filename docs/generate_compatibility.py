@@ -39,17 +39,17 @@ PAGE: Final = """\
 
 <!-- Written by docs/generate_compatibility.py. Do not edit: make generate. -->
 
-What works with what, what the tests of this version ran on, and how long you can rely on which part.
+This page is for operators who plan an installation or an upgrade: tested versions, support, and the stability of each part.
 
 ## Versions
 
 | what | version | |
 |---|---|---|
-| this project | {version} | what the one before kept is read, and what this one keeps is read by the one before ([how it is tried](#upgrades)) |
+| this project | {version} | this version and the previous one can read each other's stored objects ([tests](#upgrades)) |
 | Kubernetes | {tested} | tested with a control plane ([what differs](#versions-of-kubernetes)); on another one the manager logs one warning, and `lws doctor` says so (LWS-D102) |
 | Kubernetes | from {oldest} on | not tested below {first}: the manager and `lws doctor` (LWS-D103) name what is missing; before {oldest} the manager does not start |
 | kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | run the scenarios of `make test-node`, with runc and the network plugins of Debian 12 ([what that proves](../explanation/what-the-tests-prove.md)) |
-| Python | {pythons} | every one that has a classifier; for the command, the manager outside of its image, and the client |
+| Python | {pythons} | all tested versions; for the command, the manager outside of its image, and the client |
 | LeaderWorkerSet's API | v1, as of v0.10 and the fields of v0.11 | [contract](contract.md), [newer](contract-newest.md); [what differs](differences.md) |
 | DisaggregatedSet's API | v1 | [contract](contract-disaggregatedset.md) |
 | Kueue | {kueue} | its controllers run in tests where `make extras` built them |
@@ -76,18 +76,22 @@ the differences. The date of the last commit chooses one further version for a s
 
 ## Support
 
-The newest minor version gets fixes; the one before gets those of vulnerabilities for three months after it. A version of Kubernetes is supported
-while its own project supports it and the tests run on it; one is left out in a minor version, and the changelog of the version before says so.
+The newest minor version gets fixes. The previous minor version gets fixes of vulnerabilities for three more months.
+
+A version of Kubernetes is supported while its project supports it and the tests run on it. Support ends only in a minor version, and
+the changelog of the previous version announces it.
 
 ## Upgrades
 
-From one minor version to the next, and one back, without stopping a group. `tests/e2e/test_upgrade.py` has what version {before} left (it was never
-published; `tests/predecessor.py` names its commit): a cluster of this machine with sets, revisions and records of recreations in its store, failures that were
-recorded, and definitions. This version starts on it, finds every object as it was, and rolls a set; every field of the definitions before is in those
-of now, of the same type; and the code of {before} goes on with what this version wrote. `tests/kubernetes/manager/test_upgrade.py` goes the same way on a
-real control plane: definitions, rights, webhooks and manager of {before}, then of this version, then of {before} again, under sets of every kind that run. Nothing of
-a set at rest is written on the way, and each version rolls and scales what the other left. Handing over between this manager and the Go manager is tested
-apart, [with a real control plane](differences.md#move-here-and-back).
+You can upgrade to the next minor version, and go back one version, without stopping a group. Version {before} was never published;
+`tests/predecessor.py` names its commit. These tests cover it:
+
+- `tests/e2e/test_upgrade.py` starts this version on an embedded cluster of {before}, with sets, revisions, records of recreations, recorded
+  failures and definitions. Every object is unchanged, a set rolls out, and every field of the old definitions still exists with its type. The
+  code of {before} then continues on the result.
+- `tests/kubernetes/manager/test_upgrade.py` does the same on a real control plane, under running sets of every kind. It installs {before}, this
+  version, and {before} again. Nothing of a set at rest is written, and each version rolls and scales the sets of the other.
+- The hand-over between this manager and the Go manager has [its own tests](differences.md#move-here-and-back).
 
 ## Classes
 
@@ -123,8 +127,8 @@ In the manager's [configuration](manager.md#configuration-file), and among the v
 |---|---|---|---|
 {gates}
 
-A deprecated field, flag, annotation or value goes on working, and is named: in the log of the manager, as a warning of the API server at the write, or
-on standard error of the command. The changelog lists it under "Deprecated" with what to use instead.
+A deprecated field, flag, annotation or value continues to work, with a warning. The warning is in the log of the manager, in an answer of the API server,
+or on standard error of the command. The changelog lists it under "Deprecated", with the replacement.
 """
 
 DIFFERENT: Final = """\
@@ -132,7 +136,7 @@ DIFFERENT: Final = """\
 
 <!-- Written by docs/generate_compatibility.py from tests and decisions. Do not edit: make generate. -->
 
-You can move a fleet here and back: names, labels, revisions and environment are the same, and pods stay. This page lists the
+This page is for users of the Go controller. You can move a fleet here and back: names, labels, revisions and environment are the same, and
 differences on purpose; each line has a test. All else that differs is a fault: report it.
 
 ## Move here, and back
@@ -144,25 +148,26 @@ lws explain -A                                                               # a
 ```
 
 Back: remove [groupRestarts](../how-to/restarts.md#for-all-leaderworkersets-of-a-cluster) from the manager's configuration, which the Go manager
-refuses, and install it by its own manifests. `packages/leaderworkerset/tests/parity` hands fleets over in both directions, in the middle of rollouts, too, and
+refuses, and install it by its own manifests. `packages/leaderworkerset/tests/parity` hands fleets over in both directions, also during rollouts, and
 no pod is restarted. Details: [upgrade, and go back](../how-to/install.md#upgrade-and-go-back).
 
 ## Decisions
 
 | decision | what is different |
 |---|---|
-| [0003](../adr/0003-recreation-backoff.md) | groups that fail again and again are recreated ever later, and can be given up |
+| [0003](../adr/0003-recreation-backoff.md) | groups that fail repeatedly are recreated with growing delays, up to a limit |
 | [0004](../adr/0004-max-unavailable.md) | `maxUnavailable` holds on every cluster, also where StatefulSets roll one pod at a time |
 | [0005](../adr/0005-installation.md#difference-from-upstreams-roles) | the manager has fewer rights |
 | [0006](../adr/0006-manager.md) | the manager: certificates, health, shutdown |
 | [0010](../adr/0010-bounds.md) | bounds of rollouts that are kept |
 | [0011](../adr/0011-disaggregatedset.md) | DisaggregatedSets |
 | [0012](../adr/0012-revision-history.md) | old revisions are kept, as history |
-| [0014](../adr/0014-workers-lost-unseen.md) | a worker that goes while no manager runs is noticed |
+| [0014](../adr/0014-workers-lost-unseen.md) | a worker that is deleted while no manager runs is noticed |
 | [0017](../adr/0017-newest.md) | fields that are newer than v0.10 |
-| [0029](../adr/0029-stored-values.md) | admission: what is stored blocks no update; more that cannot work is rejected at creation |
+| [0029](../adr/0029-stored-values.md) | admission: a stored value blocks no update; more invalid objects are rejected at creation |
 | [0030](../adr/0030-broken-groups-and-foreign-owners.md) | broken groups of an older revision never stop a rollout; objects of other owners are reported |
 | [0031](../adr/0031-leases-and-drains.md) | a new leader compares what keeps the leaders, and writes only what differs; certificates with serial number 0 are renewed |
+| [0032](../adr/0032-what-a-release-says.md) | the operator is available only after the API server has reached the webhooks |
 | [0042](../adr/0042-versions-of-kubernetes.md) | the manager does not start on Kubernetes before 1.27, which has no StatefulSets for workers |
 | [0043](../adr/0043-services-of-users.md) | a Service of something else with the name of a set makes the set unavailable |
 
@@ -170,7 +175,7 @@ no pod is restarted. Details: [upgrade, and go back](../how-to/install.md#upgrad
 
 {count} tests are named for a difference:
 
-| what is so here | rule, and what it is for | test |
+| here | rule and reason | test |
 |---|---|---|
 {tests}
 """

@@ -23,10 +23,12 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_matrix.py from the tables in tests/shipped. Do not edit: make generate. -->
 
-`tests/kubernetes/shipped` starts the manager as its Deployment does: the program of the image, the arguments, the file, and
-the rights of the account, for each of {rows} sets of settings every night, and for {usual} of them, which have every value, in
-`make test`. On each a LeaderWorkerSet is created, its group is recreated,
-rolled, joined by another one, and deleted, and what was set is looked for: gang objects, gates, ports, paths, leases.
+This page is for operators who want to know which combinations of settings the tests cover.
+
+`tests/kubernetes/shipped` starts the manager as its Deployment does: with the program of the image, the arguments, the file, and the
+permissions of the account. It does so for each of {rows} sets of settings every night. `make test` uses {usual} of them, which have every
+value. Each time a LeaderWorkerSet is created, recreated, rolled, scaled and deleted. The test looks for the effects of the settings:
+gang objects, gates, ports, paths, leases.
 
 | tried | how many |
 |---|---|
@@ -37,8 +39,8 @@ rolled, joined by another one, and deleted, and what was set is looked for: gang
 | flags, and values of them, each at least once | {flags}, {flag_values} |
 | annotations of LeaderWorkerSets, and values of them, each at least once | {annotations}, {annotation_values} |
 
-A setting without a row fails the tests, and so does a value of the chart, a field of the operator's object, or an argument of
-its operand that no process was started with. Where tests replace a part of what ships, `tests/shipped/replaced.py` names the
+A setting without a row fails the tests. So does an unused value of the chart, field of the operator's object, or argument of its operand.
+Where tests replace a part of what ships, `tests/shipped/replaced.py` names the
 test that runs it as it ships.
 """
 
@@ -57,7 +59,7 @@ prepares groups for:
 | `volcano` | the test itself | `tests/kubernetes/gang` |
 
 Volcano's scheduler is not part of the tests: they build programs from Go modules, and its module cannot be fetched where they were made.
-What is tested is what it is given: the PodGroups, their numbers, whose they are, the marks of pods, and that none is left.
+The tests check the input of the scheduler: the PodGroups with their numbers and owners, the marks of pods, and the clean-up.
 """
 
 

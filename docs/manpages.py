@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS, Command
+from leaderworkerset.cli.commandtable import COMMANDS, Command, named
 
 FOLDER: Final = Path(__file__).parents[1] / "packages/leaderworkerset/man"
 
@@ -26,7 +26,7 @@ EXIT_CODES: Final[Mapping[str, str]] = {
     "2": "wrong usage; nothing was done",
     "124": "timed out; the message says what is missing",
     "130": "interrupted",
-    "141": "nobody reads the output any more, as in `lws get | head -1`; nothing is said",
+    "141": "the reader closed the output, as in `lws get | head -1`; nothing is printed",
 }
 
 VARIABLES: Final[Mapping[str, str]] = {
@@ -80,8 +80,9 @@ def _page(command: click.Command, root: click.Context, entry: Command) -> Iterat
     yield from _options(context)
     if isinstance(command, click.Group):
         yield ".SH COMMANDS"
+        verbs = named(entry.verbs)
         for verb in command.list_commands(context):
-            yield from _verb(_command(command, context, verb), context, f"{name} {verb}")
+            yield from _verb(_command(command, context, verb), context, f"{name} {verb}", verbs[verb].examples)
     if entry.examples:
         yield ".SH EXAMPLES"
         yield from _verbatim(entry.examples)
@@ -89,13 +90,14 @@ def _page(command: click.Command, root: click.Context, entry: Command) -> Iterat
     yield ".BR lws (1)"
 
 
-def _verb(command: click.Command, parent: click.Context, name: str) -> Iterator[str]:
+def _verb(command: click.Command, parent: click.Context, name: str, examples: Iterable[str]) -> Iterator[str]:
     context = click.Context(command, info_name=name.rsplit(maxsplit=1)[-1], parent=parent, max_content_width=1000)
     yield f".SS lws {_text(name)}"
     yield _synopsis(command, context, name)
     yield ".PP"
     yield from _paragraphs(command.help or "")
     yield from _definitions(_records(context))
+    yield from (".PP", "Examples:", *_verbatim(examples))
 
 
 def _title(name: str, summary: str) -> list[str]:

@@ -25,7 +25,7 @@ PROMISES: Final[Mapping[Class, str]] = {
     Class.STABLE: "keeps its meaning; is taken away in a new major version only, after a warning of at least a year and two minor versions",
     Class.BETA: "kept for at least two minor versions after a warning in the log, on the command line or in the changelog",
     Class.ALPHA: "off unless it is switched on; may change with any minor version, which the changelog says",
-    Class.INTERNAL: "written and read by the manager; one version back and one ahead read it; not for anybody else",
+    Class.INTERNAL: "written and read by the manager, also by the previous and the next version; not for other programs",
 }
 
 FIELDS: Final[Mapping[str, Class]] = {

@@ -226,7 +226,7 @@ def _owned() -> JSONObject:
         "unsupportedConfigOverrides": "A merge patch of the manager's configuration; blocks upgrades",
     }
     status = {
-        "conditions": "What holds now",
+        "conditions": "Current conditions",
         "readyReplicas": "How many managers are available",
         "version": "The installed version",
     }

@@ -100,7 +100,7 @@ def _annotated(annotations: dict[str, str]) -> Iterator[str]:
     if unknown:
         yield f"metadata.annotations: categories {sorted(unknown)} are not known"
     if annotations.get("capabilities") not in CAPABILITIES:
-        yield f"metadata.annotations: capabilities is none of {', '.join(CAPABILITIES)}"
+        yield f"metadata.annotations: capabilities must be one of {', '.join(CAPABILITIES)}"
 
 
 def _modes(spec: JSONObject) -> Iterator[str]:

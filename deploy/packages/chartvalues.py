@@ -38,7 +38,7 @@ TYPES: Final[dict[type, JSONObject]] = {
 HEAD: Final = """\
 # lws
 
-The manager of LeaderWorkerSets, as a chart. The templates of objects are generated from those that `lws install` applies.
+The manager of LeaderWorkerSets, as a chart. The templates are generated from the objects that `lws install` applies.
 
 ```text
 helm install lws deploy/helm/lws --namespace lws-system --create-namespace
@@ -100,7 +100,7 @@ def _pods() -> tuple[Value, ...]:
         Value("priorityClassName", "", TEXT, "The priority of the pods."),
         Value("nodeSelector", {}, MAP, "On which nodes the pods run."),
         Value("tolerations", [], LIST, "Which taints the pods tolerate."),
-        Value("affinity", {}, MAP, "Where the pods run beside others."),
+        Value("affinity", {}, MAP, "The placement of the pods relative to other pods."),
     )
 
 
@@ -142,7 +142,12 @@ def _parts() -> tuple[Value, ...]:
         ),
         Value("featureGates", {}, section(FeatureGates), "This block of the manager's configuration."),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),
-        Value("userRoles.enable", True, SWITCH, "Who may view or edit a namespace may do so with the kinds there."),
+        Value(
+            "userRoles.enable",
+            True,
+            SWITCH,
+            "Users who may view or edit a namespace may do so with the kinds of this chart.",
+        ),
         Value("networkPolicy.enable", True, SWITCH, "Close all ports but those of webhooks and metrics."),
     )
 

@@ -13,7 +13,7 @@ from tests.e2e.pages import commands, follow, missing
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 PAGES = {
-    "README.md": "8 ranks in 2 groups ended with 0",
+    "README.md": "8 ranks in 2 groups exited with code 0",
     "docs/how-to/first-steps.md": "4 ranks answer as one",
     "docs/how-to/run-your-program.md": "Cluster default is up",
     "docs/how-to/meet.md": "rendezvous: rank 1 met leader after",
@@ -134,6 +134,6 @@ def test_the_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
     )
     result = inside.run(["make", "demo", f"VENV={environment}", "-o", f"{environment}/.runs"])
     assert result.stdout.count("all-reduce verified: 3 rounds over 4 ranks") == 8
-    assert result.stderr.splitlines()[-1] == "8 ranks in 2 groups ended with 0"
+    assert result.stderr.splitlines()[-1] == "8 ranks in 2 groups exited with code 0"
     assert list(Path(shell.environment["HOME"]).iterdir()) == []
     inside.assert_nothing_is_left()

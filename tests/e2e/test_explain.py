@@ -68,7 +68,7 @@ def test_a_missing_command_is_named(cluster: Cluster) -> None:
 
 def test_a_program_that_ends_is_named(cluster: Cluster) -> None:
     cluster.apply(lws("done", shell_script("exit 0"), restart="None"))
-    assert "the program of pod done-0 ended with exit code 0" in named(cluster, "done", "LWS-E075")
+    assert "the program of pod done-0 exited with code 0" in named(cluster, "done", "LWS-E075")
 
 
 def test_a_failing_readiness_probe_is_named(cluster: Cluster) -> None:

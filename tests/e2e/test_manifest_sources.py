@@ -97,7 +97,7 @@ def test_a_run_makes_the_namespace_that_its_manifest_is_for(shell: Shell, tmp_pa
     path.write_text(json.dumps(manifest))
     told = shell.lws("run", "-f", str(path), "--until=done", "--timeout=60").stderr
     assert "namespace/training created (the manifest is for it, and does not bring it)" in told
-    assert told.splitlines()[-1] == "1 rank in 1 group ended with 0"
+    assert told.splitlines()[-1] == "1 rank in 1 group exited with code 0"
 
 
 def test_a_service_whose_port_leads_nowhere_is_warned_of_once(cluster: Cluster) -> None:

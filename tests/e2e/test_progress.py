@@ -155,14 +155,14 @@ def test_ranks_that_ended_long_before_others_are_no_fault_of_a_run_until_done(sh
     batch = json.dumps(lws("batch", shell_script(script), replicas=2, size=2))
     told = shell.lws("run", "-", "--until=done", "--fail-fast", "--timeout=120", text=batch).stderr
     assert "stuck" not in told
-    assert told.splitlines()[-1] == "4 ranks in 2 groups ended with 0"
+    assert told.splitlines()[-1] == "4 ranks in 2 groups exited with code 0"
 
 
 def test_a_run_that_is_not_done_in_time_names_the_ranks_that_run(shell: Shell) -> None:
     script = "if [ $LWS_WORKER_INDEX = 1 ]; then exec sleep 1000; fi"
     hanging = json.dumps(lws("hanging", shell_script(script, grace=1), size=2))
     told = shell.lws("run", "-", "--until=done", "--timeout=20", text=hanging, code=124).stderr
-    error = "error: not done after 20 s: hanging: 1 of 2 ranks ended with exit code 0; not ended: 0/1 (Running)"
+    error = "error: not done after 20 s: hanging: 1 of 2 ranks exited with code 0; not ended: 0/1 (Running)"
     assert error in told.splitlines()
 
 

@@ -23,7 +23,7 @@ def test_a_run_on_a_terminal_shows_a_table_below_colored_logs(shell: Shell) -> N
     shown = ANSI.sub("", screen.seen)
     assert re.search(r"NAME +READY +DESIRED +UP-TO-DATE +AGE", shown)
     assert re.search(r"1 +3 +allreduce-1-3 +completed", shown)
-    assert "8 ranks in 2 groups ended with 0" in shown
+    assert "8 ranks in 2 groups exited with code 0" in shown
     assert re.search(r"\x1b\[\d+m1/3\x1b\[0m .*all-reduce verified", screen.seen)
     assert screen.seen.rindex("\x1b[?25h") > screen.seen.rindex("\x1b[?25l")  # the cursor is shown again
     shell.assert_nothing_is_left()

@@ -95,13 +95,16 @@ def docstrings(path: Path) -> Iterator[str]:
 
 
 def messages(path: Path) -> Iterator[str]:
-    """Yield the texts of a module besides its docstrings: literals of at least three words."""
+    """Yield the texts of a module besides its docstrings: literals of at least three words, unless listed as fixed."""
     tree = _tree(path)
+    fixed = data()["fixed"]["patterns"]
+    assert isinstance(fixed, list)
     documentation = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         match node:
             case ast.Constant(value=str(text)) if node not in documentation and len(text.split()) > 2:
-                yield text
+                if not any(re.search(pattern, text) for pattern in fixed):
+                    yield text
 
 
 def names_of_tests(path: Path) -> Iterator[str]:

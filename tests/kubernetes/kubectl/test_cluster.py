@@ -41,11 +41,11 @@ def test_fields_are_explained(cluster: Place, path: str, expected: str) -> None:
                 "A Pod is a group of containers that are started together",
                 "ELSEWHERE",
                 "spec\t<PodSpec>",
-                "What is wanted.",
+                "The desired state.",
             ],
         ),
         ("pod.spec.containers", ["Container of the Kubernetes API.", "ELSEWHERE", "ports\t<[]ContainerPort>"]),
-        ("sts.spec.template", ["What is wanted.", "PodTemplateSpec of the Kubernetes API.", "ELSEWHERE"]),
+        ("sts.spec.template", ["The desired state.", "PodTemplateSpec of the Kubernetes API.", "ELSEWHERE"]),
         ("svc.spec.ports", ["targetPort\t<IntOrString>", "ELSEWHERE"]),
     ],
 )
@@ -68,7 +68,7 @@ def test_leaderworkersets_are_described(cluster: Place) -> None:
         pytest.skip("the definition is installed without descriptions")
     assert "A LeaderWorkerSet runs groups of pods" in cluster.run("explain", "lws")
     spec = cluster.run("explain", "lws.spec")
-    assert "How many groups of one leader and its workers shall run. Defaults to 1." in spec
+    assert "The desired number of groups of one leader and its workers. Defaults to 1." in spec
     assert "enum: LeaderCreated, LeaderReady" in spec
     assert "<no description>" not in spec
     for path in ("leaderWorkerTemplate", "rolloutStrategy.rollingUpdateConfiguration", "networkConfig"):

@@ -69,7 +69,7 @@ FAULTS: dict[str, Callable[[Bundle], Any]] = {
     "spec.icon: missing": lambda one: spec(one).pop("icon"),
     "createdAt is missing": lambda one: one.version["metadata"]["annotations"].pop("createdAt"),
     "categories": lambda one: one.version["metadata"]["annotations"].update(categories="Nice Things"),
-    "capabilities is none of": lambda one: one.version["metadata"]["annotations"].update(capabilities="Everything"),
+    "capabilities must be one of": lambda one: one.version["metadata"]["annotations"].update(capabilities="Everything"),
     "not all of": lambda one: spec(one)["installModes"].pop(),
     "none is supported": lambda one: [mode.update(supported=False) for mode in spec(one)["installModes"]],
     "no definition of version": lambda one: owned(one).update(version="v2"),

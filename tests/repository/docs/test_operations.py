@@ -138,7 +138,7 @@ def test_other_times_are_those_of_the_client() -> None:
 def test_alert_without_a_leader_has_the_time_of_the_page() -> None:
     (alert,) = [alert for alert in ALERTS if alert.name == "LWSWithoutLeader"]
     assert alert.minutes == 5
-    assert "tell you after five minutes" in text_of(TIMES)
+    assert "fire after five minutes" in text_of(TIMES)
 
 
 def test_services_of_groups_leave_the_family_to_the_cluster() -> None:

@@ -16,7 +16,7 @@ def test_the_picture_is_that_of_the_kept_lines() -> None:
 
 def test_kept_lines_are_read_as_they_were_written() -> None:
     assert load(dump(LINES)) == LINES
-    assert load(TEXT.read_text())[-1].text == "8 ranks in 2 groups ended with 0"
+    assert load(TEXT.read_text())[-1].text == "8 ranks in 2 groups exited with code 0"
 
 
 def test_a_run_of_a_busy_machine_is_refused() -> None:

@@ -155,7 +155,7 @@ def from_status(status: JSONObject) -> APIError:
 
 
 def from_response(code: int, body: bytes) -> APIError:
-    """Build the error of a response, also of one that is not a Status (from a proxy)."""
+    """Build the error of a response, also if it is not a Status (from a proxy)."""
     import msgspec  # importing this module is cheap
 
     try:

@@ -28,7 +28,7 @@ MergeKind: TypeAlias = Literal["merge", "strategic"]
 
 
 class OneOfMany(NamedTuple):
-    """What an event says together with others like it: `note` names their numbers where it contains `{numbers}`."""
+    """The common note of equal events: `{numbers}` in it is replaced by their numbers."""
 
     note: str
     number: int
@@ -37,8 +37,8 @@ class OneOfMany(NamedTuple):
 class Event(Struct, frozen=True):
     """One event as events.k8s.io/v1 has it; `note` may contain `{error}` where it belongs to a failure.
 
-    `reporter` is the controller that reports it, empty where that is the one of the whole process. Events with the same
-    `of_many.note` about the same object may be told as one.
+    `reporter` is the controller that reports it, empty where that is the one of the whole process. Events with the
+    same `of_many.note` about the same object may be recorded as one event.
     """
 
     type: EventType
@@ -82,7 +82,7 @@ class Accepted(Struct, frozen=True):
         for name in self.path.split("."):
             found = found.get(name) if isinstance(found, dict) else None
         if not isinstance(self.value, dict) or not isinstance(found, dict):
-            return found == self.value
+            return bool(found == self.value)
         return bool(found) and all(key in self.value and self.value[key] in (None, own) for key, own in found.items())
 
     @property
@@ -94,11 +94,11 @@ class Accepted(Struct, frozen=True):
 class Create(Effect, frozen=True, kw_only=True):
     """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
 
-    With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already where
-    the answer to its creation was lost. An object without a controller is used if it has one of the `accepted` fields.
-    A predecessor's object is waited for, without events.
-    `body`, where given, is sent verbatim instead of an encoding of `object`, so that its bytes are those that were
-    hashed (R-REV-7). With `subresource` the object is posted to that subresource of the object it names (`binding`).
+    With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already
+    where the answer to its creation was lost. An object without a controller is used if it has one of the `accepted`
+    fields. A predecessor's object is waited for, without events. `body`, where given, is sent verbatim instead of an
+    encoding of `object`, so that its bytes equal the hashed bytes (R-REV-7). With `subresource` the object is posted to
+    that subresource of the object it names (`binding`).
     """
 
     object: JSONObject
@@ -218,7 +218,7 @@ class Plan(Struct, frozen=True):
 
 
 def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
-    """Yield the actions, and in place of those that are made of others these."""
+    """Yield all actions; composite actions are replaced by their parts."""
     for action in actions:
         match action:
             case Together(sequences=sequences):
@@ -243,7 +243,7 @@ def without(actions: Actions, left_out: WriteAction) -> Actions:
 
 
 class PatchFields(TypedDict, total=False):
-    """The fields of a `Patch` beside what it changes."""
+    """The fields of a `Patch` besides its change."""
 
     subresource: str
     if_present: bool

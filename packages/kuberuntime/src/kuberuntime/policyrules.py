@@ -1,6 +1,6 @@
 """Permissions that a part of a program needs at the API server; RBAC rules are generated from them.
 
-Each part declares its permissions beside its code (`controllers/permissions.py`, `webhooks/permissions.py`,
+Each part declares its permissions next to its code (`controllers/permissions.py`, `webhooks/permissions.py`,
 `kuberuntime/serving/permissions.py`); nothing else decides what the installed roles allow.
 """
 

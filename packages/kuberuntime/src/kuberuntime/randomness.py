@@ -1,7 +1,8 @@
 """The randomness seam: jitter and identities come from one source, which a simulation replaces by a seeded one.
 
-The source belongs to the context, as the clock belongs to the event loop: tasks inherit that of the task that started
-them, so each actor of a simulation can have its own. Secrets are not generated here: they must never be seeded.
+The source belongs to the context, as the clock belongs to the event loop: tasks inherit the source of the task that
+started them, so each actor of a simulation can have its own. Secrets are not generated here: they must never be
+seeded.
 """
 
 from collections.abc import Iterator

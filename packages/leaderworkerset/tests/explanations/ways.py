@@ -57,7 +57,7 @@ WAYS: Final = (
         "a server ends instead of serving",
         lws("ends", shell_script("exit 0")),
         "LWS-E075",
-        "the program of pod ends-0 ended with exit code 0, and is started again",
+        "the program of pod ends-0 exited with code 0, and is started again",
         "logs ends/0/0",
     ),
     Way(

@@ -55,7 +55,7 @@ class RunningCluster:
         self._settings = settings
         self._cluster = cluster
         self.notes: tuple[str, ...] = ()
-        """What this machine did not grant to pods, one line each; set once `work` has begun."""
+        """The isolation that this machine did not grant to pods, one line each; set once `work` has started."""
 
     @property
     def kubeconfig(self) -> Path:

@@ -59,7 +59,7 @@ class Nodes:
         if not (self.gpus or self.devices.by_node):
             return nodes
         if GPU in nodes.capacity:
-            raise SettingsError("gpus", f"{GPU} is in the capacity too; leave one out")
+            raise SettingsError("gpus", f"{GPU} is also in the capacity; omit one of them")
         if self.gpus:
             return nodes.with_gpus(self.gpus)
         first, *others = (replace(nodes, count=1).with_gpus(len(own)) for own in self.devices.by_node)
@@ -81,10 +81,9 @@ class Settings:
 
     `port` 0 means the last port used, else any free port. `images` maps the name of an image to a directory that
     replaces it. With `stub`, containers that cannot run here are replaced by a server that answers on their ports, and
-    those of `stub_images` (`all`: of every image) whether they can or not. With
-    `hold_completed`, containers that ended with 0 are not restarted. With `quote_failures`, one that failed without a
-    termination message gets its last log lines as message. `environment` has the variables of this process that
-    containers inherit.
+    those of `stub_images` (`all`: of every image) whether they can or not. With `hold_completed`, containers that
+    exited with code 0 are not restarted. With `quote_failures`, a container that failed without a termination message
+    gets its last log lines as message. `environment` has the variables of this process that containers inherit.
     """
 
     directory: Path

@@ -26,7 +26,7 @@ class LogOptions(Struct, frozen=True, kw_only=True):
 
 
 class Load(NamedTuple):
-    """What a container uses: processors, and bytes of memory."""
+    """The usage of a container: processors, and bytes of memory."""
 
     cores: float
     memory: int

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 from localkube.cluster import Nodes, RunningCluster, Settings, serve
 
 Work: TypeAlias = Literal["none", "controllers", "modelled pods", "pods"]
-"""What runs beside the API server: nothing; controllers and nodes; or also pods, modelled or as processes."""
+"""The parts next to the API server: none, controllers and nodes, or also pods (modelled, or as processes)."""
 
 ONE_NODE = Nodes()
 

@@ -24,8 +24,9 @@ DEFAULT_CLASS_NAME: Final = "standard"
 """The default storage class of every cluster, for claims that name none."""
 
 HOLD_COMPLETED: Final = f"{DOMAIN}/hold-completed"
-"""Annotation of a pod (value `true`): its containers that end with exit code 0 are not restarted, even with the restart
-policy Always. Pods of StatefulSets cannot have OnFailure, so the end of their programs could not be observed otherwise."""
+"""Annotation of a pod (value `true`): its containers that exit with code 0 are not restarted, even with the restart
+policy Always. Pods of StatefulSets cannot have OnFailure, so the end of their programs could not be observed
+otherwise."""
 
 FORMER_HOLD_COMPLETED: Final = f"{FORMER_DOMAIN}/hold-completed"
 
@@ -42,4 +43,4 @@ DEVICES_IDLE: Final = f"{DOMAIN}/devices-idle-since"
 """Annotation of a pod: its real devices that compute nothing, each with the time since when, as JSON. The kubelet writes it."""
 
 ACCELERATORS_HEALTHY: Final = "AcceleratorsHealthy"
-"""The condition of a node with real devices; its message names those that fail."""
+"""The condition of a node with real devices; its message names the failed devices."""

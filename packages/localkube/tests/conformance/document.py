@@ -7,7 +7,8 @@ PAGE = ROOT / "docs/reference/conformance.md"
 
 HEAD = """# Conformance
 
-The embedded cluster is held to Kubernetes 1.36 by tests that speak to both and compare what comes back.
+This page is for developers who rely on the embedded cluster in tests. Tests send the same requests to it and to Kubernetes 1.36, and compare
+the answers.
 
 | part | compared with | how |
 |---|---|---|
@@ -15,11 +16,12 @@ The embedded cluster is held to Kubernetes 1.36 by tests that speak to both and 
 | StatefulSet controller, garbage collector, evictions by taints | kube-controller-manager | the same scenarios on both: all objects when they are at rest, and the order of pods where it is fixed |
 | both, by `kubectl` | the same kubectl on a control plane with kwok | get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create, cordon; logs, attach, exec, port-forward on the embedded cluster only |
 
-What differs between any two servers is replaced before: UIDs, resourceVersions (by their rank), times, ages, continue tokens,
-generated suffixes. Causes are compared without their order.
+```bash
+pytest packages/localkube/tests/conformance tests/kubernetes/kubectl    # LWS_CONTROLPLANE_ASSETS=FOLDER uses built binaries
+```
 
-Run them with `pytest packages/localkube/tests/conformance tests/kubernetes/kubectl`. `LWS_CONTROLPLANE_ASSETS` names a folder with ready binaries;
-without it they are built once.
+The comparison ignores UIDs, times, ages, continue tokens, generated suffixes and the order of causes. resourceVersions are compared by their
+rank.
 
 ## What differs
 
@@ -36,7 +38,7 @@ TAIL = """
 |---|---|---|
 | objects and lists in one another, in JSON and YAML | 100: all that descends into them is safe; the largest definitions in use have about 60 | 10,000 |
 | a field set in `managedFields` | 95 levels; what is deeper is owned as a whole, so that the object can be sent back | none |
-| `pattern` in a definition | the syntax of RE2 without scripts of Unicode (`\\p{Greek}`), at most 5,000 instructions; matched in linear time | that of RE2 |
+| `pattern` in a definition | the syntax of RE2 without scripts of Unicode (`\\p{Greek}`), at most 5,000 instructions; matched in linear time | RE2 |
 | matching one value with a `pattern` | about a second: a value that takes longer is refused as too long | none |
 
 ## kubectl

@@ -102,12 +102,12 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "a watch from a version that is still to come is refused with 504, as a list is",
-        "kube-apiserver waits for it; no client asks for it but one that spoke to another server before",
+        "kube-apiserver waits for it; only a client that changed its server requests it",
         request="WATCH .*",
         path=r"answer|\[0\].*",
     ),
     RefusedError(
-        "a namespace that is being deleted carries `deletionGracePeriodSeconds: 0`, one that is finalized an empty list",
+        "a namespace that is being deleted carries `deletionGracePeriodSeconds: 0`, a finalized namespace an empty list",
         "as all other objects do",
         request=".*/namespaces/.*",
         path=r"\.metadata\.deletionGracePeriodSeconds|\.spec\.finalizers",
@@ -121,7 +121,7 @@ TABLE: tuple[RefusedError, ...] = (
         path=r"\.status\.(acceptedNames|conditions)",
     ),
     RefusedError(
-        "a body of `null` is no object",
+        "a body of `null` is not an object",
         "kube-apiserver takes it for an empty one",
         path="answer",
         embedded=".*the body is not an object.*",
@@ -180,7 +180,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "a field selector without a field is refused with 400",
-        "kube-apiserver takes it for one that selects everything",
+        "kube-apiserver treats it as a selector of everything",
         request=".*'fieldSelector': '='.*",
         path="answer",
         embedded=r"\(400, .*",

@@ -52,7 +52,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "a type error in the status of a custom resource has its path from the object's root",
-        "the field beside it is the same",
+        "the field is the same",
         path=r"\.message|\.details\.causes\[\d+\]\.message",
         embedded=r".*Invalid value: \"[a-z]+\": status\.\w+ in body must be of type.*",
     ),
@@ -76,7 +76,7 @@ TABLE: tuple[RefusedError, ...] = (
         embedded=".*illegal base64 data.*",
     ),
     RefusedError(
-        "invalid values that are objects are shown as they were sent",
+        "invalid values that are objects are shown as in the request",
         "kube-apiserver shows Go's struct with all its fields, by their names in Go",
         path=r"\.message|\.details\.causes\[\d+\]\.message",
         embedded=r"(Duplicate|Invalid) value: \[?\{.*",
@@ -109,13 +109,13 @@ TABLE: tuple[RefusedError, ...] = (
         real=r".*(accessor error|Checked value|must validate at least one schema|must be of type|less than or equal to 2147483647|of type int32|'field': 'status).*",
     ),
     RefusedError(
-        "metadata that is no object is refused with other words",
+        "metadata that is not an object is refused with other words",
         "code and reason are the same",
         path=r"\.message",
         embedded=".*metadata is not an object",
     ),
     RefusedError(
-        "errors of a definition name the version they are in, and the value as it was sent",
+        "errors of a definition name their version, and the value as in the request",
         "kube-apiserver names `spec.validation` where there is one version, and shows Go's structs",
         request=".*/customresourcedefinitions.*",
         path=r"\.details\.causes.*",

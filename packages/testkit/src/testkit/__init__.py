@@ -1,1 +1,1 @@
-"""What the tests of several packages share: virtual time, fakes, clusters, and how a run is shared out and reported."""
+"""Code that the tests of several packages share: virtual time, fakes, clusters, distribution and reports of runs."""

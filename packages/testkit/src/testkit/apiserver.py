@@ -1,4 +1,4 @@
-"""What clusters of tests are put together from: an API server in memory, and the controllers of `localkube` on it."""
+"""The parts of test clusters: an API server in memory, and the controllers of `localkube` on it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""Transports for tests: one that answers from a script, and one with a small API server behind it."""
+"""Transports for tests: with scripted answers, and with a small API server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -102,7 +102,7 @@ class SmallServer:
         self._send("BOOKMARK", {"metadata": {"resourceVersion": str(self.version)}})
 
     def babble(self, line: bytes) -> None:
-        """Send something that is no event."""
+        """Send an object that is not an event."""
         for stream in self._streams:
             stream.put_nowait(line)
 

@@ -11,7 +11,7 @@ from kuberuntime.objects.resources import PODS
 
 
 class PromptKubelet:
-    """Makes bound pods ready and ends those that are being deleted; pods in `held` it does not make ready."""
+    """Makes bound pods ready, except for pods in `held`, and removes pods that are being deleted."""
 
     def __init__(self, client: Client) -> None:
         self.held: set[str] = set()

@@ -18,7 +18,7 @@ PATHS: Final = (
     *(ROOT / "packages" / package for package in PACKAGES),
     ROOT,
 )
-"""What a Python program needs on its path to import the packages, and tests of them."""
+"""The Python path for the packages and their tests."""
 
 
 def sources(package: str) -> Path:

@@ -1,7 +1,7 @@
 """Clients that leave bodies unsent, and event loops whose clock stands still until a test moves it.
 
-Sockets and threads go on meanwhile, so a test finds whether a bound in time is what it should be, however slow the machine
-is: what is bounded ends once the clock is moved by the bound, and with a longer one never.
+Sockets and threads continue, so a test can check a time limit on any machine: the operation ends once the clock is
+moved by the limit, and never with a longer limit.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class StandingTime:
         self._wake()
 
     async def move(self, seconds: float) -> None:
-        """Move the clock when what goes on without it waits for time, and let the loop see what is due."""
+        """Move the clock when all other work waits for time, and run due timers."""
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_turn(), self._loop))
         self._now += seconds
         self._wake()
@@ -54,7 +54,7 @@ class HalfSent:
         self.status = int(self._socket.recv(4096).split()[1])
 
     def read_to_end(self) -> bool:
-        """Return whether the server closes the connection; it may have said so by a reset."""
+        """Return whether the server closes the connection, possibly by a reset."""
         try:
             with suppress(ConnectionResetError, ssl.SSLEOFError):
                 while self._socket.recv(4096):

@@ -1,4 +1,4 @@
-"""What holds for all tests, as a plugin of pytest: which of them run, how they begin, how they are shared out and counted.
+"""The pytest plugin of all tests: it selects, prepares, distributes and counts them.
 
 Tests that are coroutines run in an event loop of their own, and in virtual time where they are marked so.
 """
@@ -54,7 +54,7 @@ PAGES: Final = ("tests/e2e/test_documents.py", "tests/e2e/test_examples.py")
 """Tests that may not meet: some of what they run uses port 8080."""
 
 Tier: TypeAlias = Literal["fast", "kubernetes", "node"]
-"""What `make test` runs; what needs a control plane, or takes long; what needs a real node."""
+"""The tests of `make test`, tests that need a control plane or are long, and tests that need a real node."""
 
 COMMANDS: Final = "tests/e2e/"
 """The folder whose tests start real processes for each step. Most are for the second tier."""

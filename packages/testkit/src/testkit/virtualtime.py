@@ -57,7 +57,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 class SingleThreadLoop(VirtualTimeLoop):
     """A virtual loop without threads: what is given to one is done at once, so every run has the same order.
 
-    Its turns take a little time, so that nobody waits for ever for a moment that is closer than floats can tell.
+    Its turns take a little time, so that no timer waits forever for a moment closer than the precision of floats.
     """
 
     tick = 1e-7

@@ -43,7 +43,7 @@ InteractiveMode: TypeAlias = Literal["Never", "IfAvailable", "Always"]
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a request carries: a bearer token, a client certificate (PEM), both, or nothing."""
+    """The credentials of a request: a bearer token, a client certificate (PEM), both, or nothing."""
 
     token: str = field(default="", repr=False)
     certificate: bytes = field(default=b"", repr=False)

@@ -1,9 +1,9 @@
 """Kubeconfig: find the files, merge them, choose a context, and return an `Access`.
 
 In: the environment, `--kubeconfig`, `--context`. Out: an `Access` or a `ConfigError` that names file, entry and what to
-do. The rules are kubectl's: a file given by name must exist; of the files in KUBECONFIG those that do not exist are
-skipped; the first file that has an entry wins; relative paths start at the file that contains them; without any file
-the service account of a pod is used (`incluster.py`).
+do. The rules are kubectl's: a named file must exist, and missing files in KUBECONFIG are skipped. The first file with
+an entry wins. Relative paths start at the file that contains them. Without any file the service account of a pod is
+used (`incluster.py`).
 """
 
 import base64

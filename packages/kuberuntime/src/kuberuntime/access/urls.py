@@ -11,7 +11,7 @@ USER_INFORMATION = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)?.*@", re.DOTALL)
 
 
 def check_server(url: str, entry: str) -> SplitResult:
-    """Return the parts of an API server's URL; raise `ConfigError` for one that cannot be used."""
+    """Return the parts of an API server's URL; raise `ConfigError` if it cannot be used."""
     advice = "must be a URL like https://host:6443"
     parts = split(url, entry, advice)
     if parts.scheme not in {"https", "http"} or parts.query or parts.fragment:
@@ -63,7 +63,7 @@ SCHEMES = ("http", "https")
 
 
 def choose(server: str, configured: str, environment: Mapping[str, str]) -> str:
-    """Return the URL of the proxy, empty for none; that of the environment is never used for this machine itself.
+    """Return the URL of the proxy, empty for none. The proxy of the environment is never used for this machine itself.
 
     >>> choose("https://10.0.0.1:6443", "", {"HTTPS_PROXY": "http://proxy:3128"})
     'http://proxy:3128'

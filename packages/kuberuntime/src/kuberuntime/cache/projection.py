@@ -1,8 +1,8 @@
 """Projections: the fields of an object that a cache keeps, declared as paths.
 
-In: an object as it came from the wire. Out: a new object with the declared fields and those that caches, barriers and
-events need of every object (`IDENTITY`); all other fields are skipped while it is decoded. A value whose type does not
-fit its path (null, a string instead of a list) is kept unchanged, so that readers get what the server sent.
+In: an object as it came from the wire. Out: a new object with the declared fields and the fields that caches, barriers
+and events need of every object (`IDENTITY`); all other fields are skipped while it is decoded. A value whose type does
+not fit its path (null, a string instead of a list) is kept unchanged, so that readers get what the server sent.
 
 Paths are written as in `fieldPath`: `spec.nodeName`, `metadata.annotations['example.com/a']`, and `[]` for the items of
 a list: `status.conditions[].type`. A path includes everything below it.
@@ -17,6 +17,9 @@ import msgspec
 
 from kuberuntime.objects.meta import JSON, JSONObject
 
+SHORT_KEY: Final = 32
+"""Characters of the longest key that msgspec itself shares."""
+
 MOST_STRINGS: Final = 2048
 """Strings per generation."""
 
@@ -28,7 +31,7 @@ LONGEST_STRING: Final = 256
 
 
 class Strings:
-    """Returns for each string an equal one that was seen recently, if there is one, so that each is stored once.
+    """Returns for each string a recent equal string, if any, so that each is stored once.
 
     `sys.intern` is not suitable: in some versions of Python (3.12) interned strings are never freed, while new UIDs and
     names keep coming. At most two generations are remembered: a string that is seen again moves to the new one.
@@ -45,11 +48,11 @@ class Strings:
         self._old: dict[str, str] = {}
 
     def share(self, text: str) -> str:
-        """Return the string, or the equal one that is already shared."""
-        if len(text) > LONGEST_STRING:
-            return text
+        """Return the string, or the shared string that equals it."""
         found = self._young.get(text)
         if found is None:
+            if len(text) > LONGEST_STRING:
+                return text
             found = self._old.get(text, text)
             if len(self._young) >= self._most:
                 self._old, self._young = self._young, {}
@@ -57,15 +60,18 @@ class Strings:
         return found
 
     def shared(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
-        """Return an equal value whose strings and keys are shared; below `levels` it stays unchanged.
+        """Return an equal value whose strings and long keys are shared; below `levels` it stays unchanged.
 
         Parts that are equal in `last`, an earlier version of the value, are those of `last`.
         """
-        if isinstance(value, str):
-            return self.share(value)
         if isinstance(value, dict) and levels:
             if not isinstance(last, dict):
-                return {self.share(key): self.shared(child, None, levels - 1) for key, child in value.items()}
+                return {
+                    key if len(key) <= SHORT_KEY else self.share(key): (
+                        self.share(child) if isinstance(child, str) else self.shared(child, None, levels - 1)
+                    )
+                    for key, child in value.items()
+                }
             # A field keeps its type, so what Python calls equal (1 and true) is the same value.
             return {
                 key: known if (known := last.get(key)) == child else self.shared(child, known, levels - 1)
@@ -73,7 +79,7 @@ class Strings:
             }
         if isinstance(value, list) and levels:
             return [self.shared(item, None, levels - 1) for item in value]
-        return value
+        return self.share(value) if isinstance(value, str) else value
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)

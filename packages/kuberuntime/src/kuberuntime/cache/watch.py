@@ -48,7 +48,7 @@ UNUSABLE: Final = "UNUSABLE"
 
 
 class Phase(StrEnum):
-    """What the driver has to do next."""
+    """The next action of the driver."""
 
     EMPTY = "empty"
     """Request the first page, or open a streaming list."""

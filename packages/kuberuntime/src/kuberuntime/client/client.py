@@ -87,7 +87,7 @@ class Client:
     ) -> Listing:
         """Read all objects that match, `limit` per request; a page is decoded while the server prepares the next.
 
-        If the token of a page expires on the way, everything is read anew in one request.
+        If the token of a page expires, everything is read again in one request.
         """
         selection = Selection(resource, namespace, label_selector, field_selector)
         response = await self.send(requests.list_page(selection, limit=limit))

@@ -1,13 +1,13 @@
 """The transport over HTTP: an aiohttp session behind the seam of `transport.py`.
 
-Of the client, only this module and `channels.py` import aiohttp (the servers below `serving/` do, too).
+Of the client, only this module and `channels.py` import aiohttp (and the servers below `serving/`).
 
 In: an `Access`. Out: responses, or a `ConnectionFailedError` with the server's address if there is none. Connections
 are kept alive and shared. If such a connection turns out to be closed, aiohttp sends an idempotent request (GET, PUT,
 DELETE) once more. Others fail: only the caller knows whether they may be sent twice. After a 401 the credentials are
 renewed once. If the server's certificate is not trusted, the file of its authority is read again. Redirects are not
-followed, so a token never reaches another host. Streams have their own pool, so that watches do not take connections from
-requests. So have fenced writes, whose sockets send only while the fence is open.
+followed, so a token never reaches another host. Streams have their own pool, so that watches do not take connections
+from requests. So have fenced writes, whose sockets send only while the fence is open.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A peer that vanished silently is detected after a minute, also by an idle stream."""
 
 LARGE: Final = 2**18
-"""Bytes of a body that are sent at once; aiohttp warns of those above a MiB."""
+"""The size of the pieces of a body; aiohttp warns of pieces above a MiB."""
 
 CLOSED: Final = -1
 """The file number of a closed socket."""
@@ -139,7 +139,7 @@ class HTTPTransport:
     async def close(self) -> None:
         """Close all connections, so that the event loop may end.
 
-        When a TLS connection is closed (that of a watch, for example), aiohttp waits for the server's `close_notify` in
+        When a TLS connection is closed (for example of a watch), aiohttp waits for the server's `close_notify` in
         the background. Sockets that are still open are shut down here, so that their transports end soon.
         """
         for session in (self._requests, self._writes, self._streams):

@@ -54,7 +54,7 @@ class TokenBucket:
 
 
 class LimitedTransport:
-    """A transport that waits for a token before each request; `observe` is told how many seconds."""
+    """A transport that waits for a token before each request; `observe` receives the seconds."""
 
     def __init__(
         self, inner: Transport, bucket: TokenBucket, clock: Clock, observe: Callable[[float], None] = lambda _: None

@@ -31,7 +31,7 @@ PATCH_TYPES: Final[dict[PatchKind, str]] = {
 }
 
 _NOT_OF_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""Characters of JSON that are no characters of YAML, or line breaks there. API servers read an apply as YAML."""
+"""Characters of JSON that are invalid in YAML, or line breaks there. API servers read an apply as YAML."""
 
 
 class Selection(msgspec.Struct, frozen=True):

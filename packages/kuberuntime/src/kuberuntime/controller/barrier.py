@@ -130,7 +130,7 @@ class Barrier:
         hold.timer = asyncio.get_running_loop().call_later(self._patience, self._overdue, hold)
 
     def _overdue(self, hold: _Hold) -> None:
-        """Make the informers that lag list again; one that is listing already gets more time."""
+        """Make late informers list again; informers that already list get more time."""
         behind = [informer for informer in hold.open if not informer.is_relisting]
         log.warning("cache lags behind a write", key=str(hold.key), kinds=[one.resource.kind for one in hold.open])
         self._arm(hold)

@@ -101,7 +101,7 @@ class Controller:
             self._barrier.close()
 
     async def stop(self) -> None:
-        """Start no more keys; return when the current plans have been executed. `run` returns then, too."""
+        """Start no more keys; return when the current plans have been executed. `run` also returns then."""
         self._queue.discard()
         await self._queue.wait_idle()
 

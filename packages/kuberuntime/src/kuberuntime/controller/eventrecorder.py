@@ -3,10 +3,11 @@
 In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`, which
 serves namespaces in turns (`turns.py`). Where too many wait, the namespace with most of them loses its last one.
 Repetitions of the same event about the same object become one object with a `series`, which is patched at most every
-`FOLD` seconds. What many numbered things do at the same time (`Event.of_many`) becomes one event, too. Unlike upstream,
+`FOLD` seconds. Simultaneous events about many numbered things (`Event.of_many`) also become one event. Unlike upstream,
 events with different notes are different events, so that no text is lost. The resourceVersion of the regarding object
-may differ, so that a status write does not split a series. Names contain the time, as upstream's do; if another recorder
-has used a name, the next one is tried. Events that cannot be written are logged and dropped; the memory used is bounded.
+may differ, so that a status write does not split a series. Names contain the time, as upstream's do; if another
+recorder has used a name, the next one is tried. Events that cannot be written are logged and dropped; the memory used
+is bounded.
 """
 
 import asyncio
@@ -75,7 +76,7 @@ class SeriesMemory:
         return len(self._series)
 
     def take(self, key: SeriesKey, at: float) -> Series | None:
-        """Return the series that continues at this time, no longer remembered; forget those that ended."""
+        """Remove and return the series that continues at this time; forget expired series."""
         while self._series and at - next(iter(self._series.values())).seen_at > self._seconds:
             del self._series[next(iter(self._series))]
         return self._series.pop(key, None)
@@ -126,14 +127,14 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Gathered(msgspec.Struct):
-    """The first of those that wait to be told together, when it happened, and the numbers of all."""
+    """The first event of a batch, its time, and the numbers of all events in the batch."""
 
     event: Event
     since: datetime = EPOCH
     numbers: set[int] = msgspec.field(default_factory=set)
 
     def together(self) -> Event:
-        """Return one event of all; one that stayed alone is told as it is."""
+        """Return one event for all; a single event stays unchanged."""
         event, of_many = self.event, self.event.of_many
         if of_many is None or len(self.numbers) == 1:
             return event
@@ -159,7 +160,10 @@ class EventRecorder:
         self._gathering: dict[SeriesKey, Gathered] = {}
 
     def record(self, event: Event) -> None:
-        """Queue one event; returns at once. After one of many, others like it are told together `FOLD` seconds later."""
+        """Queue one event; returns at once.
+
+        After the first event of many, equal events are recorded together `FOLD` seconds later.
+        """
         now = self._clock.now()
         if event.of_many is None:
             self._record(event, now)
@@ -181,7 +185,10 @@ class EventRecorder:
             asyncio.get_running_loop().call_later(FOLD, self._tell, key)
 
     def _tell(self, key: SeriesKey) -> None:
-        """Record what was collected, as one event, and collect on; with nothing collected the next one is told at once."""
+        """Record the batch as one event, and start the next batch.
+
+        After an empty batch the next event is recorded at once.
+        """
         gathered = self._gathering.pop(key, None)
         if gathered is not None and gathered.numbers:
             self._record(gathered.together(), gathered.since)

@@ -3,11 +3,9 @@
 In: a plan. Out: what was written, so that the next plan can wait until the caches show it (`barrier.py`). It stops at
 the first failure and raises:
 
-```
-ExecutionError                 carries the writes performed before the failure
-├── ActionError                an action failed; the cause is chained
-├── RequeueError               a replacement conflicted with a newer object: plan again, no warning
-└── PlanError                  the plan carries an error; raised after all its actions were performed
+``` ExecutionError                 carries the writes performed before the failure ├── ActionError                an
+action failed; the cause is chained ├── RequeueError               a replacement conflicted with a newer object: plan
+again, no warning └── PlanError                  the plan carries an error; raised after all its actions were performed
 ```
 
 An object that exists already (`if_absent`, `unless_own`) or is gone already (`Delete`, `if_present`) is success, without events.
@@ -98,7 +96,7 @@ AT_ONCE: Final = 8
 """Sequences of one action that are under way at once: what others write waits behind them in API servers and webhooks."""
 
 LOGGED: Final = 5
-"""The maximum number of failures beside the one that is raised whose texts are logged."""
+"""The maximum number of failures that are logged in addition to the raised one."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

@@ -1,7 +1,7 @@
 """The manager: runs the informers, controllers and other parts of one process together.
 
-If one of them ends with an error, all end: a half-working process is worse than one that is restarted.
-Controllers wait for their informers by themselves, so the order does not matter.
+If one of them fails, all stop: a half-working process is worse than a restart. Controllers wait for their informers by
+themselves, so the order does not matter.
 """
 
 import asyncio

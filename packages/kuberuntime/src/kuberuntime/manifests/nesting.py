@@ -1,6 +1,6 @@
 """Bounds the nesting depth of JSON values, so that recursion over them is safe.
 
-In: JSON text, or a decoded value. Out: the value, or a refusal of one that is too deep. Every recursive function over
+In: JSON text, or a decoded value. Out: the value, or a refusal if it is too deep. Every recursive function over
 user input relies on this bound: `MAX_DEPTH` levels, with several frames each, are far below Python's recursion limit
 (1000 frames).
 """

@@ -1,7 +1,7 @@
 """Decimal numbers in texts: the one place where labels, annotations, names, arguments and records become integers.
 
-Python refuses texts of more than 4,300 digits with an error, and computes with any integer below. Whoever may write an
-annotation chooses its length, so a number has the bound that Go and the API have: 64 bits.
+Python refuses texts of more than 4,300 digits with an error, and computes with any integer below. Users choose the
+length of an annotation, so a number has the limit of Go and the API: 64 bits.
 """
 
 import re

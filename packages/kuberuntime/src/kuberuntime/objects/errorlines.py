@@ -1,7 +1,8 @@
 """Which line of a program's output says why it ended. Pure.
 
-In: the last lines of a log, as a termination message has them. Out: the telling line, and whether it names an error. All that
-shows or stores such a line uses this module, so that a command, a record and the dashboard do not differ.
+In: the last lines of a log, as a termination message has them. Out: the most informative line, and whether it names an
+error. All that shows or stores such a line uses this module, so that a command, a record and the dashboard do not
+differ.
 
 | a line | example | is chosen |
 |---|---|---|
@@ -9,8 +10,8 @@ shows or stores such a line uses this module, so that a command, a record and th
 | names what followed from one, or warns of one | `Aborted (core dumped)` | if no line names an error |
 | does neither | `loaded shard 3` | the last line, if there is no other: it is only the last line |
 
-Words count as whole words. Names of hosts, paths and options are no words of a sentence, so `error-0.error.default`, `failover`,
-`errors=0` and `--fail-fast` name no error; a pod's own addresses are names of hosts.
+Words count as whole words. Names of hosts, paths and options are not words of a sentence, so `error-0.error.default`,
+`failover`, `errors=0` and `--fail-fast` name no error; a pod's own addresses are names of hosts.
 """
 
 import re
@@ -34,7 +35,7 @@ class Strength(IntEnum):
 
 
 class Telling(NamedTuple):
-    """The telling line of several; if it is not `certain`, it is only the last one."""
+    """The most informative of several lines; if it is not `certain`, it is only the last one."""
 
     line: str
     certain: bool
@@ -106,10 +107,10 @@ QUIET: Final = re.compile(
 WARNS: Final = re.compile(
     r"(?:^|[\s\[|(])(?<!NCCL )(?:WARN|WARNING|UserWarning|FutureWarning)(?=[\]\s|:)]|$)|level\W{1,4}warn|^\[?W[0-9]{4} |Warning: "
 )
-"""Levels of lines that report no error, and of those that report one which was survived."""
+"""Levels of lines that report no error, and of lines that report a survived error."""
 
 PREFIX: Final = re.compile(r"^\[(?:rank ?|default)?[0-9]+\]:|^\(\w+(?: pid=[0-9]+)?(?:, ip=[\w.:]+)?\) ?")
-"""What launchers put before each line of a rank."""
+"""Prefixes that launchers add to each line of a rank."""
 
 TEXT: Final = re.compile(r"[^\W_]")
 
@@ -136,7 +137,7 @@ def _is_indented(line: str) -> bool:
 
 
 def telling(lines: Sequence[str]) -> Telling:
-    """Return the last line that names an error, else the last one that follows from an error, else the last one."""
+    """Return the last line that names an error, else the last line that follows from an error, else the last line."""
     ranked = [(strength(line), line) for line in lines]
     for wanted in (Strength.ERROR, Strength.CONSEQUENCE):
         if found := [line for level, line in ranked if level is wanted]:

@@ -104,7 +104,7 @@ def is_deleting(obj: Mapping[str, Any]) -> bool:
 
 
 def created(obj: Mapping[str, Any]) -> str:
-    """Return when the API server created the object, as it writes it; empty for one that it has not created."""
+    """Return the creation time as the API server writes it; empty if the object was not created."""
     return str(metadata(obj).get("creationTimestamp") or "")
 
 
@@ -163,7 +163,7 @@ def find_condition(obj: Mapping[str, Any], condition_type: str) -> JSONObject | 
 
 
 def with_condition(obj: Mapping[str, Any], condition: JSONObject, moment: str) -> list[JSONObject]:
-    """Return the object's conditions with this one; its time is that of the last other status, now where there is none.
+    """Return the object's conditions with this condition. Its time changes only with its status.
 
     >>> with_condition({}, {"type": "Ready", "status": "True"}, "2026-01-01T00:00:00Z")
     [{'type': 'Ready', 'status': 'True', 'lastTransitionTime': '2026-01-01T00:00:00Z'}]

@@ -1,6 +1,7 @@
-"""The volume claims of a pod: those that it names, and those of its generic ephemeral volumes. Pure.
+"""The volume claims of a pod: named claims, and claims of its generic ephemeral volumes. Pure.
 
-The claim of an ephemeral volume is named `POD-VOLUME`, and its controller is the pod (component-helpers, `ephemeral.go`).
+The claim of an ephemeral volume is named `POD-VOLUME`, and its controller is the pod (component-helpers,
+`ephemeral.go`).
 """
 
 from kuberuntime.objects import meta

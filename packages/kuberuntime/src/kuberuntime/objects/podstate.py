@@ -170,9 +170,9 @@ def restarted_with_all(status: JSONObject) -> bool:
 
 
 def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
-    """Return whether a run ended because its pod is being deleted: not before that was requested, and as a signal ends one.
+    """Return whether a run ended by a signal after the deletion of its pod was requested.
 
-    Times are whole seconds: in the second of the request only the exit code tells.
+    Times are whole seconds: in the second of the request only the exit code distinguishes them.
     """
     metadata = meta.metadata(pod)
     due, finished = (
@@ -216,7 +216,7 @@ def last_lines(ended: JSONObject) -> list[str]:
 
 
 def quotation(ended: JSONObject) -> str:
-    r"""Return the telling line as the end of a sentence on how the container ended; empty without any.
+    r"""Return the most informative line as the end of a sentence about the exit of the container; empty without any.
 
     >>> quotation({"message": "no such model\n"}), quotation({"message": "loaded shard 3\n"})
     (': no such model', ', last line: loaded shard 3')
@@ -226,7 +226,7 @@ def quotation(ended: JSONObject) -> str:
 
 
 def death(ended: JSONObject) -> str:
-    r"""Describe how a container ended: the telling line of its message, the reason and the exit code.
+    r"""Describe how a container ended: the most informative line of its message, the reason and the exit code.
 
     A line that names no error is called the last line.
 

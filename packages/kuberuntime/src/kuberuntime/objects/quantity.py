@@ -40,7 +40,7 @@ BINARY_SUFFIXES = ("", *BINARY)
 
 
 class Notation(Enum):
-    """The notation of a quantity: it is written again as it was read."""
+    """The notation of a quantity: the notation of its input is kept."""
 
     DECIMAL = "decimal"
     BINARY = "binary"

@@ -204,7 +204,7 @@ _FIELD_TERM = re.compile(r"(?P<path>[^=!,\\]+)(?P<operator>==|=|!=)(?P<value>(?:
 
 
 def parse_fields(text: str) -> tuple[FieldTerm, ...]:
-    r"""Read `a=b,c!=d`; `\\`, `\,` and `\=` stand for the character in a value; the empty text selects everything.
+    r"""Read `a=b,c!=d`; `\\`, `\,` and `\=` stand for the character in a value. The empty text selects everything.
 
     >>> parse_fields("status.phase!=Running")
     (FieldTerm(path='status.phase', equal=False, value='Running'),)

@@ -22,7 +22,7 @@ def parse(text: str) -> datetime:
 
 
 def read(text: str) -> datetime | None:
-    """Read a timestamp that anybody may have written; None for what is none, or has no zone.
+    """Read an untrusted timestamp; None if it is invalid, or has no zone.
 
     >>> read("2026-01-02T03:04:05.123456789Z")
     datetime.datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=datetime.timezone.utc)

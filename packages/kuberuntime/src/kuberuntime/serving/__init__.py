@@ -1,1 +1,1 @@
-"""What a process serves and shares with its replicas: health, metrics, listeners, leases."""
+"""The servers of a process, and its agreement with replicas: health, metrics, listeners, leases."""

@@ -3,8 +3,9 @@
 In: an address, a factory of protocols, bounds. Out: connections that are served, until `close`. A connection waits or
 is served. It waits from its acceptance until the headers of its first request are read (including the TLS handshake),
 while the body of a request is read, and between requests. Each of these waits has a time limit. When the maximum number
-of connections is open, the one that has waited longest is closed for the next one. If all are served, new ones stay in
-the kernel's queue. So idle clients cannot keep others out, and file descriptors remain for the rest of this process.
+of connections is open, the connection that has waited longest is closed for the next one. If all are served, new ones
+stay in the kernel's queue. So idle clients cannot keep others out, and file descriptors remain for the rest of this
+process.
 
 The accept loop of asyncio has no such bounds, and logs each failure: at the limit of descriptors, thousands of lines a
 second.
@@ -48,8 +49,11 @@ LOG_SECONDS: Final = 60.0
 CLOSING_SECONDS: Final = 1.0
 
 LINGER_SECONDS: Final = 1.0
-"""How long a server reads the rest of a body after its response, so that the client can read the response. It continues
-after the client has left, outside of the bound of connections: with aiohttp's 10 s, clients could fill the memory."""
+"""How long a server reads the rest of a body after its response, so that the client can read the response.
+
+It continues after the client has left, outside of the bound of connections: with aiohttp's 10 s, clients could fill
+the memory.
+"""
 
 GRACE_SECONDS: Final = 1.0
 """How long a connection is not closed for another one after a request was served: the response is still being sent."""
@@ -117,7 +121,7 @@ class AcceptedConnection(socket.socket):
 
 
 def abort(transport: asyncio.Transport) -> None:
-    """Abort a connection without waiting for its peer; one that is already closing is left alone.
+    """Abort a connection without waiting for its peer, unless it is already closing.
 
     Before Python 3.11.3, aborting a TLS transport that was closed twice raises AttributeError.
     """
@@ -259,7 +263,7 @@ class Acceptor:
             self._open_connection(accepted)
 
     def _free_one(self) -> None:
-        """Stop accepting until a connection is closed, and close the one that has waited longest, now or soon."""
+        """Stop accepting until a connection is closed, and close the longest waiting connection, now or soon."""
         self._accept_no_more()
         loop = asyncio.get_running_loop()
         if not any(connection.is_cut for connection in self._open.values()):

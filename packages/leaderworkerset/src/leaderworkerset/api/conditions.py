@@ -39,14 +39,14 @@ COMPLETE: Final = ConditionOutcome(
     "Complete",
     "AllGroupsComplete",
     "All replicas are complete",
-    "the leader of every group of a set that runs to completion has ended with 0; absent until then",
+    "the leader of every group of a set that runs to completion has exited with code 0; absent until then",
     frozenset({"Available", "Progressing", "UpdateInProgress", "Failed"}),
 )
 FAILED: Final = ConditionOutcome(
     "Failed",
     "DeadlineExceeded",
     "One or more replicas were not complete at the deadline",
-    "groups of a set that runs to completion were ended at its deadline, and no other goes on; absent until then",
+    "groups of a set that runs to completion were terminated at its deadline, and no other group runs; absent until then",
     frozenset({"Available", "Progressing", "UpdateInProgress", "Complete"}),
 )
 DEGRADED: Final = ConditionOutcome(

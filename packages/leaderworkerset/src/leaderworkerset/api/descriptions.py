@@ -34,10 +34,10 @@ OWN_ONLY: Final[JSONObject] = {
 """A document without texts, where no API server is asked: what is described then are our own fields."""
 
 TEXTS: Final[dict[tuple[str, str], str]] = {
-    ("LeaderWorkerSet", "spec"): "What groups shall run.",
-    ("LeaderWorkerSet", "status"): "What groups run, as last seen by the controller.",
-    ("LeaderWorkerSetSpec", "replicas"): "How many groups of one leader and its workers shall run. Defaults to 1.",
-    ("LeaderWorkerSetSpec", "leaderWorkerTemplate"): "What one group consists of. A change of it is rolled out.",
+    ("LeaderWorkerSet", "spec"): "The desired groups.",
+    ("LeaderWorkerSet", "status"): "The running groups, as last observed by the controller.",
+    ("LeaderWorkerSetSpec", "replicas"): "The desired number of groups of one leader and its workers. Defaults to 1.",
+    ("LeaderWorkerSetSpec", "leaderWorkerTemplate"): "The pods of one group. A change of it is rolled out.",
     ("LeaderWorkerSetSpec", "rolloutStrategy"): "How a changed template reaches the groups.",
     ("LeaderWorkerSetSpec", "startupPolicy"): (
         "When the workers of a group are created: once its leader is created (LeaderCreated, the default), or once it"
@@ -45,8 +45,8 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ),
     ("LeaderWorkerSetSpec", "networkConfig"): "How pods find each other by name.",
     ("LeaderWorkerSetSpec", "groupIdentity"): (
-        "What tells the groups apart: their ordinal, with the leaders of a StatefulSet (Ordinal, the default), or a random"
-        " key, with those of a Deployment (Hash). It cannot be changed."
+        "The identity of groups: an ordinal, with leaders of a StatefulSet (Ordinal, the default), or a random"
+        " key, with leaders of a Deployment (Hash). It cannot be changed."
     ),
     ("LeaderWorkerSetSpec", "groupReplacementPolicy"): (
         "When the replacement of a group may be scheduled: once a group that ends is gone (PostTermination, the"
@@ -61,14 +61,17 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         for struct in ("LeaderWorkerSetScheduling", "ReplicaScheduling", "RoleScheduling")
         for field, text in {
             "schedulingPolicy": "Whether the pods of the level are scheduled one by one (basic) or all or none (gang).",
-            "schedulingConstraints": "What the nodes of the level's pods have in common.",
+            "schedulingConstraints": "The labels that the nodes of the level's pods share.",
             "disruptionMode": "Whether the scheduler preempts pods of the level one by one (single) or together (all).",
         }.items()
     },
     ("LeaderWorkerSetScheduling", "replica"): "The level of one replica: a leader with its workers.",
     ("ReplicaScheduling", "leader"): "The level of the leader of a replica.",
     ("ReplicaScheduling", "worker"): "The level of the workers of a replica.",
-    ("RoleScheduling", "resourceClaims"): "Claims that the pods of the role share; their template refers to each, too.",
+    (
+        "RoleScheduling",
+        "resourceClaims",
+    ): "Claims that the pods of the role share; their template must also refer to each.",
     ("WorkloadCompositePodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
     ("WorkloadCompositePodGroupSchedulingPolicy", "gang"): "All pods are scheduled, or none.",
     ("WorkloadCompositeGangSchedulingPolicy", "minGroupCount"): "Not supported: a gang has all pods of its level.",
@@ -89,7 +92,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerTemplate", "workerTemplate"): "The template of worker pods.",
     ("LeaderWorkerTemplate", "size"): "How many pods a group has, its leader included. Defaults to 1.",
     ("LeaderWorkerTemplate", "restartPolicy"): (
-        "What the failure of one pod means for its group: the whole group is recreated (RecreateGroupOnPodRestart, the"
+        "The effect of a failed pod on its group: the whole group is recreated (RecreateGroupOnPodRestart, the"
         " default), likewise but not before all its pods have run (RecreateGroupAfterStart), or nothing (None)."
         " Default is an old spelling of None."
     ),
@@ -100,7 +103,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         "Claims that every pod gets for itself; each must be mounted by a container of the pod templates."
     ),
     ("LeaderWorkerTemplate", "persistentVolumeClaimRetentionPolicy"): (
-        "What happens to the claims created from volumeClaimTemplates when pods are deleted or scaled down."
+        "Whether the claims created from volumeClaimTemplates are kept when pods are deleted or scaled down."
     ),
     ("LeaderWorkerTemplate", "maxGroupRestarts"): (
         "How often a group is recreated after failures, at one revision of the template, before it is left terminated;"
@@ -135,7 +138,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         " (UniquePerReplica)."
     ),
     ("LeaderWorkerSetStatus", "conditions"): (
-        f"What holds of the whole. {' '.join(f'{one.type}: {one.description}.' for one in CONDITIONS)}"
+        f"The conditions of the LeaderWorkerSet. {' '.join(f'{one.type}: {one.description}.' for one in CONDITIONS)}"
     ),
     ("LeaderWorkerSetStatus", "readyReplicas"): "Groups of which all pods are ready, at any revision of the template.",
     ("LeaderWorkerSetStatus", "updatedReplicas"): "Groups at the newest revision of the template, ready or not.",

@@ -50,17 +50,17 @@ TEXTS: dict[str, str] = {
         "A DisaggregatedSet runs the roles of one service, such as prefill and decode, as LeaderWorkerSets that are"
         " rolled out together."
     ),
-    "spec": "Which roles shall run.",
-    "status": "What runs, as last seen by the controller.",
+    "spec": "The desired roles.",
+    "status": "The running roles, as last observed by the controller.",
     "spec.roles": "The roles, two to ten. A change of any template, or of their order, is rolled out in all of them.",
     "spec.roles[].name": "The name of the role.",
-    "spec.roles[].scaling": "Who decides how many groups the role has.",
+    "spec.roles[].scaling": "The source of the number of groups of the role.",
     "spec.roles[].scaling.mode": (
         "Static (the default): spec.replicas. External: the DisaggregatedSetRoleScaler that is created for the role."
     ),
     "spec.roles[].metadata": "Labels and annotations of the role's LeaderWorkerSets.",
     "spec.roles[].spec": "The LeaderWorkerSet of the role; replicas counts the groups in each slice.",
-    "spec.slices": "How many independent copies of all roles shall run. Defaults to 1.",
+    "spec.slices": "The desired number of independent copies of all roles. Defaults to 1.",
     "spec.placementPolicy": "Where slices may run.",
     "spec.placementPolicy.type": (
         "None (the default), ExclusiveSlice: each slice has a topology domain of its own among those of this set, or"
@@ -73,18 +73,18 @@ TEXTS: dict[str, str] = {
     "status.roleStatuses[].replicas": "Groups that were created.",
     "status.roleStatuses[].readyReplicas": "Groups of which all pods are ready.",
     "status.roleStatuses[].updatedReplicas": "Groups of the newest revision.",
-    "status.conditions": "What holds of the whole: Available, Progressing.",
+    "status.conditions": "The conditions of the set: Available, Progressing.",
 }
 
 SCALER_TEXTS: dict[str, str] = {
     "DisaggregatedSetRoleScaler": "The number of groups of one role, for autoscalers: it has the subresource scale.",
-    "spec": "What is wanted of the role.",
-    "status": "What runs of the role, as last seen by the controller.",
-    "spec.replicas": "How many groups of the role shall run.",
+    "spec": "The desired state of the role.",
+    "status": "The observed state of the role.",
+    "spec.replicas": "The desired number of groups of the role.",
     "status.replicas": "Groups of the role that were created.",
     "status.selector": "The selector of the pods that an autoscaler measures: the leaders of the role.",
     "status.observedGeneration": "The generation of the spec that this status describes.",
-    "status.conditions": "What holds of the scaler: Ready.",
+    "status.conditions": "The conditions of the scaler: Ready.",
 }
 
 

@@ -50,7 +50,7 @@ def is_exhausted(leader: JSONObject) -> bool:
 
 
 class GroupEnd(StrEnum):
-    """How a group that runs to completion ended: its leader ended with 0, or its deadline passed before."""
+    """How a group that runs to completion ended: its leader exited with code 0, or its deadline passed before."""
 
     COMPLETE = "Complete"
     LATE = "DeadlineExceeded"

@@ -4,6 +4,7 @@ Options that select a cluster (`-n`, `--context`, `--kubeconfig`, `--local`) may
 with kubectl; they are moved to the front before click reads the words.
 """
 
+import io
 import os
 import sys
 from itertools import pairwise
@@ -13,7 +14,7 @@ import click
 
 import leaderworkerset
 from leaderworkerset.cli import errors, streams
-from leaderworkerset.cli.commandtable import COMMANDS, Needs
+from leaderworkerset.cli.commandtable import COMMANDS, SECTIONS, Needs
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 from leaderworkerset.cli.shell.lazygroup import LazyGroup
 
@@ -21,6 +22,7 @@ from leaderworkerset.cli.shell.lazygroup import LazyGroup
 @click.group(
     cls=LazyGroup,
     table=COMMANDS,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out, 130 interrupted, 141 nobody reads the output.",
 )
@@ -95,7 +97,9 @@ def report(error: Exception) -> int:
 
     if isinstance(error, click.ClickException):
         error.message = terminal.lines(error.message)  # type: ignore[misc]  # declared final, but only its display changes
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(shown.getvalue().replace("Error: ", "error: ", 1), err=True, nl=False)  # as for all other errors
         return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
     found = errors.leaves(error)
     if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in found):

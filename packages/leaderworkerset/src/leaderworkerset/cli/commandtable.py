@@ -10,9 +10,13 @@ from typing import Final
 
 from leaderworkerset.cli.faultnames import FAULTS
 
+GLOBAL_OPTIONS: Final = (
+    "Global options, before or after the command: -n, --context, --kubeconfig, --local (see `lws --help`)."
+)
+
 
 class Needs(Flag):
-    """What a command needs before its module is imported."""
+    """The needs of a command before its module is imported."""
 
     NOTHING = 0
     CLUSTER = 1
@@ -30,7 +34,7 @@ class Command:
     name: str
     summary: str
     examples: tuple[str, ...] = ()
-    """What a person types; shown below the help and in the reference, and parsed by a test."""
+    """Command lines for the help and the reference; a test parses them."""
     at: str = ""
     """Its module below `cli/commands`, named after it unless given; after a colon its name there, `command` by default."""
     needs: Needs = Needs.CLUSTER
@@ -50,10 +54,11 @@ class Command:
     def epilog(self) -> str:
         r"""Return the text below the help; click keeps lines after \b unchanged.
 
-        >>> Command("version", "", ("lws version",)).epilog
+        >>> Command("version", "", ("lws version",), needs=Needs.NOTHING).epilog
         '\x08\nExamples:\n  lws version'
         """
-        return "\n".join(["\b", "Examples:", *(f"  {line}" for line in self.examples)]) if self.examples else ""
+        parts = ["\n".join(["\b", "Examples:", *(f"  {line}" for line in self.examples)])] if self.examples else []
+        return "\n\n".join([*parts, GLOBAL_OPTIONS] if Needs.CLUSTER in self.needs else parts)
 
 
 def named(commands: Iterable[Command]) -> Mapping[str, Command]:
@@ -68,7 +73,7 @@ COMMANDS: Final = named(
             "Run manifests on this machine: start a cluster, apply, watch, tear down.",
             (
                 "lws run -f lws.yaml --image app=./app --until done",
-                "lws run -f lws.yaml --stub --until ready --timeout 60",
+                "lws run -f lws.yaml --stub --until ready --timeout 1m",
             ),
             at="local.run",
             needs=Needs.CLUSTER | Needs.LOGS | Needs.MACHINE,
@@ -92,7 +97,10 @@ COMMANDS: Final = named(
             ),
         ),
         Command(
-            "plan", "Show what applying manifests would do, step by step.", ("lws plan -f lws.yaml",), at="rollout.plan"
+            "plan",
+            "Show what applying manifests would do, step by step.",
+            ("lws plan -f lws.yaml", "lws plan -f lws.yaml --snapshot saved.yaml"),
+            at="rollout.plan",
         ),
         Command("diff", "Show what applying manifests would change.", ("lws diff -f lws.yaml",), at="rollout.diff"),
         Command(
@@ -109,7 +117,7 @@ COMMANDS: Final = named(
         ),
         Command(
             "explain",
-            "Say why something is not ready, and what to do.",
+            "Explain why something is not ready, and what to do.",
             ("lws explain", "lws explain web", "lws explain web/0/1", "lws explain -A -o json"),
         ),
         Command(
@@ -205,7 +213,7 @@ COMMANDS: Final = named(
             (
                 "lws wait web decode",
                 "lws wait --all --fail-fast",
-                "lws wait web --for replicas=2 --timeout 600",
+                "lws wait web --for replicas=2 --timeout 10m",
                 "lws wait web --for delete",
             ),
             needs=Needs.CLUSTER | Needs.LOGS,
@@ -217,21 +225,50 @@ COMMANDS: Final = named(
             at="rollout.rollout",
             needs=Needs.CLUSTER | Needs.LOGS,
             verbs=(
-                Command("status", "Follow a rollout until it is done.", at="rollout.rolloutstatus"),
-                Command("history", "Show the revisions, and which groups run them.", at="rollout.history"),
-                Command("diff", "Show what differs between two revisions.", at="rollout.difference"),
-                Command("undo", "Return to an earlier revision.", at="rollout.undo"),
-                Command("pause", "Hold a rollout.", at="rollout.pausing"),
-                Command("resume", "Continue a paused rollout.", at="rollout.pausing:resume"),
                 Command(
-                    "restart", "Replace all groups, or some, by new ones of the same program.", at="rollout.restart"
+                    "status",
+                    "Follow a rollout until it is done.",
+                    (
+                        "lws rollout status web",
+                        "lws rollout status web --timeout 600",
+                        "lws rollout status web --no-watch",
+                    ),
+                    at="rollout.rolloutstatus",
+                ),
+                Command(
+                    "history",
+                    "Show the revisions, and which groups run them.",
+                    ("lws rollout history web", "lws rollout history web --revision 3"),
+                    at="rollout.history",
+                ),
+                Command(
+                    "diff",
+                    "Show what differs between two revisions.",
+                    ("lws rollout diff web", "lws rollout diff web 3", "lws rollout diff web 3 5"),
+                    at="rollout.difference",
+                ),
+                Command(
+                    "undo",
+                    "Return to an earlier revision.",
+                    ("lws rollout undo web", "lws rollout undo web --to-revision 3", "lws rollout undo web --dry-run"),
+                    at="rollout.undo",
+                ),
+                Command("pause", "Hold a rollout.", ("lws rollout pause web",), at="rollout.pausing"),
+                Command(
+                    "resume", "Continue a paused rollout.", ("lws rollout resume web",), at="rollout.pausing:resume"
+                ),
+                Command(
+                    "restart",
+                    "Replace all groups, or some, by new groups of the same program.",
+                    ("lws rollout restart web", "lws rollout restart web/0 web/3"),
+                    at="rollout.restart",
                 ),
             ),
         ),
         Command(
             "restart",
-            "Replace groups by new ones of the same program.",
-            ("lws restart web", "lws restart web/0 web/3"),
+            "Replace groups by new groups of the same program.",
+            ("lws restart web", "lws restart web/0 web/3", "lws restart web/1/2", "lws restart web --dry-run"),
             at="rollout.restart",
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
@@ -252,7 +289,7 @@ COMMANDS: Final = named(
         Command(
             "recover",
             "Let groups that used up their restarts try again.",
-            ("lws recover web", "lws recover web/1"),
+            ("lws recover web", "lws recover web/1 web/2"),
             at="rollout.recover",
             needs=Needs.CLUSTER,
         ),
@@ -269,13 +306,20 @@ COMMANDS: Final = named(
             needs=Needs.CLUSTER | Needs.LOGS,
             verbs=(
                 *(
-                    Command(one.name, one.summary, at=f"local.chaosfaults:{one.name.replace('-', '_')}")
+                    Command(one.name, one.summary, (one.example,), at=f"local.chaosfaults:{one.name.replace('-', '_')}")
                     for one in FAULTS.values()
                 ),
-                Command("run", "Play a storm from a file.", at="local.chaosfaults:run"),
-                Command("random", "Play a storm that is drawn from a seed.", at="local.chaosfaults:random"),
-                Command("list", "List the faults that last now.", at="local.chaosfaults:listing"),
-                Command("undo", "End all faults now.", at="local.chaosfaults:undo"),
+                Command(
+                    "run", "Play a storm from a file.", ("lws chaos run -f storm.yaml",), at="local.chaosfaults:run"
+                ),
+                Command(
+                    "random",
+                    "Play a storm that is drawn from a seed.",
+                    ("lws chaos random --seed 7",),
+                    at="local.chaosfaults:random",
+                ),
+                Command("list", "List the faults that last now.", ("lws chaos list",), at="local.chaosfaults:listing"),
+                Command("undo", "End all faults now.", ("lws chaos undo",), at="local.chaosfaults:undo"),
             ),
         ),
         Command(
@@ -325,3 +369,14 @@ COMMANDS: Final = named(
         Command("version", "Print the version.", ("lws version",), needs=Needs.NOTHING),
     )
 )
+
+SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "On this machine": ("run", "up", "down", "clusters", "chaos"),
+    "Apply": ("apply", "plan", "diff", "scale", "wait", "delete"),
+    "Observe": ("get", "explain", "tree", "describe", "events", "history", "top", "nodes", "dashboard", "doctor"),
+    "Work in ranks": ("logs", "exec", "cp", "port-forward"),
+    "Roll out and move": ("rollout", "restart", "recover", "drain", "move"),
+    "Run the manager": ("install", "uninstall", "manager", "operator", "must-gather"),
+    "Other": ("completion", "schema", "version"),
+}
+"""The commands as `lws --help` lists them, by their purpose."""

@@ -1,6 +1,6 @@
 """The faults of `lws chaos`, as people name them: one table for help, storms and draws. Importing it is cheap.
 
-What each does is in the cluster (`localkube/faults/`); its names are the same.
+The effects are in the cluster (`localkube/faults/`), with the same names.
 """
 
 from dataclasses import dataclass
@@ -9,19 +9,20 @@ from typing import Final
 
 
 class Of(Enum):
-    """What a fault concerns: how many targets it takes, them as an argument of the command, and in words."""
+    """The targets of a fault: how many, the argument of the command, a description, and an example."""
 
-    RANK = ((1,), "RANK", "one rank (web/0/1)")
-    RANKS = ((1, 2), "RANK [RANK]", "one rank or two (web/0/0 web/0/1)")
+    RANK = ((1,), "RANK", "one rank", "web/0/1")
+    RANKS = ((1, 2), "RANK [RANK]", "one rank or two", "web/0/0 web/0/1")
     """One rank, or what is between two."""
-    NODE = ((1,), "NODE", "one node (node-0)")
-    PART = ((0,), "", "no target")
+    NODE = ((1,), "NODE", "one node", "node-0")
+    PART = ((0,), "", "no target", "")
     """A part of the cluster."""
 
-    def __init__(self, numbers: tuple[int, ...], argument: str, words: str) -> None:
+    def __init__(self, numbers: tuple[int, ...], argument: str, words: str, sample: str) -> None:
         self.numbers = numbers
         self.argument = argument
-        self.words = words
+        self.words = f"{words} ({sample})" if sample else words
+        self.sample = sample
 
 
 class Amount(Enum):
@@ -48,6 +49,11 @@ class FaultName:
     has_path: bool = False
     is_moment: bool = False
     """It happens once, and does not last."""
+
+    @property
+    def example(self) -> str:
+        """Return a command line that causes it."""
+        return f"lws chaos {self.name} {self.of.sample}".rstrip()
 
 
 FAULTS: Final = {

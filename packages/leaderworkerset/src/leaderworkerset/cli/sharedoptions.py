@@ -20,8 +20,8 @@ def age(value: str) -> int:
     return math.ceil(_checked(value, _parsed(value, "write 30s, 5m or 1h30m")))
 
 
-def limit(value: str | float) -> float:
-    """Read a time limit: `90`, or `1m30s` as for kubectl. A default is a number already.
+def limit(value: str) -> float:
+    """Read a time limit: `90`, or `1m30s` as for kubectl.
 
     >>> limit("1m30s"), limit("90")
     (90.0, 90.0)
@@ -73,6 +73,6 @@ def dry_run_option(help_text: str) -> Callable[[Command], Command]:
     )  # fmt: skip
 
 
-def timeout_option(default: float, help_text: str | None = None) -> Callable[[Command], Command]:
+def timeout_option(default: str, help_text: str | None = None) -> Callable[[Command], Command]:
     """Return the option with this time limit unless another is given."""
     return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)

@@ -1,7 +1,7 @@
 """The standard streams of the command: opened at its start, safe for any text, and without errors when closed early.
 
-SIGPIPE would end a program that writes into a pipe without a reader, and shells give it 141. Here sockets are written
-to, too, and clusters have to be stopped: so an error ends the command like any other, with the same exit code.
+SIGPIPE would end a program that writes into a pipe without a reader, and shells give it 141. This program also writes
+to sockets, and must stop clusters. So an error ends the command like any other, with the same exit code.
 """
 
 import atexit

@@ -42,14 +42,14 @@ OTHERS: Final = {
     **dict.fromkeys(("event", "events", "ev"), "`{lws} events NAME` lists events"),
     **dict.fromkeys(("cluster", "clusters"), "`lws clusters` lists the clusters of this machine"),
 }
-"""What lists objects of other kinds, by the word that a user of kubectl or kind types."""
+"""Commands for other kinds, by the word that a user of kubectl or kind types."""
 
 MANY_NAMES: Final = 10
 """The maximum number of names in the message about a missing one."""
 
 
 def parse(words: str) -> Selection:
-    """Read `LWS[/group[/rank]]`; `lws/NAME` of kubectl and the output of `-o name` are accepted, too.
+    """Read `LWS[/group[/rank]]`; `lws/NAME` of kubectl and the output of `-o name` are also accepted.
 
     >>> parse("web/1/3"), str(parse("web")), str(parse("leaderworkerset.leaderworkerset.x-k8s.io/web"))
     (Selection(name='web', group=1, rank=3), 'web', 'web')
@@ -243,7 +243,7 @@ async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
 
 
 async def one_pod(session: Session, selection: Selection) -> JSONObject:
-    """Return one pod: that of the named rank, or the leader of the named (or first) group."""
+    """Return one pod: the pod of the named rank, or the leader of the named (or first) group."""
     group = selection.group
     if group is None and not groupname.is_hash_set(await find(session, selection.name)):
         group = 0

@@ -37,7 +37,7 @@ async def passed(
 ) -> AsyncGenerator[T, None]:
     """Yield the items that `produce` passes to the given function, until it returns; raise its errors.
 
-    With `newest_only` a new item replaces the one that waits for its reader.
+    With `newest_only` a new item replaces the unread item.
     """
     items: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
 
@@ -149,7 +149,7 @@ class AsyncClient:
             return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=True)
 
     async def get(self, name: str) -> View:
-        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of those that are not ready."""
+        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of unready ones."""
         from leaderworkerset.observation import lists
         from leaderworkerset.observation.lists import Lists
 
@@ -249,7 +249,7 @@ class AsyncClient:
         )
 
     async def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
-        """Delete a LeaderWorkerSet and wait until it is deleted; an absent one is no error.
+        """Delete a LeaderWorkerSet and wait until it is deleted; a missing one is not an error.
 
         A timeout of 0 does not wait.
         """

@@ -54,7 +54,7 @@ class Client:
         return self._run(self._inner.apply(wanted, force=force))
 
     def get(self, name: str) -> View:
-        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of those that are not ready."""
+        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of unready ones."""
         return self._run(self._inner.get(name))
 
     def names(self) -> list[str]:
@@ -90,7 +90,7 @@ class Client:
         self._run(self._inner.scale(name, groups))
 
     def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
-        """Delete a LeaderWorkerSet and wait until it is deleted; an absent one is no error.
+        """Delete a LeaderWorkerSet and wait until it is deleted; a missing one is not an error.
 
         A timeout of 0 does not wait.
         """

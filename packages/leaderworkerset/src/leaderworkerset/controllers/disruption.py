@@ -143,7 +143,7 @@ class DisruptionDriver(Driver):
         )
 
     def _markable(self, key: ObjectKey, obj: JSONObject) -> Sequence[JSONObject]:
-        """Return all pods where some are to be marked, else those that are."""
+        """Return all pods if some must be marked, else the marked pods."""
         pods = self._pods.store
         return pods.by_index(BY_LWS if labels.DO_NOT_DISRUPT in meta.annotations(obj) else MARKED, str(key))
 

@@ -1,8 +1,8 @@
 """The groups with random keys that end: they have pods, or may still get some, but no leader that stays.
 
 In: changes of pods and of StatefulSets of workers, from the first one on: while there is one, its controller may create
-pods. Out: for one LeaderWorkerSet the leaders' names of such groups, and when the last pod of each shall have ended.
-Only groups with random keys are followed.
+pods. Out: for one LeaderWorkerSet the leaders' names of such groups, and the time by which the last pod of each must
+have exited. Only groups with random keys are followed.
 """
 
 from collections.abc import Collection, Mapping
@@ -28,7 +28,7 @@ class Endings:
         statefulsets.subscribe(self._workers_changed)
 
     def of(self, lws: ObjectKey, staying: Collection[str]) -> Mapping[str, str]:
-        """Return the ends of the groups of a LeaderWorkerSet whose leaders are not among those that stay."""
+        """Return the ends of the groups of a LeaderWorkerSet without a remaining leader."""
         groups = self._sets.get(lws, {})
         return {leader: max(pods.values()) for leader, pods in groups.items() if leader not in staying}
 

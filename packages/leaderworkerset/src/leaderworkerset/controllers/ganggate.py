@@ -38,7 +38,7 @@ BY_GANG: Final = "gang"
 
 
 def states(pod: JSONObject) -> Iterable[str]:
-    """Index a pod without a node, and one that carries our gate."""
+    """Index pods without a node, and pods with the gate."""
     if not meta.spec(pod).get("nodeName"):
         yield UNBOUND
         if is_gated(pod) and group_name(pod):
@@ -60,7 +60,7 @@ POD_CACHE: Final = Cache(
 
 
 class Usage:
-    """What the pods bound to each node request, summed up by the name of the node."""
+    """The sum of the requests of the bound pods, by the name of the node."""
 
     def __init__(self) -> None:
         self._sums: dict[str, Counter[str]] = {}

@@ -3,8 +3,8 @@
 Only the kinds of the configured schedulers are watched, and only objects with the name of a LeaderWorkerSet. A kind
 that is not served is watched as soon as it is.
 
-The Workload of an owner, to whom a LeaderWorkerSet delegates its scheduling (N-K8S-16), is in no cache: owners are of any kind,
-and the manager may read only some. What it may not read is an answer, too (N-AT-15).
+The Workload of an owner, to whom a LeaderWorkerSet delegates its scheduling (N-K8S-16), is in no cache: owners are of
+any kind, and the manager may read only some. A forbidden read is also an answer (N-AT-15).
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -72,7 +72,7 @@ class GangObjects:
         self._informers = tuple(caches[cache] for cache in gang_caches(gang))
 
     def of_group(self, lws: ObjectKey, group_index: str) -> Sequence[JSONObject]:
-        """Return the objects of a group, and those that it shares with others."""
+        """Return the objects of a group, and the objects that it shares with other groups."""
         return (*self._filed(indexes.group_value(lws, group_index)), *self.shared_by(lws))
 
     def shared_by(self, lws: ObjectKey) -> Sequence[JSONObject]:
@@ -135,5 +135,5 @@ async def _read_owner(client: Client, owner: OwnerReference, namespace: str) -> 
     group, _, number = version.rpartition("/")
     obj = await client.get(Resource(group, number, plural, kind), ObjectKey(namespace, owner["name"]))
     if meta.uid(obj) != owner["uid"]:
-        raise ValueError(f"{kind} {owner['name']} is not the one that controls it")
+        raise ValueError(f"{kind} {owner['name']} does not control it")
     return obj

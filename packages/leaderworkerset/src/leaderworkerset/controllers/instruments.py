@@ -1,7 +1,7 @@
 """The interface for metrics of controllers; the default counts nothing.
 
-It keeps metrics out of the controllers. What passes their edges anyway (queues, events, caches) is passed to it, so
-that they import no metrics library.
+It keeps metrics out of the controllers. Queues, events and caches pass it their values, so that they import no metrics
+library.
 """
 
 from collections.abc import Iterable, Iterator

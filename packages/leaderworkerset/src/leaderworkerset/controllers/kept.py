@@ -1,4 +1,4 @@
-"""The fields of foreign objects that the caches keep: those that decisions, indexes and events read, and no more.
+"""The fields of foreign objects that the caches keep: only the fields that decisions, indexes and events read.
 
 A decision that reads a field which is not declared here finds it absent. `test_kept.py` records every path that the
 decisions read, and fails if one is missing. LeaderWorkerSets stay whole: their status is written back with them.
@@ -171,7 +171,7 @@ DISRUPTION_BUDGET: Final = Projection(
 MOVABLE_POD: Final = Projection(
     f"metadata.annotations['{labels.MOVE_GROUP}']", "spec.nodeName", "spec.tolerations", "status.phase"
 )
-"""A pod of a group, where groups are moved off nodes: where it is, and whether it would stay there, or shall go."""
+"""A pod of a group, where groups are moved off nodes: its place, and whether it stays there or must move."""
 
 
 SERVICE: Final = Projection("metadata.labels", "spec.clusterIP", "spec.selector")
@@ -187,7 +187,7 @@ REVISION: Final = Projection(
 
 
 GANG_OBJECT: Final = Projection("metadata.labels", "spec")
-"""Objects of gang schedulers: their group; those of `spec.scheduling` are compared with what they shall be."""
+"""Objects of gang schedulers: their group; objects of `spec.scheduling` are compared with their desired state."""
 
 
 def always(projection: Projection) -> Keep:

@@ -54,7 +54,7 @@ QUIET: Final = 0.2
 """Seconds without another change after which a status that changes counts alone is written."""
 
 PACE: Final = 1.0
-"""Seconds between two such writes while the counts go on changing."""
+"""Seconds between two such writes while the counts continue to change."""
 
 TICK: Final = 0.001
 """Seconds that are not worth waiting for: a timer may be early by less."""
@@ -64,7 +64,7 @@ BEHIND: Final = 1.0
 
 
 class Memory(Struct):
-    """What earlier decisions about one LeaderWorkerSet led to, and the source of the plan that is performed now."""
+    """Results of earlier decisions about one LeaderWorkerSet, and the source of the current plan."""
 
     edition: Edition | None = None
     applied: LastApply | None = None
@@ -78,7 +78,7 @@ class Memory(Struct):
     def paced(self, plan: Plan, now: float) -> Plan:
         """Leave out a status that changes counts alone while the next change is likely to come, and plan again then.
 
-        One that changes conditions, so also the first and that of a new generation, is written at once.
+        A status that changes conditions (also the first status of a generation) is written at once.
         """
         write = next((one for one in flat(plan.actions) if isinstance(one, PutStatus)), None)
         if write is None or write.on_success:
@@ -250,7 +250,7 @@ class LeaderWorkerSetDriver(Driver):
 
 
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
-    """Map a StatefulSet to the LeaderWorkerSet whose name it carries, and to the one that controls it.
+    """Map a StatefulSet to the LeaderWorkerSet with its name, and to the LeaderWorkerSet that controls it.
 
     A worker StatefulSet whose counts change, but not its readiness, is mapped to none.
     """
@@ -274,7 +274,7 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_named(change: Change) -> Iterable[ObjectKey]:
-    """Map an object to the LeaderWorkerSet that controls it; a deleted one also to that of its name, which may need it."""
+    """Map an object to the LeaderWorkerSet that controls it, and a deleted object also to the one with its name."""
     return {*keys_of_owned(change), *([meta.key(change.object)] if change.new is None else [])}
 
 

@@ -20,7 +20,7 @@ MARKED: Final = "marked to move"
 
 
 def marked_values(pod: JSONObject) -> Iterable[str]:
-    """Index a leader whose group shall move by its LeaderWorkerSet, until the move begins."""
+    """Index a leader whose group must move by its LeaderWorkerSet, until the move starts."""
     is_marked = labels.MOVE_GROUP in meta.annotations(pod) and not meta.is_deleting(pod)
     return indexes.leader_values(pod) if is_marked else ()
 

@@ -1,15 +1,13 @@
-"""Metrics of LeaderWorkerSets, beside those that every controller has (`kuberuntime/serving/metrics.py`).
+"""Metrics of LeaderWorkerSets, in addition to the metrics of every controller (`kuberuntime/serving/metrics.py`).
 
 Most are read from the cache when metrics are collected, so they cost nothing in between and cannot drift:
 
-```
-lws_leaderworkersets{condition}                          how many have the condition
-lws_groups{namespace, leaderworkerset, state}            groups: desired, created, ready, updated
-lws_rollout_progress{namespace, leaderworkerset}         updated groups / desired groups, 0 to 1
-lws_groups_failing{namespace, leaderworkerset, state}    groups that failed: waiting for recreation, exhausted
-lws_group_recreations_in_a_row{namespace, leaderworkerset}  the most that one of its groups has
-lws_groups_to_move{namespace, leaderworkerset}           groups that wait to be moved off nodes, where maintenance is enabled
-```
+``` lws_leaderworkersets{condition}                          how many have the condition lws_groups{namespace,
+leaderworkerset, state}            groups: desired, created, ready, updated lws_rollout_progress{namespace,
+leaderworkerset}         updated groups / desired groups, 0 to 1 lws_groups_failing{namespace, leaderworkerset, state}
+groups that failed: waiting for recreation, exhausted lws_group_recreations_in_a_row{namespace, leaderworkerset}  the
+most that one of its groups has lws_groups_to_move{namespace, leaderworkerset}           groups that wait to be moved
+off nodes, where maintenance is enabled ```
 
 The others are counted when something happens, at the edges of the controllers: from events and changes of the cache.
 
@@ -192,7 +190,7 @@ class RecreationCollector(Collector):
         return (failing, in_a_row)
 
     def _current(self, record: JSONObject) -> Recreation | None:
-        """Read the record of an existing group of its current revision; a wait must be that of its current leader."""
+        """Read the record of an existing group of its current revision; a wait must belong to its current leader."""
         found = recreationrecord.read(record)
         leader = self._pods.get(ObjectKey(meta.namespace(record), recreationrecord.leader_of(record)))
         if found is None or leader is None:

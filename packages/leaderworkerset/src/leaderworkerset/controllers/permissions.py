@@ -1,8 +1,9 @@
-"""The permissions that controllers need beside filling their caches (contract 12.5, reduced to what is used).
+"""The permissions that controllers need besides filling their caches (contract 12.5, reduced to what is used).
 
 They write no nodes and read no secrets. The spec of a LeaderWorkerSet is written only if a DisaggregatedSet owns it
-(R-ARC-6, R-DS-19), of its metadata only the annotation with the counts of restarts (N-KEY-3). Server-side apply needs `create` besides `patch` if the object may be absent. `finalizers`
-is needed for owner references that block deletion, if the API server enforces permissions on them.
+(R-ARC-6, R-DS-19), of its metadata only the annotation with the counts of restarts (N-KEY-3). Server-side apply needs
+`create` besides `patch` if the object may be absent. `finalizers` is needed for owner references that block deletion,
+if the API server enforces permissions on them.
 """
 
 from typing import Final
@@ -36,7 +37,7 @@ POD: Final = (
 )
 
 RESIZE: Final = (Permission(resources.PODS, ("patch",), "resize"),)
-"""What updates in place need where CPU and memory change (docs/how-to/update-in-place.md)."""
+"""Permissions for updates in place that change CPU and memory (docs/how-to/update-in-place.md)."""
 
 GANG_GATE: Final = (Permission(resources.PODS, ("patch",)),)
 
@@ -49,7 +50,7 @@ ALL_OF_DISRUPTION: Final = (
     Permission(resources.POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch", "watch")),
     Permission(resources.NODES, ("list", "watch")),
 )
-"""The same with what fills its caches: what a manager with disruption budgets needs beside what others need."""
+"""The same with its caches: the additional permissions of a manager with disruption budgets."""
 
 DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),
@@ -61,7 +62,7 @@ DISAGGREGATED_SET: Final = (
 )
 
 RECORD_EVENTS: Final = (Permission(resources.EVENTS, ("create", "patch")),)
-"""What every process with controllers needs."""
+"""Permissions of every process with controllers."""
 
 MAINTENANCE: Final = (Permission(resources.NODES, ("list", "watch")),)
-"""What moving groups off closed nodes needs in addition: filling the cache of nodes."""
+"""Additional permissions to move groups off closed nodes: filling the cache of nodes."""

@@ -65,7 +65,7 @@ class PodDriver(Driver):
         informers.statefulsets.subscribe(self._note_bereft)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about the group that the pod `key` leads; one that lost its workers is of a leader that lives."""
+        """Decide about the group that the pod `key` leads; a group that lost its workers has a living leader."""
         plan = await self._decide(key)
         if key in self._bereft and any(
             isinstance(one, Create) and one.resource == STATEFULSETS for one in plan.actions
@@ -145,7 +145,7 @@ class PodDriver(Driver):
         )
 
     def _find_record(self, leader: JSONObject) -> JSONObject | None:
-        """Return the record of the group's last recreation, otherwise that of the group that its leader replaces."""
+        """Return the record of the group's last recreation, or of the group that its leader replaces."""
         names = (recreationrecord.name_of(leader), recreationrecord.name_of_replaced(leader))
         found = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
         return next((record for record in found if record is not None), None)
@@ -208,7 +208,7 @@ class PodDriver(Driver):
         return [meta.key(leader) for leader in leaders]
 
     def _keys_of_gang_object(self, change: Change) -> Iterable[ObjectKey]:
-        """Map the object of a gang scheduler to its leader pod; that of `spec.scheduling` is found by its group."""
+        """Map the object of a gang scheduler to its leader pod, and objects of `spec.scheduling` by their group."""
         if labels.SCHEDULING_LEVEL not in meta.labels(change.object):
             return keys_of_controlled(change)
         groups = indexes.group_values(change.object)
@@ -222,7 +222,7 @@ def _settings(lws: JSONObject) -> list[str | None]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a pod to its leader; one that names no leader is its own key, to be reported."""
+    """Map a pod to its leader; a pod without a leader is its own key, to be reported."""
     return (ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object)),)
 
 

@@ -40,7 +40,7 @@ Build: TypeAlias = Callable[[Caches, Client, Clock], Driver]
 
 
 class ControllerSpec(Struct, frozen=True, kw_only=True):
-    """A controller; `writes` are its permissions beside those that fill its caches."""
+    """A controller; `writes` are its permissions besides those of its caches."""
 
     name: str
     caches: tuple[Cache, ...]
@@ -54,7 +54,10 @@ class ControllerSpec(Struct, frozen=True, kw_only=True):
 
 
 class Beside(Struct, frozen=True, kw_only=True):
-    """What runs beside the controllers and reads the same caches, with further fields; nothing that is reconciled needs it."""
+    """A part that runs next to the controllers and reads the same caches, with further fields.
+
+    No reconciliation needs it.
+    """
 
     caches: tuple[Cache, ...]
     further: tuple[Permission, ...]

@@ -1,8 +1,8 @@
-"""Whether a decision takes so long that it must run in a thread, beside the event loop.
+"""Whether a decision takes so long that it must run in a thread, not in the event loop.
 
 In: the JSON documents that the decision reads, and a number of small facts. Out: whether together they exceed a limit.
-The size of a document is that of its encoding, which runs in C: for a usual one it takes microseconds. The first one
-above the limit ends the measurement, which so takes at most 3 ms (1.5 MiB). The sizes of the last ones are remembered: a
+The size of a document is the size of its encoding, which runs in C and usually takes microseconds. The first one above
+the limit ends the measurement, which so takes at most 3 ms (1.5 MiB). The sizes of the last ones are remembered: a
 rollout asks for the same LeaderWorkerSet and revision thousands of times.
 
 A decision is a pure function of values that nobody changes, so it may run in any thread. A LeaderWorkerSet of the

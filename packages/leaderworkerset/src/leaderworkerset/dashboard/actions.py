@@ -33,7 +33,7 @@ class Verb(StrEnum):
 
 
 class Runner(Protocol):
-    """Runs `lws` with words, on the cluster that the dashboard shows; returns whether it ended with 0, and its output."""
+    """Runs `lws` with words, on the cluster that the dashboard shows; returns whether it exited with code 0, and its output."""
 
     async def __call__(self, words: Sequence[str]) -> tuple[bool, str]:
         """Run the command to its end."""

@@ -50,7 +50,7 @@ HEADERS: Final[Mapping[str, str]] = {
 class Refusal(Enum):
     """Why a request is refused: the status, and what the user is told."""
 
-    HOST = (403, "this address is not the one that `lws dashboard` printed")
+    HOST = (403, "this address differs from the address that `lws dashboard` printed")
     ORIGIN = (403, "another page may not ask the dashboard anything")
     METHOD = (405, "the dashboard is read with GET; actions are sent with POST")
     ADDRESS = (414, "the address is too long")

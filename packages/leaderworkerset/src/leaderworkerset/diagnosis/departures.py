@@ -40,7 +40,7 @@ def _closing(spec: JSONObject) -> Iterator[JSONObject]:
 
 
 def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
-    """Return the nodes that a group has to leave; one that used up its restarts, or ended, is not moved."""
+    """Return the nodes that a group must leave; exhausted and completed groups are not moved."""
     if group.is_over:
         return frozenset()
     return frozenset(

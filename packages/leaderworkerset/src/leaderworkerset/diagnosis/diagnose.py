@@ -61,7 +61,7 @@ def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
 
 
 def _diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
-    """Return the root cause of the selection; for a rank without one, that of its group."""
+    """Return the root cause of the selection; for a rank without a cause, the cause of its group."""
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)
     if is_as_wanted(observed.view, chosen) or _is_done(observed, chosen):

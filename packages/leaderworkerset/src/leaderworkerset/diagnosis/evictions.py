@@ -1,7 +1,7 @@
-"""Why evictions of a group wait: other groups are away, and no more may be. Pure.
+"""Reasons why evictions of a group wait: other groups are unavailable, and the limit is reached. Pure.
 
-The annotation of a LeaderWorkerSet says how many may be away. The setting of the manager is not known here: without the
-annotation, a group whose own budget is closed cannot be evicted now.
+The annotation of a LeaderWorkerSet sets the maximum number of unavailable groups. The setting of the manager is not
+known here: without the annotation, a group whose own budget is closed cannot be evicted now.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ NAMED = 5
 
 
 def are_asked_for(view: View) -> bool:
-    """Return whether only the groups' own budgets tell what the manager allows: no annotation does, and groups are away."""
+    """Return whether only the groups' budgets show the limit: there is no annotation, and groups are unavailable."""
     has_own = labels.DISRUPTION_BUDGET in meta.annotations(view.object)
     return not has_own and any(group.is_ready for group in view.groups) and bool(_away(view))
 

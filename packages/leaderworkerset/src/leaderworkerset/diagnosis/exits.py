@@ -45,7 +45,7 @@ OWN_FAULTS: Final[Mapping[int, str]] = {
     139: "the program or a native library accessed memory that it does not have; for Python, "
     "PYTHONFAULTHANDLER=1 in the environment of the container prints where",
 }
-"""What the signals of a program's own faults mean."""
+"""The meanings of the signals of a program's own errors."""
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
@@ -152,6 +152,6 @@ def maps(name: str, image: str) -> bool:
 
 
 def _is_rendezvous(container: JSONObject, end: JSONObject) -> bool:
-    """Return whether the code is one of the rendezvous: by the command of the container, or what it said at its end."""
+    """Return whether the rendezvous caused the exit code, by the container's command or its last message."""
     words = [*(container.get("command") or []), *(container.get("args") or []), end.get("message")]
     return any("rendezvous" in str(word) for word in words)

@@ -36,7 +36,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     """A cause that was found: its object, one sentence, the evidence, and the next steps.
 
     `log` is the container whose last lines would explain more; callers that can read logs add them. `verdict`, if
-    given, overrides that of the cause: what is an error in the end can be normal at the start.
+    given, overrides the verdict of the cause: a later error can be normal at the start.
     """
 
     subject: Subject

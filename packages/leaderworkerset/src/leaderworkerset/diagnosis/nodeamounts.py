@@ -1,4 +1,4 @@
-"""What nodes have, and what the pods on them request, as people read it. Pure."""
+"""The amounts of nodes, and the requests of their pods, in readable form. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias

@@ -34,7 +34,7 @@ class Commands(Struct, frozen=True, kw_only=True):
     """The words with which next steps call kubectl and lws, so that they address the same cluster.
 
     Without kubectl (on a cluster of this machine, where nobody needs it) the steps that call it are left out.
-    With `until_done`, the command waits for the end of all ranks, so a rank that ended with exit code 0 is no fault.
+    With `until_done`, the command waits for the end of all ranks, so a rank that exited with code 0 is not an error.
     `images` are the images that a cluster of this machine maps to directories; None where that is not known.
     """
 

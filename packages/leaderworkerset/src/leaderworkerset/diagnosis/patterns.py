@@ -1,8 +1,8 @@
 """Causes that a message of the cluster proves: a stage, a pattern of the message, a sentence and steps. Pure.
 
 A message is the reason of a rank in the view (WHY), so that `lws get` and a diagnosis never differ. Named groups of the
-pattern can be used in the sentence and the steps, beside `pod`, `place`, `name`, `namespace`, `node`, `others`, `kubectl`
-and `lws`. Each finding has a step without kubectl, unless it can only be found on Kubernetes.
+pattern can be used in the sentence and the steps, next to `pod`, `place`, `name`, `namespace`, `node`, `others`,
+`kubectl` and `lws`. Each finding has a step without kubectl, unless it can only be found on Kubernetes.
 """
 
 import re

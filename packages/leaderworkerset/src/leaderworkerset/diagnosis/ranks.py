@@ -74,7 +74,7 @@ def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
 
 
 def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:
-    """Return the messages of the Warning events of a rank's pod (`of_any`: also of those before it), the newest first."""
+    """Return the messages of the Warning events of a rank's pod (`of_any`: also of previous pods), the newest first."""
     told = observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
     own = [one for one in told if one.reason in reasons and (of_any or one.uid == rank.uid)]
     return [one.message for one in sorted(own, key=lambda one: one.last, reverse=True)]

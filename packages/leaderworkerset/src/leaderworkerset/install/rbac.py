@@ -1,7 +1,8 @@
 """The manager's account and its permissions: roles built from the declarations of the manager's parts (contract 12.5).
 
-Unlike upstream's, no role allows to read secrets beside that of the webhooks, or to write nodes. The only specs that may
-be written are those of objects that the controllers create; `docs/adr/0005-installation.md` has the comparison.
+Unlike upstream's, no role allows to read secrets other than the webhooks' secret, or to write nodes. The only specs
+that may be written are those of objects that the controllers create; `docs/adr/0005-installation.md` has the
+comparison.
 """
 
 from collections.abc import Iterable, Sequence

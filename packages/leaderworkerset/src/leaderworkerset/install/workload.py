@@ -181,7 +181,7 @@ def certificate_secret(namespace: str) -> JSONObject:
 
 
 def network_policy(namespace: str) -> JSONObject:
-    """Build the policy that closes every port of the manager except those that others have to reach.
+    """Build the policy that closes every port of the manager except for the ports that others must reach.
 
     Kubelets reach the probes under any policy. API servers use addresses of nodes, or others that no selector can name,
     so the webhooks are open to all; metrics are open to all pods.

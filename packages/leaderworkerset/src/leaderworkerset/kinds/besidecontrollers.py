@@ -1,4 +1,4 @@
-"""What the recorder reads beside the controllers: the same pods and records, of pods a few fields more."""
+"""The caches of the recorder: the same pods and records as for the controllers, with a few more fields of pods."""
 
 from typing import Final
 

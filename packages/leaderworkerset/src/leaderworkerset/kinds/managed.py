@@ -30,9 +30,9 @@ def nothing() -> Collection[str]:
 
 
 class OptIns(msgspec.Struct, frozen=True):
-    """What a manager does only where its configuration says so.
+    """The optional functions of a manager.
 
-    With `records` failures are recorded beside the controllers, with `disruption` groups get disruption budgets, with
+    With `records` failures are recorded, with `disruption` groups get disruption budgets, with
     `maintenance` they are moved off closed nodes.
     """
 
@@ -87,6 +87,6 @@ MANAGED: Final = managed()
 
 
 async def full_definitions(client: Client) -> Sequence[JSONObject]:
-    """Return the definitions with the descriptions that this cluster's `kubectl explain` shall show."""
+    """Return the definitions with the descriptions for this cluster's `kubectl explain`."""
     response = await client.send(Request("GET", descriptions.DOCUMENT_PATH))
     return MANAGED.described_definitions(msgspec.json.decode(response.body))

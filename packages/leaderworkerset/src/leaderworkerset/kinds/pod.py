@@ -11,7 +11,7 @@ from leaderworkerset.webhooks.handlers import Ask
 
 
 def pod(gang: Gang, ask: Ask, restarts: RestartSettings = DEFAULTS) -> Kind:
-    """Return the kind, with the gang schedulers of the configuration, and those that admission may use now.
+    """Return the kind, with the gang schedulers of the configuration, and the ones that admission may use now.
 
     `restarts` is the configuration of groups that fail.
     """

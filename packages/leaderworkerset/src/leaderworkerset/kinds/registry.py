@@ -66,7 +66,7 @@ class Registry(Struct, frozen=True):
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
-        """Return all permissions of the controllers, and of what runs beside them."""
+        """Return all permissions of the controllers, and of the parts next to them."""
         asked = tuple(permission for spec in self.controllers for permission in spec.permissions)
         asked += tuple(permission for one in self.beside for permission in one.permissions)
         return (*asked, *permissions.RECORD_EVENTS) if asked else ()

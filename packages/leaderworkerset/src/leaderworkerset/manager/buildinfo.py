@@ -1,4 +1,4 @@
-"""What was built, when and from what: the version, and the build's variables in the image's environment."""
+"""The facts of the build: the version, and the build's variables in the image's environment."""
 
 import os
 import platform

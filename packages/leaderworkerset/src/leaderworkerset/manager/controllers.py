@@ -76,7 +76,7 @@ class Controllers:
         self._ended = asyncio.Event()
 
     def run_beside(self, part: Runnable) -> None:
-        """Run a part beside the controllers, which do not wait for it; call it before they run."""
+        """Run a part next to the controllers, which do not wait for it; call it before they run."""
         self._beside.append(part)
 
     @property
@@ -92,7 +92,7 @@ class Controllers:
             yield
 
     async def drain(self) -> None:
-        """Finish the reconciles in progress; `run` returns then, too."""
+        """Finish the reconciles in progress; `run` then also returns."""
         self.stop()
         await self._ended.wait()
 

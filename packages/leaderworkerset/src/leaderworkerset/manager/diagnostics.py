@@ -1,7 +1,7 @@
-"""What a process does when signals ask: SIGUSR1 logs its stacks and its memory, SIGUSR2 switches debug lines on and off.
+"""The handlers of signals: SIGUSR1 logs stacks and memory, SIGUSR2 switches debug lines on and off.
 
-The stacks of threads are written by the interpreter at once, even while the event loop is blocked; those of tasks, and what takes
-memory, are log lines of the loop.
+The stacks of threads are written by the interpreter at once, even while the event loop is blocked; those of tasks, and
+what takes memory, are log lines of the loop.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
-"""The recorder of a manager: runs beside the controllers of the replica that leads, on their caches and a client of its own.
+"""The recorder of a manager: runs next to the controllers of the leader, on their caches and its own client.
 
-It has connections and limits of its own, so that nothing that is reconciled ever waits for it, and what it cannot do is logged.
+It has connections and limits of its own, so that nothing that is reconciled ever waits for it, and what it cannot do
+is logged.
 """
 
 import asyncio

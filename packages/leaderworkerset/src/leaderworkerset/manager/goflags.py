@@ -15,7 +15,7 @@ BOOLEANS: Final = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) |
 
 
 class FlagError(Exception):
-    """The flags are invalid; the text is that of Go."""
+    """The flags are invalid; the text equals Go's."""
 
 
 class HelpRequestedError(Exception):

@@ -101,7 +101,7 @@ def override(configuration: Configuration, given: Mapping[str, Any]) -> Configur
 
 
 def log_settings(given: Mapping[str, Any]) -> LogSettings:
-    """Return the log settings: development mode sets those that were not given."""
+    """Return the log settings: development mode sets the missing ones."""
     devel = given.get("zap-devel", True)
     encoder: Encoder = given.get("zap-encoder", "console" if devel else "json")
     return LogSettings(

@@ -64,7 +64,7 @@ class Threshold:
         return event
 
     def toggle_debug(self) -> None:
-        """Write debug lines from now on, or no longer: then those that the settings say."""
+        """Switch debug lines on, or return to the configured level."""
         is_debug = self._lowest == logging.DEBUG
         self._lowest = max(self._usual, logging.INFO) if is_debug else logging.DEBUG
         structlog.get_logger(__name__).warning("log level changed", lowest=logging.getLevelName(self._lowest).lower())

@@ -100,7 +100,7 @@ class CertificateEnds:
         metrics.register(self._ends)
 
     def note(self, server: str, chain: bytes) -> None:
-        """Record the certificate that a server uses from now on, as PEM; the end of one that is read by TLS only is NaN."""
+        """Record the current certificate of a server as PEM; the end is NaN if only TLS reads it."""
         try:
             end = certificates.expires_at(chain).timestamp()
         except CertificateError as error:  # OpenSSL takes more forms, and a metric must not end a server

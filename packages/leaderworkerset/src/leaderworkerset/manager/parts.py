@@ -1,12 +1,10 @@
 """The parts of a process that serves kinds: each starts, becomes ready, drains, ends.
 
-```
-probes → metrics → webhooks → leading → …      started in this order, ended in the reverse one
-```
+``` probes → metrics → webhooks → leading → …      started in this order, ended in the reverse one ```
 
 A part that starts does not wait until it is ready: certificates may take minutes, and probes answer meanwhile. Asked to
 stop, all parts drain concurrently (they finish the work in progress and refuse nothing), and then end. An error of one
-part ends all: a process that works only partly is worse than one that is restarted.
+part stops all parts: a partly working process is worse than a restart.
 """
 
 import asyncio
@@ -34,7 +32,7 @@ class ProcessPart(Protocol):
 
 
 class AlwaysReady:
-    """A part that nothing waits for, and that goes on until it is ended."""
+    """A part that nothing waits for, and that runs until it is stopped."""
 
     @property
     def is_ready(self) -> bool:
@@ -66,7 +64,7 @@ async def run(parts: Sequence[ProcessPart], stopped: asyncio.Event) -> None:
 
 @asynccontextmanager
 async def background(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run coroutines while the context is entered; one that fails ends the context with its error."""
+    """Run coroutines while the context is entered; a failed coroutine ends the context with its error."""
     async with asyncio.TaskGroup() as tasks:
         started = [tasks.create_task(one) for one in work]
         yield

@@ -25,7 +25,7 @@ PROBE: Final[JSONObject] = {
 }
 
 NOT_CALLED: Final = "failed calling webhook"
-"""What the API server answers if a webhook is not reached."""
+"""The API server's answers if a webhook is not reachable."""
 
 PAUSE: Final = 0.5
 """Seconds between two probes."""

@@ -1,6 +1,6 @@
 """Reads the input of a diagnosis concurrently: of a healthy LeaderWorkerSet only its pods, else what may explain it.
 
-A kind that the user may not read, or that the server fails to list, is noted as not read; one that is not served is
+A kind that the user may not read, or that the server fails to list, is noted as not read; a kind that is not served is
 empty. Lists of whole clusters are limited, and longer ones are ignored: a diagnosis never waits for 5,000 nodes.
 """
 
@@ -92,7 +92,7 @@ async def observe_view(
 
 
 def wanted(shown: View) -> Iterator[Want]:
-    """Yield the lists for a LeaderWorkerSet that is not in its desired state: those that a cause can tell something from."""
+    """Yield the lists for a LeaderWorkerSet that is not in its desired state: the lists that a cause can use."""
     namespace, own = shown.namespace, f"{labels.NAME}={shown.name}"
     yield Want(lists.warnings_in(namespace))
     members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
@@ -113,7 +113,7 @@ def wanted(shown: View) -> Iterator[Want]:
 
 
 def _is_to_be_made(rank: Rank) -> bool:
-    """Return whether a rank has no pod, or one that is to be replaced."""
+    """Return whether a rank has no pod, or a pod that is about to be replaced."""
     return rank.object is None or meta.is_deleting(rank.object)
 
 

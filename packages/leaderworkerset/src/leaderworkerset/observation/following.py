@@ -69,7 +69,7 @@ class Supplement:
 
 
 class Explanations:
-    """The evidence beside LeaderWorkerSets and pods of a namespace (empty: all): Warning events and recreations."""
+    """The evidence besides LeaderWorkerSets and pods of a namespace (empty: all): Warning events and recreations."""
 
     def __init__(self, client: Client, namespace: str, name: str = "") -> None:
         self._events = Supplement(client, lists.warnings_in(namespace))
@@ -120,7 +120,7 @@ class Following:
 
 
 def pause_left(took: float, since: float) -> float:
-    """Return the seconds until the next check, after one that took `took` seconds and ended `since` seconds ago.
+    """Return the seconds until the next check; the last check took `took` seconds, and ended `since` seconds ago.
 
     The pause is three times as long as the check, and at most `LONGEST_PAUSE`: so checks of thousands of pods leave the
     processors to the programs that change them. A change after the pause is checked at once.

@@ -61,7 +61,7 @@ class Newest(Struct):
 
 
 class PodSource(Protocol):
-    """What the pods are read from: the informers of one set, or shared ones; `object` is None once the set is gone."""
+    """The source of pods: the informers of one set, or shared ones; `object` is None once the set is deleted."""
 
     @property
     def pods(self) -> Informer:
@@ -73,7 +73,7 @@ class PodSource(Protocol):
 
 
 class Changing(Protocol):
-    """What calls a check again after every change, until it returns something."""
+    """A caller that repeats a check after every change, until it returns a value."""
 
     async def until(self, check: Callable[[], bool | None]) -> bool:
         """Return the first result of `check` that is not None."""
@@ -101,7 +101,7 @@ class LogFollower:
         self._newest: defaultdict[str, Newest] = defaultdict(Newest)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: dict[asyncio.Task[None], Callable[[], bool]] = {}
-        """What reads a run, and whether that goes on."""
+        """The reader of a run, and whether it continues."""
         self._changed = asyncio.Event()
 
     async def run(self, objects: Changing, informers: PodSource) -> None:

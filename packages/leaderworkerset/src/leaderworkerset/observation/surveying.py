@@ -110,7 +110,7 @@ class SharedLists:
     def mentioned(self, event: JSONObject) -> Iterator[ObjectKey]:
         """Yield the keys that an event may belong to: every name within the regarded one, as `web` in `data-web-0`.
 
-        The names of pods, claims, gangs and workloads contain that of their LeaderWorkerSet, between dashes.
+        The names of pods, claims, gangs and workloads contain the name of their LeaderWorkerSet, between dashes.
         """
         about = event.get("involvedObject") or {}
         namespace = about.get("namespace") or meta.namespace(event)

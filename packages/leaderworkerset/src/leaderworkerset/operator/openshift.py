@@ -1,8 +1,8 @@
 """Facts of an OpenShift cluster: its TLS profile, and how many control plane nodes it has (R-OP-12, R-OP-28).
 
 In: its objects `cluster` of `apiservers` and `infrastructures`. Out: the section `tls` of the manager's configuration,
-and the times of the operator's lease. A cluster without a profile has the intermediate one. So has one that defines
-other kinds by these names, whose objects do not have the types below. Suites that the manager does not offer are
+and the times of the operator's lease. A cluster without a profile has the intermediate one. The same holds for a
+cluster with other kinds of these names, whose objects have other types. Suites that the manager does not offer are
 omitted: those of finite-field Diffie-Hellman, and 3DES.
 """
 

@@ -1,7 +1,8 @@
 """The operand that the object `cluster` specifies: the objects of an installation, in the operator's order (R-OP-15).
 
-The objects are those that `lws install` applies (`install/objects.py`). Here they get an owner, a label to watch and
-prune them by, and hashes: these roll the Deployment when a certificate or the configuration changes (R-OP-26).
+The objects equal the objects that `lws install` applies (`install/objects.py`). Here they get an owner, a label to
+watch and prune them by, and hashes: these roll the Deployment when a certificate or the configuration changes
+(R-OP-26).
 """
 
 from collections.abc import Mapping, Sequence

@@ -57,7 +57,7 @@ class AbandonedEvidence:
         self._client = client
 
     async def release(self) -> Plan:
-        """Return the plan that lets go what nobody else would, workers before their leaders."""
+        """Return the plan that removes our finalizers, from workers before their leaders."""
         pods = await self._client.list(PODS, label_selector=labels.NAME)
         kept = [pod for pod in pods.items if retention.is_kept(pod)]
         if not kept:

@@ -81,7 +81,7 @@ def _placement() -> JSONObject:
         "type": "object",
         "properties": {
             "nodeSelector": {
-                "description": "Labels of nodes; replaces that of the pods if it is not empty.",
+                "description": "Labels of nodes; replaces the selector of the pods if it is not empty.",
                 "type": "object",
                 "additionalProperties": TEXT,
             },

@@ -143,7 +143,7 @@ COMPARE_SECONDS: Final = 10.0
 """Seconds between two readings of the files whose change ends the process."""
 
 RETRY: Final = Backoff(base=BACKOFF.base, limit=RESYNC)
-"""A sync that fails is tried again after five minutes at most, as one that does not: what made it fail need not be watched."""
+"""A failed sync is retried after at most five minutes, like a successful sync: its cause need not be watched."""
 
 TOPOLOGY_SECONDS: Final = 5.0
 """The maximum seconds to read the topology: until then neither probes are answered nor requests to stop."""

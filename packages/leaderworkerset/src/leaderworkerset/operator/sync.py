@@ -182,7 +182,7 @@ class _Reporter(Struct, frozen=True):
     now: datetime
 
     def plan(self, actions: Sequence[Action], outcome: SyncOutcome) -> Plan:
-        """Return the plan: the actions, then the status of their success, or that of the first failed one."""
+        """Return the plan: the actions, then the status of their success or of the first failure."""
         status = self._status(outcome)
         current = meta.status(self.cluster)
         version = meta.resource_version(self.cluster)
@@ -223,7 +223,7 @@ def _hashes(observed: ObservedOperand, wanted: Desired) -> Mapping[str, str]:
 
 
 def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects, str]:
-    """Return the objects to apply now, and the awaited certificate: objects after one that is not issued are kept back."""
+    """Return the objects to apply now, and the awaited certificate, which holds back the objects after it."""
     for index, (kind, obj) in enumerate(objects):
         secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
         if secret and not hashes[secret]:
@@ -233,9 +233,10 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
 
 
 def _ending(observed: ObservedOperand, wanted: Desired) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the names of the definitions that end with the object, and of those that do not agree.
+    """Return the names of definitions that are deleted with the object, and of disagreeing definitions.
 
-    Who may edit the object could else delete all LeaderWorkerSets with it: so each definition has the annotation as well.
+    Otherwise a user who may edit the object could delete all LeaderWorkerSets. So each definition also needs the
+    annotation.
     """
     if not wanted.deletes_definitions:
         return (), ()
@@ -245,9 +246,10 @@ def _ending(observed: ObservedOperand, wanted: Desired) -> tuple[Sequence[str], 
 
 
 def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPlace, kept: Objects = ()) -> Objects:
-    """Return the live objects beside the kept ones that an installation may consist of; never definitions.
+    """Return the live objects of an installation besides the kept ones; never definitions.
 
-    They were left by another choice of certificates or by an earlier installer. The operator has no right to delete others.
+    They were left by another choice of certificates or by an earlier installer. The operator has no right to delete
+    others.
     """
     stays = {(kind, meta.key(obj)) for kind, obj in kept}
     left = [

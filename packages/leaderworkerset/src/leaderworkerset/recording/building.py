@@ -25,11 +25,11 @@ Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
 """The end of each kept run's log, the oldest first, by the pod's UID and the container's name."""
 
 OUTCOMES: Final = {RecreationState.WAITING: Outcome.FAILED, RecreationState.EXHAUSTED: Outcome.EXHAUSTED}
-"""What the state of a record says of the group; any other state is a recreation."""
+"""The meaning of the state of a record; any other state is a recreation."""
 
 
 class Traces(Struct, frozen=True, kw_only=True):
-    """What was observed of a group that failed; the LeaderWorkerSet may be gone, and the record not be there."""
+    """The observation of a failed group; the LeaderWorkerSet and the record may be missing."""
 
     pods: Sequence[JSONObject]
     now: datetime
@@ -153,7 +153,7 @@ def _masked(change: FieldChange, mask: Mask) -> FieldChange:
 
 
 def _revision(found: Traces, mask: Mask) -> Revision | None:
-    """Return the revision of the group's pods, with the fields that differ from the one before it."""
+    """Return the revision of the group's pods, with the fields that differ from the previous revision."""
     key = next((key for pod in found.pods if (key := groupname.revision(pod))), "")
     entries = pasts.entries(view(found.lws, ()), found.revisions) if found.lws else []
     own = next((one for one in entries if one.key == key), None)

@@ -1,7 +1,8 @@
-"""Keeps episodes as ConfigMaps beside the LeaderWorkerSets that they are of, compressed, bounded in bytes and age.
+"""Keeps episodes as ConfigMaps next to their LeaderWorkerSets: compressed, limited in bytes and age.
 
-One process writes: the manager that leads. An episode is one object and one write, so the process can die at any moment. No
-object owns them, since an episode outlives its set; they go when they are old, or when there is no room (`shelf.py`).
+One process writes: the manager that leads. An episode is one object and one write, so the process can die at any
+moment. No object owns them, since an episode outlives its set; they go when they are old, or when there is no room
+(`shelf.py`).
 """
 
 import asyncio
@@ -70,7 +71,7 @@ class ConfigMapStore:
         return self._shelf.has(identity)
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
-        """Keep an episode in place of the one of the same identity; return it as it was kept, with its number.
+        """Store an episode, and replace an episode with the same identity; return the stored episode with its number.
 
         Raise `KubeError` if it cannot be written, and `ValueError` if it is too large without any log.
         """
@@ -126,7 +127,7 @@ async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIte
 
 
 def place_of(obj: JSONObject) -> Place | None:
-    """Return where an episode belongs; None for a ConfigMap that is none, whoever labeled it."""
+    """Return the place of an episode; None for another ConfigMap, whatever its labels are."""
     told = meta.annotations(obj)
     names = (meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""), told.get(labels.EPISODE_GROUP, ""))
     name = f"{told.get(labels.EPISODE_NUMBER, '')}-{meta.name(obj).removeprefix(PREFIX)}.json"

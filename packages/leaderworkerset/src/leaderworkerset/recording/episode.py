@@ -19,7 +19,7 @@ MOST_CHANGES: Final = 50
 
 
 class Outcome(StrEnum):
-    """What became of a group that failed."""
+    """The outcome for a failed group."""
 
     FAILED = "failed"
     """It waits for its recreation, or its policy recreates no groups."""
@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What the parts of an episode have in common: names of fields as in the API."""
+    """The base of the parts of an episode: names of fields as in the API."""
 
 
 class RunEnd(Record, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class Happened(Record, frozen=True, kw_only=True):
 
 
 class Revision(Record, frozen=True, kw_only=True):
-    """The revision of the group, and what it changed of the one before."""
+    """The revision of the group, and its changes from the previous one."""
 
     number: int
     key: str
@@ -94,7 +94,7 @@ class Episode(Record, frozen=True, kw_only=True):
     failed_pod: str = ""
     """The pod of that rank; if it is not known, the one for which the group was recreated."""
     failure: str = ""
-    """What the failed pod showed, in one sentence."""
+    """The state of the failed pod, in one sentence."""
     recreations: int = 0
     """The failures in a row, this one included."""
     recreate_after: str = ""

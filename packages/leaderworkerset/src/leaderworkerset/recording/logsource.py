@@ -1,7 +1,8 @@
-"""Where the recorder gets logs from: files of this machine's kubelet, which outlive their pods, or the API, which loses them.
+"""The sources of logs for the recorder: files of this machine's kubelet, or the API.
 
 Through the API a log is read as soon as its pod is seen to fail, and kept in memory until its episode
-is written. A deadline begins with each request; before it, the request waits for its turn (`requestturns.py`). What is read again later is put in place of that, unless it is less.
+is written. A deadline begins with each request; before it, the request waits for its turn (`requestturns.py`). A later
+reading replaces it, unless it has less.
 """
 
 import asyncio
@@ -87,7 +88,7 @@ class FileLogs:
 
 
 class _Run(NamedTuple):
-    """A run of a container: whether `previous` asks for it, and what tells it from others."""
+    """A run of a container: whether `previous` requests it, and its identity."""
 
     container: str
     identity: str
@@ -215,5 +216,5 @@ def _runs(pod: JSONObject) -> Iterator[_Run]:
 
 
 def _identity(run: JSONObject, otherwise: str) -> str:
-    """Return what tells a run from others: its container's ID."""
+    """Return the identity of a run: its container's ID."""
     return str(run.get("containerID") or otherwise)

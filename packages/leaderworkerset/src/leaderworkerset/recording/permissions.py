@@ -1,6 +1,7 @@
-"""The permissions of the recorder on Kubernetes, beside those that fill its caches; only managers that record have them.
+"""The permissions of the recorder on Kubernetes, besides those of its caches; only for managers that record.
 
-It patches pods to keep the progress of leaders there. It reads no Secrets. A role cannot restrict ConfigMaps to a label, nor the creation of one to a name.
+It patches pods to keep the progress of leaders there. It reads no Secrets. A role cannot restrict ConfigMaps to a
+label, nor the creation of one to a name.
 """
 
 from typing import Final

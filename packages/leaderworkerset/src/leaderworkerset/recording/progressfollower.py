@@ -1,9 +1,10 @@
 """Follows what leaders say of their progress, keeps it at their pods, and finds groups that make none any more.
 
-Only groups are followed whose LeaderWorkerSet asks for it (`api/runsettings.py`). The newest progress is an annotation of the
-leader pod, written at most once in `pace` seconds. A group whose ranks all run, and which has made no progress for the time
-that its set gives, hangs: the logs of its ranks say which is silent the longest, the machine, where it can see it, what each
-waits for. That is another annotation, written once for each hang; the pod controller recreates the group if it shall.
+Only groups are followed whose LeaderWorkerSet asks for it (`api/runsettings.py`). The newest progress is an annotation
+of the leader pod, written at most once in `pace` seconds. A group whose ranks all run, and which has made no progress
+for the time that its set gives, hangs: the logs of its ranks say which is silent the longest, the machine, where it can
+see it, what each waits for. That is another annotation, written once for each hang; the pod controller recreates the
+group if configured.
 
 State lives in the annotations and logs alone. A process that begins reads the end of the logs again.
 """
@@ -40,14 +41,14 @@ LONGEST_LINE: Final = 4096
 
 
 class Steps:
-    """What a program has said; `newest` has the time since when it is at its step."""
+    """The lines of a program about progress; `newest` has the start time of its step."""
 
     def __init__(self) -> None:
         self.newest: Progress | None = None
         self._points: deque[tuple[datetime, int]] = deque(maxlen=WINDOW)
 
     def add(self, line: str, at: datetime) -> None:
-        """Add a line of its log; one that is older than the newest, as when a log is read again, changes nothing."""
+        """Add a line of its log; ignore lines older than the newest, as when a log is read again."""
         found, newest = progressnotes.of_line(line), self.newest
         if found is None or (newest is not None and newest.at is not None and at < newest.at):
             return
@@ -174,7 +175,7 @@ class ProgressFollower:
             self._changed.set()
 
     def _adjust(self, tasks: asyncio.TaskGroup) -> None:
-        """Begin to follow leaders that run, and end with those that do not, or whose set asks for nothing any more."""
+        """Start to follow running leaders, and stop with others, or if the set no longer requests it."""
         if not self._sets and not self._tasks:
             return
         wanted = [uid for uid, pod in self._leaders.items() if _set_of(pod) in self._sets and _started(pod) is not None]
@@ -325,7 +326,7 @@ def _containers(pod: JSONObject) -> list[str]:
 
 
 def _sidecars(pod: JSONObject) -> list[str]:
-    """Return the init containers that run beside the others: one may print what the others write to a file."""
+    """Return the sidecars: a sidecar may print a file that other containers write."""
     found = meta.spec(pod).get("initContainers") or []
     return sorted(str(one.get("name")) for one in found if one.get("restartPolicy") == "Always")
 

@@ -47,14 +47,14 @@ REMEMBERED: Final = 200
 """Groups that are remembered after their leader is gone, the newest; the logs of their pods go first."""
 
 PAST: Final = timedelta(minutes=5)
-"""Failures that were longer ago when recording began are none: nobody saw what happened then."""
+"""Failures longer before the start of the recording are ignored, because they were not observed."""
 
 MOST_EVENTS: Final = 10_000
 """The maximum of events of a namespace that are searched for those of a group."""
 
 AT_ONCE: Final = 8
 OF_A_NAMESPACE: Final = 4
-"""The maximum of failures that are recorded at one time, and of those in one namespace."""
+"""The maximum number of failures that are recorded at once, in total and per namespace."""
 
 IN_PLACE: Final = frozenset({RestartPolicy.NONE, RestartPolicy.DEFAULT})
 
@@ -101,7 +101,7 @@ class Keeper(Protocol):
         """Return whether there is an episode of this identity."""
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
-        """Keep an episode in place of the one of the same identity; return it as it was kept, with its number.
+        """Store an episode, and replace an episode with the same identity; return the stored episode with its number.
 
         Raise `KubeError`, `OSError` or `ValueError` if that is not possible.
         """
@@ -128,7 +128,7 @@ class Recorder:
         self._due: dict[str, Incarnation] = {}
         """The groups whose failures are to be recorded, by the UIDs of their leaders."""
         self._waiting = Turns[str]()
-        """The UIDs of `_due`, by namespace, without those that are being recorded: they are due again afterwards."""
+        """The UIDs of `_due`, by namespace, without failures that are being recorded: they are due again afterwards."""
         self._recording: dict[str, str] = {}
         """The namespaces of the failures that are being recorded, by the UIDs of the leaders."""
         self._keeping = asyncio.Lock()

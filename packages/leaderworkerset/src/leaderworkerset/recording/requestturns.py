@@ -15,7 +15,7 @@ from kuberuntime.turns import Turns
 
 AT_ONCE: Final = 16
 OF_A_NODE: Final = 4
-"""The maximum of requests at one time, and of those to one node."""
+"""The maximum number of requests at once, in total and to one node."""
 
 
 class RequestTurns:

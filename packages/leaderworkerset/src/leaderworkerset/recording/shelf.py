@@ -13,7 +13,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
 
 
 class Place(NamedTuple):
-    """Where an episode is; one that is no file has the path that a copy gets."""
+    """The place of an episode; without a file it has the path for a copy."""
 
     namespace: str
     lws: str
@@ -39,7 +39,7 @@ class Shelf:
     def place(self, episode: Episode, identity: str) -> Place:
         """Return where an episode belongs: the place of the same identity, or one with the next number of its group.
 
-        Raise `ValueError` for names that are no names of files.
+        Raise `ValueError` for invalid names of files.
         """
         names = (episode.namespace, episode.lws, episode.group)
         own = [one for one in self._sizes if one[:3] == names]

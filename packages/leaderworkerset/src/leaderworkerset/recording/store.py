@@ -44,7 +44,7 @@ class Store:
     def put(self, episode: Episode, identity: str) -> Episode:
         """Keep an episode in place of the one of the same identity; return it with its number.
 
-        Raise `OSError` if it cannot be written, and `ValueError` for names that are no names of files.
+        Raise `OSError` if it cannot be written, and `ValueError` for invalid names of files.
         """
         place = self._shelf.place(episode, identity)
         numbered = msgspec.structs.replace(episode, number=place.number)

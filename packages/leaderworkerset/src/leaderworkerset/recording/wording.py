@@ -29,7 +29,7 @@ def circumstances(one: Episode) -> Iterator[str]:
     if one.revision is not None:
         yield f"Revision: {one.revision.number} ({one.revision.key}), made {one.revision.created}"
         if one.revision.changes:
-            yield f"What it changed of revision {one.revision.before}:"
+            yield f"Changes from revision {one.revision.before}:"
             yield from (f"  {change}" for change in one.revision.changes)
     yield from (f"Note: {note}" for note in one.notes)
     if one.masked:

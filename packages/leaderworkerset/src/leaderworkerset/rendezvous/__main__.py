@@ -26,14 +26,14 @@ ATTEMPT: Final = 2.0
 """Seconds that one connection may take."""
 
 PAUSES: Final = (0.1, 2.0)
-"""Seconds between two rounds: at first, and at most; each is half as long again as the one before."""
+"""Seconds between two rounds: at first, and at most; each is one and a half times the previous."""
 
 LONGEST: Final = 7 * 24 * 3600.0
 """Seconds of a deadline: threads wait for no more than some hundreds of years, and nobody for more than a week."""
 
 NUMBER: Final = re.compile(r"[0-9]{1,9}")
 NO_DATA: Final = {getattr(socket, name) for name in ("EAI_NODATA", "EAI_ADDRFAMILY") if hasattr(socket, name)}
-"""The errors of a name that exists and has no address; some C libraries do not tell it from one that does not exist."""
+"""The errors of a name that exists and has no address; some C libraries do not distinguish it from a missing name."""
 
 
 class NotMetError(Exception):
@@ -196,7 +196,7 @@ def count(text: str) -> int:
 
 
 def read_arguments() -> argparse.Namespace:
-    """Return what was asked for; end with exit code 2 if it is not valid."""
+    """Return the requested settings; exit with code 2 if they are invalid."""
     parser = argparse.ArgumentParser(prog="python -m leaderworkerset.rendezvous", description=__doc__)
     parser.add_argument("whom", choices=("leader", "all", "shell"), help="`shell` prints the form for shells")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""What keeps a rank from meeting others: one exit code for each, its words, and what to do. Pure.
+"""The obstacles for a rank to meet others: an exit code for each, its message, and the next step. Pure.
 
 `lws explain` knows the codes by this table, and `rendezvous.sh` has the same ones; a test compares them.
 """

@@ -1,4 +1,4 @@
-"""What a rollout will do, step by step: the controller's own decisions on groups that become ready as expected. Pure.
+"""The forecast of a rollout, step by step: the controller's decisions for groups that become ready as expected. Pure.
 
 In: the rollout strategy in numbers, the groups as they are. Out: waves, each with the groups replaced in it; and the
 most groups and the fewest available ones over all waves. The decisions are those of the core

@@ -1,4 +1,7 @@
-"""What closing nodes would do: which groups move, in which order, how many at once, how long it takes, what stays. Pure."""
+"""The effects of closing nodes: which groups move, in which order, how many at once, the duration, and which stay.
+
+Pure.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta

@@ -22,7 +22,7 @@ class Turn(Struct, frozen=True):
 
 
 def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = None) -> dict[GroupName, str]:
-    """Return, by group, the UID of the pod to delete: the leader's, or that of the named rank.
+    """Return, by group, the UID of the pod to delete: the leader's, or the named rank's.
 
     Groups without that pod are omitted: it is being created.
     """

@@ -15,7 +15,7 @@ from leaderworkerset.views.wording import counted
 
 
 class ScaleDown(Struct, frozen=True, kw_only=True):
-    """The groups that go for certain, those that are not ready among them, and the groups that are not ready and stay.
+    """The groups that are certainly removed, the unready ones among them, and the remaining unready groups.
 
     `others` further ones go that are ready, or of `going` as many fewer as it is negative: Kubernetes chooses which.
     """

@@ -29,7 +29,7 @@ def build(situations: Iterable[Situation]) -> JSONObject:
 
 
 def find(objects: Sequence[JSONObject], name: str, namespace: str) -> Situation | None:
-    """Return the situation of one LeaderWorkerSet in a snapshot; an empty namespace is that of the only one."""
+    """Return the situation of one LeaderWorkerSet in a snapshot; an empty namespace selects the only one."""
     for lws in _of(objects, LEADERWORKERSETS.kind):
         if meta.name(lws) == name and namespace in {"", meta.namespace(lws)}:
             place = meta.namespace(lws)

@@ -1,4 +1,4 @@
-"""What a pod waits for before a scheduler may bind it: quota, a node, or the rest of its group. Pure.
+"""The waits of a pod before a scheduler may bind it: quota, a node, or the rest of its group. Pure.
 
 In: a pod as the API has it. Out: one sentence, empty for a pod that does not wait.
 """

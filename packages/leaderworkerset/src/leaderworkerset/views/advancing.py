@@ -1,4 +1,4 @@
-"""What is said of the progress of a group: a bar and the time left, or since when there is none and who is blamed. Pure."""
+"""The text about the progress of a group: a bar and the time left, or the start of a hang and its suspects. Pure."""
 
 from datetime import datetime
 from typing import Final

@@ -22,7 +22,7 @@ GONE: Final = ": gone"
 class ViewSubject(Struct, frozen=True):
     """The facts of a LeaderWorkerSet or a group, each by the name it describes, and all of them in one line.
 
-    `group` is that of a LeaderWorkerSet of many.
+    `group` is set if there are several groups.
     """
 
     name: str

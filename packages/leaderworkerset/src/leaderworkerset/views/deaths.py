@@ -1,8 +1,8 @@
 """Runs of containers that failed, and which of several ranks' explains the others'. Pure.
 
-Of several ranks that crashed, the one that ended first is the cause: the others often end because it did. After many
-restarts it is not known any more which one ended first. Then the one that crashed most often is named, of several such
-ones the one that ran for the shortest time.
+If several ranks crashed, the first one is the cause: the others often exit because of it. After many
+restarts it is not known any more which one ended first. Then the rank with most crashes is named, or of several such
+ranks the one with the shortest run.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from kuberuntime.objects.meta import JSONObject
 T = TypeVar("T")
 
 SETTLED: Final = timedelta(minutes=1)
-"""After this running time a container's last failure is no reason for it being unready."""
+"""After this running time a container's last failure does not explain that it is unready."""
 
 
 class Death(Struct, frozen=True):
@@ -67,7 +67,7 @@ def _has_settled(state: JSONObject, now: datetime) -> bool:
 
 
 def in_order(found: Iterable[Death]) -> list[Death]:
-    """Return failed runs, the one that explains the others first."""
+    """Return failed runs, the run that explains the others first."""
     listed = list(found)
     if all(one.first for one in listed):
         return sorted(listed, key=lambda one: (one.first, one.seconds))

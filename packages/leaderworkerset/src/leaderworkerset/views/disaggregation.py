@@ -1,7 +1,6 @@
 """The view of a DisaggregatedSet: its roles, and the LeaderWorkerSets that it owns. Pure.
 
-In: the object, and the views of LeaderWorkerSets. Out: frozen values that commands show beside those of
-LeaderWorkerSets.
+In: the object, and the views of LeaderWorkerSets. Out: frozen values that commands show next to LeaderWorkerSets.
 """
 
 from collections.abc import Iterable
@@ -100,7 +99,7 @@ class SetView(Struct, frozen=True, kw_only=True):
 
 
 Shown: TypeAlias = View | SetView
-"""What a command shows by name."""
+"""The objects of a command by name."""
 
 
 def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:

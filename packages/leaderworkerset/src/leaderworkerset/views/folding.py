@@ -1,4 +1,4 @@
-"""Equal groups as one row: first those that are not ready, the healthy ones together. Pure.
+"""Equal groups as one row: unready groups first, healthy groups together. Pure.
 
 In: the groups of a view. Out: folds, each the groups of one state, one reason and one revision. Hundreds of groups
 that wait for the same thing, or that are ready, take one row each.
@@ -85,7 +85,7 @@ class Fold(Struct, frozen=True):
 
 
 def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
-    """Return the groups by their common state: first those that are not ready, then the others, each by index."""
+    """Return the groups by their common state: unready groups first, then the others, each by index."""
     found: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
     for group in sorted(groups, key=lambda one: one.index):
         why, common = _why(group, now)

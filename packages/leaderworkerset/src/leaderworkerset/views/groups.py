@@ -25,13 +25,13 @@ from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.masking import masked
 
 GroupName: TypeAlias = int | str
-"""What a group is called: its index, or the characters of its random key that are part of its host names."""
+"""The name of a group: its index, or the characters of its random key that are part of its host names."""
 
 MISSING: Final = "Missing"
 """The state of a rank without a pod."""
 
 COMPLETED: Final = "Completed"
-"""The state of a rank that has ended with 0, and of all ranks of a group that ran to completion."""
+"""The state of a rank that has exited with code 0, and of all ranks of a group that ran to completion."""
 
 LISTED: Final = 10_000
 """The maximum number of ranks that are listed of one group, and of all groups without any pod."""
@@ -127,7 +127,7 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def progress(self) -> Progress | None:
-        """Return what its leader said of its progress the last time, None if it said nothing."""
+        """Return the last progress report of its leader, None without one."""
         return of_annotation(meta.annotations(self._leader).get(labels.PROGRESS, ""))
 
     @property
@@ -306,7 +306,7 @@ class _Members(Struct, frozen=True):
 def _numbered(
     named: dict[GroupName, dict[int, JSONObject]], desired: int
 ) -> dict[int, tuple[GroupName, dict[int, JSONObject]]]:
-    """Return the groups by number: as they are called, or the youngest first and those that end last."""
+    """Return the groups by number: by name, or the youngest first and ending groups last."""
     numbered: dict[int, tuple[GroupName, dict[int, JSONObject]]] = {
         name: (name, pods) for name, pods in named.items() if isinstance(name, int)
     }
@@ -323,9 +323,9 @@ def _age(members: _Members) -> tuple[str, str]:
 
 
 def _size_of(members: _Members, size: int) -> int:
-    """Return the size that the group was created with, at most `LISTED`; during a rollout it may differ from the spec's.
+    """Return the original size of the group, at most `LISTED`; during a rollout it may differ from the spec.
 
-    Whoever may write a pod can annotate it with any number.
+    Every user who may write a pod can annotate it with any number.
     """
     if members.ends:
         return 0

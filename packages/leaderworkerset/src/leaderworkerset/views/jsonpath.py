@@ -1,7 +1,7 @@
 r"""kubectl's JSONPath templates: `-o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'`. Pure.
 
 In: a template and a value. Out: text. As in kubectl, missing fields are empty, several results are separated by spaces,
-and objects and lists are printed as JSON. What kubectl's dialect does not have (functions, `&&`) is refused.
+and objects and lists are printed as JSON. Syntax outside kubectl's dialect (functions, `&&`) is refused.
 """
 
 import operator

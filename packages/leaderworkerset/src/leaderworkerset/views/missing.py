@@ -1,4 +1,4 @@
-"""What is missing until a set has the awaited state: a sentence, or None if nothing is. Pure."""
+"""The missing parts of the awaited state of a set: a sentence, or None. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -81,7 +81,7 @@ def for_completion(view: Shown | None) -> str | None:
 
 
 def _progress(view: View) -> str:
-    """Return the step of a LeaderWorkerSet, without the time that is left: a line is said again when it changes."""
+    """Return the step of a LeaderWorkerSet, without the time that is left: a line is printed again when it changes."""
     found = [(group, group.progress) for group in view.groups if group.end is None and group.progress is not None]
     told = [
         f"group {group.name} at step {one.step}" + (f" of {one.total}" if one.total else "") for group, one in found

@@ -19,7 +19,7 @@ PLACES: Final = 8
 
 
 def is_done(rank: Rank) -> bool:
-    """Return whether every container of the rank has ended with exit code 0."""
+    """Return whether every container of the rank has exited with code 0."""
     if rank.object is None:
         return False
     statuses = meta.status(rank.object).get("containerStatuses") or []
@@ -49,9 +49,9 @@ def unfinished(view: View) -> list[tuple[Group, Rank]]:
 
 
 def count_of_ended(view: View) -> str:
-    """Return how many ranks ended with exit code 0, and which have not."""
+    """Return how many ranks exited with code 0, and which have not."""
     total = sum(len(group.ranks) for group in view.groups)
-    text = f"{total - len(unfinished(view))} of {counted(total, 'rank')} ended with exit code 0"
+    text = f"{total - len(unfinished(view))} of {counted(total, 'rank')} exited with code 0"
     return "; ".join(filter(None, [text, not_ended(view)]))
 
 
@@ -117,7 +117,7 @@ def described(end: JSONObject) -> str:
 
 
 class FailedContainer(Struct, frozen=True):
-    """A container that failed; `previous` says that its log is that of the previous run."""
+    """A failed container; with `previous` its log is in the previous run."""
 
     pod: JSONObject
     container: str

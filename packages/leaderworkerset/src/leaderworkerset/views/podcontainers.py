@@ -1,4 +1,4 @@
-"""The containers that a pod declares, and the one that commands take where none is named. Pure."""
+"""The containers that a pod declares, and the default container of commands. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

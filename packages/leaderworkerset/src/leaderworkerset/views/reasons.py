@@ -14,7 +14,7 @@ PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitial
 """The states of every normal start and end. Any other state is a problem, and so is Pending with a reason."""
 
 UNREADY: Final = "containers with "
-"""The beginning of the kubelet's message that containers are not ready (yet), which is no reason."""
+"""The beginning of the kubelet's message that containers are not ready (yet), which is not a reason."""
 
 
 def is_fine(rank: Rank) -> bool:
@@ -32,10 +32,10 @@ def is_problem(rank: Rank) -> bool:
 
 
 def telling(ranks: Iterable[Rank]) -> Rank | None:
-    """Return the rank with a problem that explains those of the others: the one that is stuck at the earliest stage.
+    """Return the rank whose problem explains the others: the rank that is stuck at the earliest stage.
 
-    A rank without a pod or a node explains one that does not start, this one that crashes, this one that is not ready.
-    Of several that crashed it is the one that a diagnosis names.
+    A rank without a pod or a node explains a rank that does not start; this explains a crash, and a crash an unready
+    rank. Of several crashed ranks it is the rank that a diagnosis names.
     """
     problems = [rank for rank in ranks if is_problem(rank)]
     crashed = deaths.in_order(run for rank in problems for run in rank.deaths)
@@ -75,7 +75,7 @@ def summary(view: View, group: Group, now: datetime) -> str:
 
 
 def first_waiting(view: View) -> tuple[Rank, int] | None:
-    """Return the telling rank, and how many others are not ready; None if all are ready."""
+    """Return the most informative rank, and the number of other unready ranks; None if all are ready."""
     waiting = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
     if not waiting:
         return None
@@ -90,7 +90,7 @@ def is_settled(view: View) -> bool:
 
 
 def reasons(view: View) -> str:
-    """Return the telling rank, its reason, and how many others are not ready, after a semicolon."""
+    """Return the most informative rank, its reason, and the number of other unready ranks, after a semicolon."""
     text = brief(view)
     return f"; {text}" if text else ""
 

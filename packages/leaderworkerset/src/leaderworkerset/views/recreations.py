@@ -65,7 +65,7 @@ def recorded_run(view: View, told: Recreations) -> Death | None:
 
 
 def is_over(group: Group, now: datetime) -> bool:
-    """Return whether the recreation of a group is no news any more: the group is ready, and was recreated long ago."""
+    """Return whether the recreation of a group is old: the group is ready, and was recreated long ago."""
     return group.recreations is None or (group.is_ready and now - group.recreations.due >= REMEMBERED)
 
 
@@ -107,7 +107,7 @@ def sentence(told: Recreations, now: datetime) -> str:
 def in_place(group: Group, now: datetime) -> str:
     """Return which pod of a group restarted all its containers in place, and how often; empty if none did.
 
-    Of several it is the one that is not ready again yet, and then the one that did so most often.
+    Of several groups, an unready group comes first, then the group with most recreations.
     """
     notes = [(rank.pod, restartnotes.read(rank.object or {})) for rank in group.ranks]
     found = [(pod, note) for pod, note in notes if note.restarts]

@@ -33,7 +33,7 @@ PLAIN: Final = re.compile(
     r"|(?:not|too|empty|expired|incorrect|invalid|missing|required|unset|wrong)[.!]?",
     re.IGNORECASE,
 )
-"""Values that are no secret, whatever they are called: numbers, as in `token=17`, references, and words of errors."""
+"""Values that are not secret, whatever their names are: numbers, as in `token=17`, references, and words of errors."""
 
 _QUOTE: Final = r"\\{0,7}[\"']"
 _QUOTED: Final = (

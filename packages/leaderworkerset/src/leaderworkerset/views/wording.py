@@ -7,7 +7,7 @@ from typing import Final
 from leaderworkerset.views.groups import MISSING, NOT_CREATED, Rank
 
 PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
-"""States that are not words of `kubectl get pods`, or that read like an error and are none."""
+"""States that are not words of `kubectl get pods`, or that look like an error and are not."""
 
 STEPS: Final = (  # below so many seconds: this unit, followed by this smaller one
     (120, "s", ""),

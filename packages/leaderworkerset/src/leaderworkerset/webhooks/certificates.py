@@ -149,7 +149,7 @@ def has_valid_serial(certificate: bytes) -> bool:
 
 
 def split(bundle: bytes) -> tuple[bytes, ...]:
-    """Return the certificates of a bundle, each as PEM, in order; those that cannot be read are omitted."""
+    """Return the certificates of a bundle, each as PEM, in order; unreadable ones are omitted."""
     found = list[bytes]()
     for block in PEM_BLOCK.findall(bundle):
         with suppress(CertificateError):

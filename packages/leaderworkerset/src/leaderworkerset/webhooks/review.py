@@ -108,7 +108,7 @@ def failed(uid: str, message: str) -> bytes:
 
 
 def decode(body: bytes) -> Review:
-    """Read the request of an AdmissionReview; raise `BadReviewError` for other bodies, also for those that are nested too deeply."""
+    """Read the request of an AdmissionReview; raise `BadReviewError` for other or too deeply nested bodies."""
     try:
         document = nesting.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -122,7 +122,7 @@ class Rotation:
         return Plan(requeue_after=min(max((rotation.due_at(material) - now).total_seconds(), SHORTEST), INTERVAL))
 
     async def _check(self) -> None:
-        """Wait for an answer whether the secret exists: an API server may be away when a node starts."""
+        """Wait for an answer whether the secret exists: an API server may be unavailable when a node starts."""
         failures = 0
         while True:
             try:

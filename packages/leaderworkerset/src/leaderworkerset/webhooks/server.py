@@ -2,8 +2,8 @@
 
 It runs in a thread of its own with its own event loop: an API server waits for the answer, so a long reconcile must not
 block it. Large reviews must not block small ones either: they are decided in threads, one after the other, those beyond
-the usual size in a queue of their own that holds few of them.
-Decisions are pure and take no locks; only start, stop and the certificate are shared with other threads.
+the usual size in a queue of their own that holds few of them. Decisions are pure and take no locks; only start, stop
+and the certificate are shared with other threads.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ MOST_WAITING: Final = 2 * LARGEST_BODY
 
 
 class DecisionQueue:
-    """Decides about reviews in a thread, one after the other; answers 503 when the bytes of those that wait exceed a limit."""
+    """Decides about reviews in a thread, one by one; answers 503 if the waiting reviews exceed a limit in bytes."""
 
     def __init__(self, most: float = math.inf) -> None:
         self._most = most

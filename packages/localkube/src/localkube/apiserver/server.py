@@ -36,7 +36,8 @@ from localkube.apiserver.verbs.backend import Backend
 from localkube.podaccess import Node
 
 FAULTS_PATH: Final = "/localkube/faults"
-"""What serves the faults of the cluster (`localkube/faults/`): no part of the Kubernetes API, and never away itself."""
+"""The server of the cluster's faults (`localkube/faults/`). It is not part of the Kubernetes API, and always
+available."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -44,8 +45,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class ServerOptions(Struct, frozen=True, kw_only=True):
     """The options of an API server.
 
-    `random` is seeded in simulations, so that names and UIDs repeat; `webhooks` sends reviews (default: over HTTPS);
-    `max_pods` bounds the pods of all namespaces together.
+    `random` is seeded in simulations, so that names and UIDs repeat. `webhooks` sends reviews (default: over HTTPS).
+    `max_pods` limits the pods of all namespaces together.
     """
 
     random: Random | None = None
@@ -86,7 +87,7 @@ class ApiServer:
         self.backend.node.attach(node)
 
     def attach_faults(self, serve: Callable[[Request, str], Awaitable[Response]]) -> None:
-        """Let this serve requests for faults; it gets the rest of the path, too."""
+        """Serve requests for faults with this function, which also receives the rest of the path."""
         self._faults = serve
 
     async def leave(self) -> None:
@@ -133,7 +134,7 @@ class ApiServer:
         return calls.parse(self.backend.registry, request, user)
 
     def end_watches(self) -> None:
-        """End all watches, also those that are opened later."""
+        """Close all watches, also later ones."""
         self.backend.hub.close()
 
     async def close(self) -> None:

@@ -196,7 +196,7 @@ def _ports(service: JSONObject, pods: Sequence[JSONObject]) -> list[JSONObject]:
 
 
 def _target(port: JSONObject, pods: Sequence[JSONObject]) -> int | None:
-    """Return the number of a service port's target; a name is that of a port of the first pod that has it."""
+    """Return the number of a service port's target; a name selects the port of the first pod that has it."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target

@@ -1,6 +1,6 @@
 """The namespace controller: deletes everything in a terminating namespace, then its finalizer, which removes it.
 
-Mirrors `namespaced_resources_deleter.go`: the kinds come from discovery, so that custom resources are deleted, too.
+Mirrors `namespaced_resources_deleter.go`: the kinds come from discovery, so that custom resources are also deleted.
 While objects remain (a pod in its grace period, an object with finalizers), the namespace is reconciled periodically,
 and its conditions name them.
 """

@@ -1,4 +1,7 @@
-"""What makes faults happen: an effect begins, and returns what undoes it. Most need the pods of this machine."""
+"""The effects of faults: an effect starts, and returns a function that undoes it.
+
+Most need the pods of this machine.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
@@ -48,6 +51,6 @@ class PodsHere(Struct, frozen=True):
         raise FaultError(f"pod {meta.key(pod)} has no running container: wait until it has started again")
 
     async def signal(self, containers: list[str], number: int) -> None:
-        """Signal every process of containers; those that have ended are no error."""
+        """Signal every process of containers; exited processes are ignored."""
         for container in containers:
             await self.runner.signal(container, number, everything=True)

@@ -16,7 +16,7 @@ LONGEST: Final = 24 * 3600.0
 
 
 class FaultKind(StrEnum):
-    """What can fail."""
+    """The kinds of faults."""
 
     KILL = "kill"
     STOP = "stop"
@@ -34,7 +34,7 @@ class FaultKind(StrEnum):
 
 
 class Form(msgspec.Struct, frozen=True):
-    """What a fault needs: its targets (pods as NAMESPACE/NAME, or nodes), and the limits of its amount, if it has one."""
+    """The form of a fault: its targets (pods as NAMESPACE/NAME, or nodes), and the limits of its amount, if any."""
 
     of_pods: bool = True
     fewest: int = 1

@@ -1,10 +1,12 @@
-"""Keeps the faults of a cluster: begins those that are requested, and undoes each when its time is over.
+"""Keeps the faults of a cluster: starts requested faults, and undoes each when its time is over.
 
 The time is a deadline of the cluster, not of who asked: a command that is killed leaves nothing for longer. When the
-cluster ends, all are undone; what a killed cluster left on objects is undone when it starts again (`leavingnodes.restore`).
+cluster ends, all are undone; what a killed cluster left on objects is undone when it starts again
+(`leavingnodes.restore`).
 
-`answer` serves `FAULTS_PATH` (`apiserver/server.py`), which is no part of the Kubernetes API: GET lists, POST begins one, DELETE undoes all, or the one
-whose number follows in the path. Whoever has the token of the cluster reaches it.
+`answer` serves `FAULTS_PATH` (`apiserver/server.py`), which is not part of the Kubernetes API: GET lists, POST starts
+one, DELETE undoes all, or the fault whose number follows in the path. Every client with the token of the cluster can
+use it.
 """
 
 import asyncio
@@ -75,7 +77,7 @@ class FaultKeeper:
         return number
 
     async def undo(self, number: int) -> None:
-        """Undo a fault; one that was undone already is not an error."""
+        """Undo a fault, unless it is already undone."""
         async with self._changing:
             active = self._active.pop(number, None)
             if active is None:
@@ -93,7 +95,7 @@ class FaultKeeper:
             await self.undo(number)
 
     async def answer(self, request: Request, path: str) -> Response:
-        """Serve a request whose path is that of the faults, followed by `path`."""
+        """Serve a request to the path of the faults, followed by `path`."""
         try:
             match request.method, path:
                 case "GET", "":

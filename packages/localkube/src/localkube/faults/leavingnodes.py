@@ -1,6 +1,6 @@
 """Nodes that are drained, or lost with all that runs on them.
 
-What such a fault changes is in the API, and so survives the cluster's process. The annotation says so on the node: a
+Such a fault changes objects of the API, so it survives the cluster's process. The annotation says so on the node: a
 cluster that starts again undoes what it finds (`restore`).
 """
 
@@ -54,7 +54,7 @@ async def _find(client: Client, name: str) -> JSONObject:
 
 
 async def recover(client: Client, name: str) -> None:
-    """Make a node schedulable again; one that is gone is not an error."""
+    """Make a node schedulable again, if it still exists."""
     try:
         node = await client.get(NODES, ObjectKey("", name))
         taints = meta.spec(node).get("taints") or []

@@ -1,4 +1,4 @@
-"""Parts of the cluster that are away for a time: the API server, its webhooks, and what a product adds to the cluster."""
+"""Parts of the cluster that are unavailable for a time: the API server, its webhooks, and additions of a product."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -10,7 +10,7 @@ from localkube.faults.fault import Fault, FaultError, FaultKind
 
 
 class Part(Protocol):
-    """Something that can be away."""
+    """A part that can be unavailable."""
 
     async def leave(self) -> None:
         """Go away."""
@@ -24,7 +24,8 @@ class Part(Protocol):
 class RemovablePart:
     """A context that is left and entered again whenever its part goes away and comes back.
 
-    Entering may take as long as another fault lasts, so nobody waits for it: a part that is not there yet can go, too.
+    Entering may take as long as another fault lasts, so nobody waits for it. A part that is not available yet can
+    also be removed.
     """
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[None]]) -> None:
@@ -69,7 +70,7 @@ class RemovablePart:
 
 
 class Removing:
-    """Takes parts away. One part can be away once at a time."""
+    """Takes parts away. One part can have only one such fault at a time."""
 
     def __init__(self, parts: Mapping[FaultKind, Part]) -> None:
         self._parts = parts
@@ -82,7 +83,7 @@ class Removing:
         if part is None:
             raise FaultError(f"{kind}: this cluster runs none")
         if kind in self._away:
-            raise FaultError(f"{kind}: is away already")
+            raise FaultError(f"{kind}: is already unavailable")
         self._away.add(kind)
 
         async def undo() -> None:

@@ -27,8 +27,9 @@ async def logs(
 ) -> AsyncIterator[bytes]:
     """Yield parts of a container's log to its end or, when following, to the end of the container.
 
-    The previous log is that of the run before this one, of a container that waits for its restart the one that ended; of
-    the first run of a pod that of the pod that had its name before, where a restarted container failed.
+    The previous log is the log of the previous run. For a container that waits for its restart, it is the log of the
+    last run. For the first run of a pod, it is the log of the previous pod with this name; if its container had
+    restarted, of the failed run.
     """
     name = options.container
     if podspec.find_container(pod, name) is None:

@@ -1,7 +1,8 @@
 """The kubelet of all simulated nodes: runs the pods that are bound to them, and serves their logs, commands and ports.
 
-One informer on pods notifies a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services come from informers,
-too, so that nothing is polled. When the cluster starts again, pods that were bound before continue (`recovery.py`).
+One informer on pods notifies a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services also come from
+informers, so that nothing is polled. When the cluster starts again, pods that were bound before continue
+(`recovery.py`).
 """
 
 import asyncio

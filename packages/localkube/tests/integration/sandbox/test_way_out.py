@@ -45,7 +45,7 @@ async def test_program_that_fails_is_said_and_pods_run_without(tmp_path: Path, m
 
     async def scenario(made: Machine) -> None:
         (line,) = (line for line in made.capabilities.lost if NO_WAY_OUT in line)
-        assert "slirp4netns: ended with code 3" in line
+        assert "slirp4netns: exited with code 3" in line
         assert "no tun device" in (tmp_path / "state" / "way-out.log").read_text()
         assert (await made.sh(await made.pod("a"), "exit 0"))[0].code == 0
 

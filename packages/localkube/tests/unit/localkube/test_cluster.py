@@ -24,7 +24,11 @@ from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings,
         (Nodes(count=2, taints=("rack={1//(1-i)}:NoSchedule",)), "taints", "division by zero for node 1"),
         (Nodes(taints=("a=b",)), "taints", "Invalid value: 'a=b': must have the form"),
         (Nodes(capacity=("cpu=x",)), "capacity", "Invalid value: 'cpu=x': cpu: "),
-        (Nodes(capacity=("nvidia.com/gpu=2",), gpus=1), "gpus", "nvidia.com/gpu is in the capacity too; leave one out"),
+        (
+            Nodes(capacity=("nvidia.com/gpu=2",), gpus=1),
+            "gpus",
+            "nvidia.com/gpu is also in the capacity; omit one of them",
+        ),
     ],
     ids=["label", "later label", "later taint", "taint", "capacity", "twice"],
 )

@@ -53,7 +53,7 @@ class Cluster(Protocol):
         ...
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
-        """Let the only container of a running pod end with 0, and start again, as those of StatefulSets do."""
+        """Let the only container of a running pod exit with code 0 and restart, as in pods of StatefulSets."""
         ...
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
@@ -101,7 +101,7 @@ async def await_rest(client: Client, name: str) -> None:
 
 
 def is_at_rest(node: JSONObject) -> bool:
-    """Return whether a node is Ready and takes pods; one that is cordoned is at rest, too."""
+    """Return whether a node is Ready and accepts pods; a cordoned node also counts."""
     driving = [taint for taint in meta.spec(node).get("taints") or [] if taint["effect"] == "NoExecute"]
     return meta.is_condition_true(node, "Ready") and not driving
 
@@ -117,7 +117,7 @@ def transport(cluster: Cluster, user_agent: str) -> HTTPTransport:
 
 
 class Manager(Protocol):
-    """What runs LeaderWorkerSets on a cluster; it can be stopped, killed and started again."""
+    """The manager on a cluster; it can be stopped, killed and restarted."""
 
     async def stop(self) -> None:
         """Let it end in an orderly way."""

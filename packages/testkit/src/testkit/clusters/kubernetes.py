@@ -33,7 +33,7 @@ ENDED = "tests.example.com/ended"
 KWOK = {"kwok.x-k8s.io/node": "fake"}
 
 DECLARED = ["RestartAllContainersOnContainerExits"]
-"""What kube-scheduler asks of the nodes of pods that restart all their containers."""
+"""The node feature that kube-scheduler requires for pods that restart all their containers."""
 
 KILLED = 137
 
@@ -78,7 +78,10 @@ class KubernetesCluster:
             await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
-        """Have kwok report one restart more, after an end with 0: it may report a pod's start twice, and so lose what others wrote."""
+        """Have kwok report one more restart after exit code 0.
+
+        It may report a pod's start twice, and lose other writes.
+        """
         await client.patch(PODS, meta.key(pod), restarted(pod, 0), kind="merge")
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:

@@ -37,7 +37,7 @@ def _holds_odd_numbers(encoded: bytes) -> bool:
 
 
 def _with_numbers_of_go(value: JSON) -> JSON:
-    """Replace numbers by the digits to write: for an integer that a float64 cannot hold, those that Go prints."""
+    """Replace numbers by the digits to write: for an integer that a float64 cannot hold, the digits that Go prints."""
     if isinstance(value, dict):
         return {name: _with_numbers_of_go(child) for name, child in value.items()}
     if isinstance(value, list):

@@ -1,6 +1,6 @@
 """Go's struct types as data: the JSON fields of each type, and the Go type of each field.
 
-The notation is that of Go with the options of the JSON tag: `*int32,omitempty`, `[]Container`, `map[string]quantity`.
+The notation is Go's with the options of the JSON tag: `*int32,omitempty`, `[]Container`, `map[string]quantity`.
 Scalars beyond Go's own are `quantity`, `time`, `microtime`, `bytes` (base64), `int-or-string`, and `raw` for JSON that
 is kept as it is. `KUBERNETES` has the types of pod templates, volume claims and metadata; other packages declare their
 types on top of it.
@@ -61,7 +61,7 @@ class GoTypes:
 
     @cached_property
     def own(self) -> dict[str, dict[str, str]]:
-        """Return the table of the file, without that of the base."""
+        """Return the table of the file, without the table of the base."""
         return msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, str]])
 
     def owner(self, struct: str) -> "GoTypes":

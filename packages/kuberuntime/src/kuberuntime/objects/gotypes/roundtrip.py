@@ -106,7 +106,7 @@ def _default(types: GoTypes, field: GoField) -> Any:
 
 
 def _always(value: Any) -> Any:
-    """Return a default that is written, too: one that msgspec calls for, without running Python.
+    """Return a default that is also written: a constant for msgspec, which runs no Python.
 
     All that lack the field share it, as nobody changes what is read: what is written is another tree each time.
     """

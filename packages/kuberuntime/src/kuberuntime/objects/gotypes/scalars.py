@@ -75,7 +75,7 @@ SHORT: Final = 256
 """Characters up to which they are: nobody fills the memory with long ones."""
 
 NO_AMOUNTS: Final = Amounts()
-"""What stands for every empty map, so that msgspec sees that it is the default."""
+"""The value of every empty map, so that msgspec recognizes the default."""
 
 KINDS: Final = (QuantityText, Time, MicroTime, Base64)
 

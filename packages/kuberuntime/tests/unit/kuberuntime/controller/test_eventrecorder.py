@@ -352,7 +352,7 @@ def one_of_many(number: int) -> Event:
     )
 
 
-async def test_differs_from_upstream_what_many_do_at_the_same_time_is_one_event_that_names_them_as_ranges() -> None:
+async def test_differs_from_upstream_simultaneous_events_are_one_event_with_ranges() -> None:
     """Contract 8.3."""
     async with rig() as r:
         for number in (3, 0, 1, 2, 5, 6):

@@ -181,7 +181,7 @@ def brings_kind(documents: Sequence[Document], wanted: Document) -> bool:
 
 
 def defined_kind(obj: JSONObject) -> str | None:
-    """Return the kind that an object defines, None if it is no (valid) definition."""
+    """Return the kind that an object defines, None if it is not a (valid) definition."""
     spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
     named = spec.get("names") if isinstance(spec, dict) else None
     found = named.get("kind") if isinstance(named, dict) else None

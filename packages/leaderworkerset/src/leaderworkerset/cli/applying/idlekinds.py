@@ -1,7 +1,7 @@
 """Kinds that change nothing in a rehearsal: they are skipped if the API server does not serve them.
 
-In: the documents to apply. Out: those that are applied, and a line for each that is skipped. A kind that pods depend on,
-such as one that makes Secrets, is not in the table: it stays an error.
+In: the documents to apply. Out: the applied documents, and a line for each skipped document. A kind that pods depend
+on, for example to create Secrets, is not in the table: it stays an error.
 """
 
 from collections.abc import Sequence

@@ -56,7 +56,7 @@ def _value(obj: JSONObject, path: str) -> object:
 
 
 def _content(obj: JSONObject) -> JSONObject:
-    """Remove fields that change beside an apply: the status and, in a dry run, the version."""
+    """Remove fields that change independently of an apply: the status and, in a dry run, the version."""
     own = {
         name: value for name, value in meta.metadata(obj).items() if name not in {"managedFields", "resourceVersion"}
     }

@@ -20,7 +20,7 @@ BETWEEN_CHECKS: Final = 0.25
 
 
 class Lifeline:
-    """Runs beside informers: raises when the cluster in `place` has ended; without a place it does nothing."""
+    """Runs next to informers: raises when the cluster in `place` has ended; without a place it does nothing."""
 
     def __init__(self, place: ClusterDirectory | None = None) -> None:
         self._place = place

@@ -127,7 +127,7 @@ class ClusterDirectory(Struct, frozen=True):
 
     @property
     def is_cluster(self) -> bool:
-        """Return whether the directory is that of a cluster: it has the lock file of every cluster."""
+        """Return whether the directory belongs to a cluster: it has the lock file of every cluster."""
         return self.lock.is_file()
 
     def require_private(self) -> None:
@@ -140,7 +140,7 @@ class ClusterDirectory(Struct, frozen=True):
             raise unusable(error) from error
 
     def is_held_by(self, pid: int) -> bool:
-        """Return whether a process has the lock file open; the kernel tells this only about processes of this user."""
+        """Return whether a process has the lock file open; the kernel reports this only for processes of this user."""
         with contextlib.suppress(OSError):
             lock = self.lock.stat()
             for file in Path(f"/proc/{pid}/fd").iterdir():
@@ -197,7 +197,7 @@ class ClusterDirectory(Struct, frozen=True):
             yield
 
     def remove(self) -> None:
-        """Delete the directory with all data; refuse one that is not a cluster's."""
+        """Delete the directory with all data; refuse other directories."""
         if not (self.is_cluster or self.is_ephemeral or self.mark.is_file()):
             raise CommandError(
                 f"{self.directory}: is not the directory of a cluster (it has no file {self.lock.name}): "

@@ -66,7 +66,7 @@ def newest(found: Sequence[Episode], wanted: WantedRanks) -> list[RecordedLog]:
 
 
 def _lines(rank: RankEnd, container: str | None) -> Iterator[Sequence[str]]:
-    """Yield the lines of the last run of each container that has some, those that failed first."""
+    """Yield the lines of the last run of each container that has some, failed containers first."""
     own = [one for one in rank.containers if container in (None, one.name)]
     for one in sorted(own, key=lambda one: not _failed(one)):
         yield from [run for run in one.logs if run][-1:]

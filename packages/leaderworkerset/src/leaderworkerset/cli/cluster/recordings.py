@@ -37,9 +37,7 @@ async def read(target: Target, *, everywhere: bool, chosen: Selection | None) ->
     if root is not None:
         return of_files(root, "" if everywhere else target.namespace or NAMESPACE, chosen)
     if target.local:
-        raise CommandError(
-            f"there is no cluster {target.local} on this machine; `lws clusters` lists those that there are"
-        )
+        raise CommandError(f"there is no cluster {target.local} on this machine; `lws clusters` lists all names")
     async with target.session() as session:
         return await of_cluster(session.client, "" if everywhere else session.namespace, chosen)
 

@@ -86,8 +86,8 @@ class Session(msgspec.Struct, frozen=True):
 
     The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
     cluster: `lws` and `kubectl` are the commands with them; a cluster of this machine needs no kubectl, and has none.
-    With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks. `images` are those that
-    a cluster of this machine maps to directories; None where that is not known. `cluster`, `context`
+    With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks. `images` are the
+    images that a cluster of this machine maps to directories; None if unknown. `cluster`, `context`
     and `user` are the names of the kubeconfig, for people.
     """
 
@@ -157,7 +157,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return asyncio.run(connected())
 
     def cluster_name(self, argument: str | None) -> str:
-        """Return the embedded cluster of a command about clusters: that of its argument, or of --local."""
+        """Return the embedded cluster of a command about clusters: from its argument, or from --local."""
         if self.kubeconfig or self.context_name or self.namespace:
             raise UsageError(
                 "this command is only for clusters of this machine: leave out -n, --kubeconfig and --context"

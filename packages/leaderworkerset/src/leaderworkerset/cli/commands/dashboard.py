@@ -35,7 +35,7 @@ EVERYTHING: Final = "."
 
 
 class DashboardRequest(Struct, frozen=True, kw_only=True):
-    """What to serve, and how."""
+    """The content to serve, and its settings."""
 
     everywhere: bool
     port: int
@@ -139,7 +139,7 @@ class _Commands(Struct, frozen=True):
     target: Target
 
     async def run(self, words: Sequence[str]) -> tuple[bool, str]:
-        """Run a command to its end; return whether it ended with 0, and what it printed."""
+        """Run a command to its end; return whether it exited with code 0, and what it printed."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",  # no module of the working directory

@@ -36,7 +36,7 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 @click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
 @click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are deleted.")
 @dry_run_option("Show what would be deleted; delete nothing.")
-@timeout_option(120.0)
+@timeout_option("2m")
 @click.option("-o", "--output", "form", type=click.Choice(["name"]), help="Print only kinds and names.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **options: Any) -> None:

@@ -126,7 +126,7 @@ def raw_terminal() -> Iterator[None]:
 
 
 async def tell_size(streams: Channels) -> None:
-    """Send the command the size of the terminal of standard input (COLUMNS may be that of another one)."""
+    """Send the command the size of the terminal of standard input (COLUMNS may belong to another terminal)."""
     size = os.get_terminal_size(sys.stdin.fileno())
     await streams.send(channels.RESIZE, msgspec.json.encode({"Width": size.columns, "Height": size.lines}))
 

@@ -40,12 +40,13 @@ EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
-    """Say why a LeaderWorkerSet, a group or a rank is not ready: one root cause, its evidence, the next step.
+    """Explain why a LeaderWorkerSet, a group or a rank is not ready: one root cause, its evidence, the next step.
 
     For a DisaggregatedSet, the cause is its own, or the cause of its worst LeaderWorkerSet. Without a name, everything
-    of the namespace is: the most urgent first, the healthy ones in one line. Ends with 0 healthy, 3 progressing by
-    itself, 4 stuck until a user acts, 5 not ready and no known cause; of several, as the worst. Causes have codes:
-    docs/reference/causes.md.
+    in the namespace is explained: the most urgent first, healthy objects in one line.
+
+    Exit codes: 0 healthy, 3 progressing without a user, 4 stuck until a user acts, 5 not ready without a known cause.
+    The worst object decides. Causes have codes: docs/reference/causes.md.
     """
     if name and (everywhere or selector):
         raise UsageError("a name cannot be combined with --all-namespaces or --selector")

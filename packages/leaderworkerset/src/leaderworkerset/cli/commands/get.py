@@ -53,9 +53,10 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
 
     With more than ten groups, equal ones share a row: unready groups first, then the healthy ones.
     Without a name, more than ten LeaderWorkerSets have a row each: unready sets first, with the reason.
-    With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets. -o json, yaml, jsonpath and custom-columns
-    print the objects of the API, as for kubectl: LeaderWorkerSets and DisaggregatedSets, of a group or rank its pods. -o view
-    prints groups and ranks, with the reasons of the table, as JSON.
+    With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets.
+
+    The formats json, yaml, jsonpath and custom-columns print objects of the API, as in kubectl. For a group or rank these
+    are its pods. The format view prints groups and ranks as JSON, with the reasons of the table.
     """
     wanted = GetRequest(tuple(targets.parse(name) for name in names), **options)
     if wanted.chosen and (wanted.everywhere or wanted.selector):

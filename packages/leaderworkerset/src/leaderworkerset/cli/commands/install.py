@@ -75,7 +75,7 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 @click.option(
     "--wait", "waits", is_flag=True, help="Wait until the managers are ready and the API server reaches them."
 )
-@timeout_option(120.0)
+@timeout_option("2m")
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
     """Install the manager on a cluster, or update it in place. The default namespace is lws-system."""

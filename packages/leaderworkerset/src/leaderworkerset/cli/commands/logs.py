@@ -189,7 +189,7 @@ class NoPodsError(CommandError):
 
 
 async def before(session: Session, pod: JSONObject, wanted: LogsRequest, error: Exception) -> bool:
-    """Print the log of the run before one that has not started; return whether there is one."""
+    """Print the log of the previous run of a container that has not started; return whether there is one."""
     if not isinstance(error, NotStartedError) or wanted.options.previous:
         return False
     try:
@@ -247,7 +247,7 @@ def of_ended_run(target: Target, wanted: LogsRequest) -> bool:
 
 
 def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
-    """Raise what kept logs of `count` ranks from being read; ranks without an earlier run are no error beside others."""
+    """Raise the errors of reading the logs of `count` ranks, without missing earlier runs if there are others."""
     failed = [one for one in errors if NO_EARLIER_RUN not in str(one)]
     if len(errors) == count and not failed:
         raise CommandError(f"none of {counted(count, 'rank')} was restarted: there is no earlier log")
@@ -274,7 +274,7 @@ async def named(session: Session, wanted: LogsRequest) -> LogsRequest:
 
 
 async def pods_of(session: Session, wanted: LogsRequest) -> list[JSONObject]:
-    """Return the selected pods, each once; with --previous those that were restarted, or all if none was."""
+    """Return the selected pods, each once; with --previous restarted pods, or all if none was restarted."""
     found: dict[str, JSONObject] = {}
     for one in wanted.chosen:
         resource, _ = await targets.find_either(session, one.name)

@@ -39,7 +39,7 @@ MOST_REPLICAS: Final = 2**31 - 1
     is_flag=True,
     help="Recreate groups that stay and are not ready, once the others are gone; implies --prefer-broken.",
 )
-@timeout_option(600.0, "The limit of --recreate-broken.")
+@timeout_option("10m", "The limit of --recreate-broken.")
 @dry_run_option("Let the API server check the change; write nothing.")
 @formats.output_option("Print the changed objects instead.")
 @click.pass_obj
@@ -122,7 +122,7 @@ async def _rescale(client: Client, resource: Resource, key: ObjectKey, wanted: W
 
 
 async def scale_broken_first(session: Session, name: str, wanted: Wanted) -> None:
-    """Scale a LeaderWorkerSet down, saying which groups go; recreate those that stay and are not ready where asked."""
+    """Scale a LeaderWorkerSet down, and print the removed groups; recreate remaining unready groups if requested."""
     # Following objects is what the rest of the command does not need.
     from leaderworkerset.cli.rollouts import brokenfirst
 

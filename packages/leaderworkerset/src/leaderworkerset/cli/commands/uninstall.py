@@ -53,13 +53,13 @@ FURNITURE: Final = {
     "builder",
     "deployer",
 }
-"""The objects that every namespace has, and those that cert-manager issued for the manager."""
+"""The objects that every namespace has, and the objects that cert-manager issued for the manager."""
 
 
 class Remover:
     """Removes the installation of one namespace; each wait takes at most `timeout` seconds.
 
-    The order is safe: the webhook configurations, the manager, its roles; then it lets pods go that the manager kept as
+    The order is safe: the webhook configurations, the manager, its roles; then the pods that the manager kept as
     evidence. Only objects with the labels of an installation are removed. A repeated call continues where one stopped.
 
     A trial writes nothing, waits for nothing, and says what would be done.
@@ -79,7 +79,7 @@ class Remover:
         return [obj for resource in MANAGED.defined for obj in await self._list(resource)]
 
     async def remove_sets(self) -> None:
-        """Delete all objects of our kinds, of the last kind first, and wait until their dependents are deleted, too."""
+        """Delete all objects of our kinds, of the last kind first, and wait until their dependents are also deleted."""
         for resource in reversed(MANAGED.defined):
             for obj in await self._list(resource):
                 await self._delete(resource, obj, "Background")
@@ -236,7 +236,7 @@ NAMED: Final = 3
     help="Delete all objects of the manager's kinds first.",
 )
 @click.option("--keep-crd", "keeps", is_flag=True, help="Keep the definitions, and with them all their objects.")
-@timeout_option(120.0, "The maximum time to wait for the deletion of one object.")
+@timeout_option("2m", "The maximum time to wait for the deletion of one object.")
 @dry_run_option("Print what would be removed; write nothing.")
 @click.pass_obj
 def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
@@ -298,7 +298,7 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
 
 
 def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
-    """Raise an error if pods would be kept that nobody lets go any more; `lws` is what the program is called by."""
+    """Raise an error if pods would stay forever because of finalizers; `lws` is the name of the program."""
     if not evidence:
         return
     names = listed([str(meta.key(pod)) for pod in evidence], NAMED)

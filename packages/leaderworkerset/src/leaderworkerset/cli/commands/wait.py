@@ -37,7 +37,7 @@ LAST_LOOK: Final = 2.0
 
 
 class WaitRequest(Struct, frozen=True, kw_only=True):
-    """What to wait for, for how many seconds, after how many stuck ones to give up (None: never), and what to print."""
+    """The awaited state, the limits in seconds (in total, and of a stuck state or None), and the output."""
 
     condition: str
     timeout: float
@@ -57,7 +57,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
     metavar="WHAT",
     help="ready, done (complete), delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={PATH}[=VALUE].",
 )
-@timeout_option(120.0)
+@timeout_option("2m")
 @stuck_options
 @formats.output_option("Print the objects that have it instead.")
 @click.pass_obj

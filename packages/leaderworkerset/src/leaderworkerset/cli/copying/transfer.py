@@ -189,4 +189,4 @@ def refuse_failure(rank: RankContainer, end: Ended) -> None:
             f"as in `lws exec -i … -- sh -c 'cat > FILE' < FILE` ({end.said or f'exit code {end.code}'})"
         )
     if end.code:
-        raise CommandError(f"{rank}: {end.said or f'tar ended with exit code {end.code}'}")
+        raise CommandError(f"{rank}: {end.said or f'tar exited with code {end.code}'}")

@@ -24,7 +24,7 @@ GRACE: Final = 2.0
 """The number of its durations after which a lease without renewal has no running holder."""
 
 OTHERS: Final = frozenset({"kueue", BUILT_IN, native.KUBERNETES})
-"""Kinds that are served but are no gang scheduler to name: Kueue's, those of the built-in gate, and another name of native."""
+"""Served kinds that do not name a gang scheduler: Kueue's, the built-in gate's, and another name of native."""
 
 NATIVE: Final = (native.NAME, native.KUBERNETES)
 """The configured names of kube-scheduler."""
@@ -46,7 +46,7 @@ PROBE_HINTS: Final = {
     "deadline": LATE,
     "timed out": LATE,
 }
-"""What to do by words of the API server's error, the first that it has."""
+"""Next steps by the first matching words of the API server's error."""
 
 
 class Access(Struct, frozen=True):

@@ -1,8 +1,8 @@
 """Checks of manifests without a cluster. Pure: objects in, results out.
 
-A guard is a loop by which ranks wait for each other: a script has it and, in it, a program that asks for a name or a port.
-What is found is named, not judged by running it: a guard may be right for its program. Restart rules of containers that the
-restart policy of their groups contradicts are allowed, too: the API server stores them, and groups do something else.
+A guard is a loop by which ranks wait for each other: a script has it and, in it, a program that asks for a name or a
+port. Findings are only named: a guard may be right for its program. Restart rules of containers that the restart policy
+of their groups contradicts are also reported: the API server stores them, but groups behave differently.
 """
 
 import re
@@ -20,7 +20,7 @@ LONGEST: Final = 1 << 16
 
 LOOP: Final = re.compile(r"\b(?:until|while)\b(?P<body>.*?)\bdone\b", re.DOTALL)
 BOUND: Final = re.compile(r"\btimeout\b|\bSECONDS\b|\$\(\(|-(?:lt|le|gt|ge)\b|\bexit\s+[1-9]|\bbreak\b")
-"""What a loop has that ends at some time."""
+"""Signs of a loop with a limit."""
 
 FAULTS: Final = {
     "nslookup": "a name resolves before anybody listens there, and an image without nslookup waits for ever",
@@ -28,11 +28,11 @@ FAULTS: Final = {
     "dig": "a name resolves before anybody listens there, and dig does not read /etc/hosts",
     "host": "a name resolves before anybody listens there, and host does not read /etc/hosts",
     "ping": "a machine answers before a program listens, and a pod may not be allowed to send such packets",
-    "nc": "versions of nc have different options, and one that knows less fails as a closed port does",
-    "curl": "it tells no missing name from a closed port, and an image may not have it",
-    "wget": "it tells no missing name from a closed port, and an image may not have it",
+    "nc": "versions of nc have different options, and an unknown option fails like a closed port",
+    "curl": "it does not distinguish a missing name from a closed port, and an image may not have it",
+    "wget": "it does not distinguish a missing name from a closed port, and an image may not have it",
 }
-"""What is known of each program as a guard."""
+"""Facts about each program as a guard."""
 
 TOOL: Final = re.compile(rf"(?<![-\w./])({'|'.join(FAULTS)})(?=\s)")
 NO_DEADLINE: Final = "it has no deadline: a group that does not meet neither fails nor says why"

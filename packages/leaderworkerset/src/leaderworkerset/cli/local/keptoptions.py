@@ -1,4 +1,4 @@
-"""The options of a cluster, kept beside its objects for the next `lws up`.
+"""The options of a cluster, kept next to its objects for the next `lws up`.
 
 In: the options of the command line. Out: the options to start with, and a text that names those of the last start. They
 are written once a cluster runs, so that options with which it does not start are not kept.

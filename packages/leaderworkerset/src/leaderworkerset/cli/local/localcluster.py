@@ -41,13 +41,13 @@ CONNECTIONS: Final = 8
 """The connections for the controllers' requests; both ends are in this process."""
 
 OPTED: Final = OptIns(disruption=DisruptionSettings(), maintenance=MaintenanceSettings())
-"""What is rehearsed here needs no configuration: LeaderWorkerSets choose it by their annotations."""
+"""Rehearsals need no configuration: LeaderWorkerSets select features by annotations."""
 
 PROGRESS_PACE: Final = 1.0
 """Seconds between two writes of the progress of one leader."""
 
 SAID: Final = ".noted"
-"""The file beside the clusters with the note about this machine that was printed last."""
+"""The file next to the clusters with the last printed note about this machine."""
 
 OPTIONS_OF_NODES: Final = {
     "labels": "--node-label",
@@ -113,7 +113,7 @@ async def local_cluster(
 
 
 def read_logs(server: RunningCluster) -> ReadFiles:
-    """Return the function by which the recorder reads the logs of this cluster's pods, those that are gone included."""
+    """Return the function by which the recorder reads the logs of this cluster's pods, also of deleted ones."""
     return lambda pod, container, lines, size: server.last_lines(meta.uid(pod), container, lines, size)
 
 
@@ -207,7 +207,7 @@ def _checked(nodes: Nodes) -> Nodes:
 def host_environment(environment: Mapping[str, str], prefix: Path) -> dict[str, str]:
     """Return the environment of this process, with its virtual environment active.
 
-    So containers find the packages installed beside `lws`, even if it was called by its full path.
+    So containers find the packages installed next to `lws`, even if it was called by its full path.
     """
     active = dict(environment)
     if (prefix / "pyvenv.cfg").exists():

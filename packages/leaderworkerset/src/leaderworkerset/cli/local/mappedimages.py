@@ -15,7 +15,7 @@ from leaderworkerset.cli.local.clusteroptions import ClusterOptions
 
 
 class MappedImages(Mapping[str, Path]):
-    """The mappings of a cluster, with those that were added since its start."""
+    """The mappings of a cluster, also mappings added since its start."""
 
     def __init__(self, place: ClusterDirectory, options: ClusterOptions) -> None:
         self._place = place

@@ -1,4 +1,4 @@
-"""What processes of a cluster share: the namespace that they run in, and the log of the errors that end them."""
+"""Code that processes of a cluster share: their namespace, and the log of fatal errors."""
 
 from pathlib import Path
 

@@ -42,7 +42,7 @@ def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
 
 
 class Given(Struct, frozen=True):
-    """The values of the options, as they were typed."""
+    """The typed values of the options."""
 
     files: tuple[str, ...]
     kustomizations: tuple[str, ...]
@@ -107,6 +107,6 @@ def build_kustomization(directory: str) -> bytes:
     except subprocess.TimeoutExpired as error:
         raise CommandError(f"-k {directory}: {' '.join(words)} did not end within {PATIENCE:g} s") from error
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip() or f"it ended with exit code {done.returncode}"
+        said = done.stderr.decode(errors="replace").strip() or f"it exited with code {done.returncode}"
         raise CommandError(f"-k {directory}: {' '.join(words)}: {said}")
     return done.stdout

@@ -156,7 +156,7 @@ def _files(path: Path, *, recursive: bool) -> list[Path]:
     except OSError as error:  # a directory without read permission, a name that is too long
         raise ManifestError(f"{path}: {error.strerror}") from error
     if not files:
-        deeper = "" if recursive else " (-R reads the directories in it too)"
+        deeper = "" if recursive else " (-R also reads its subdirectories)"
         raise ManifestError(f"{path}: no .yaml, .yml or .json file in this directory{deeper}")
     return files
 
@@ -269,7 +269,7 @@ def ordered(documents: Sequence[Document]) -> list[Document]:
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Split ordered documents into those that may be applied at once: few, of one rank, and no object twice."""
+    """Split ordered documents into batches that may be applied at once: few, of one rank, and no object twice."""
     batch: dict[tuple[str, str], Document] = {}
     for document in documents:
         own = document.title, document.object["metadata"].get("namespace") or ""

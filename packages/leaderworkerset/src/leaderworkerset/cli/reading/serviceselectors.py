@@ -34,5 +34,5 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _meet(service: JSONObject, lws: JSONObject) -> bool:
-    """Return whether both may be in one namespace: without one they are applied to that of the command."""
+    """Return whether both may be in one namespace: without one they are applied to the command's namespace."""
     return len({meta.namespace(service), meta.namespace(lws)} - {""}) < 2

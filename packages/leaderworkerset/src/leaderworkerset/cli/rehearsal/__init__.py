@@ -1,1 +1,1 @@
-"""What a manifest needs of its cluster: read from the manifest, and simulated here. Pure."""
+"""The requirements of a manifest on its cluster: read from the manifest, and simulated here. Pure."""

@@ -126,7 +126,7 @@ def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:
 
 
 def _channel(obj: JSONObject) -> str:
-    """Return the ResourceClaimTemplate that the controller of an object makes, as that of a ComputeDomain does."""
+    """Return the ResourceClaimTemplate that the controller of an object makes, for example of a ComputeDomain."""
     spec = obj.get("spec")
     template = ((spec.get("channel") or {}) if isinstance(spec, dict) else {}).get("resourceClaimTemplate") or {}
     return str(template.get("name") or "") if obj["kind"] == "ComputeDomain" else ""

@@ -1,6 +1,6 @@
-"""What does not fit between the images of manifests and the mappings `--image NAME=DIR`: said before a pod fails of it.
+"""Mismatches between the images of manifests and the mappings `--image NAME=DIR`, reported before a pod fails.
 
-In: objects as they were written, which may be invalid. Out: notes.
+In: original objects, which may be invalid. Out: notes.
 """
 
 from collections.abc import Collection, Iterable, Iterator

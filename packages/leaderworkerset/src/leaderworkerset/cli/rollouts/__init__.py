@@ -1,1 +1,1 @@
-"""What the verbs of a rollout share: the LeaderWorkerSet that they act on, and its change."""
+"""Code that the verbs of a rollout share: their LeaderWorkerSet, and its change."""

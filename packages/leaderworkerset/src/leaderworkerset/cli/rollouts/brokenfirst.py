@@ -1,7 +1,7 @@
-"""What `lws scale --prefer-broken` says, and what `--recreate-broken` does after it.
+"""The output of `lws scale --prefer-broken`, and the actions of `--recreate-broken`.
 
-With indexes the highest groups go, ready or not. So a group that is not ready and stays is recreated once those that go
-are gone and there is room: in the end there are as many groups as wanted, and none of them is the broken one.
+With indexes the highest groups go, ready or not. So a remaining group that is not ready is recreated once the removed
+groups are deleted and there is room. In the end there is the desired number of groups, and none is broken.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ def said(session: Session, name: str, found: ScaleDown, *, recreates: bool) -> l
 
 
 async def recreate(session: Session, name: str, found: ScaleDown, timeout: float) -> str:
-    """Recreate the groups that stay and are not ready, once those that go are gone; return what was done."""
+    """Recreate the remaining unready groups once the removed groups are deleted; return a description."""
     if not found.staying:
         return f"{name}: no group that stays has to be recreated"
     loop = asyncio.get_running_loop()

@@ -18,7 +18,7 @@ DRY: str = "nothing was changed (dry run)"
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """The patch of a LeaderWorkerSet as it was read, None if nothing is to change; `done` says what it does."""
+    """The patch of a LeaderWorkerSet, None without a change; `done` describes it."""
 
     lws: JSONObject
     done: str

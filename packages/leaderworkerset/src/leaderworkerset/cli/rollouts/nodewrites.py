@@ -30,7 +30,7 @@ async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
 async def repelled(session: Session, nodes: Collection[str]) -> AsyncIterator[None]:
     """Keep new pods off nodes by a taint as long as the context lasts.
 
-    Its value is that of no other move, so that it is known again where the answer to its write was lost.
+    Its value is unique for each move, so that it is recognized if the answer to its write was lost.
     """
     own, tried = TAINT | {"value": randomness.uid()}, list[str]()
     try:

@@ -1,6 +1,6 @@
 """The restart of some groups of a LeaderWorkerSet, or of one rank, a few groups at a time.
 
-A group is recreated like one that failed: its leader is deleted in the foreground, workers first.
+A group is recreated as after a failure: its leader is deleted in the foreground, workers first.
 """
 
 from msgspec import Struct, field
@@ -29,7 +29,7 @@ NO_BUDGET = 2**31
 
 
 class RestartRequest(Struct, frozen=True):
-    """What to restart: all of a LeaderWorkerSet, some of its groups, or one rank of a group."""
+    """The targets of a restart: a whole LeaderWorkerSet, some of its groups, or one rank of a group."""
 
     name: str
     groups: tuple[GroupName, ...] = ()

@@ -1,1 +1,1 @@
-"""Sets of a cluster as commands tell of them: read once, viewed, diagnosed."""
+"""Sets of a cluster for the output of commands: read once, viewed, diagnosed."""

@@ -45,7 +45,7 @@ def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Causes:
-    """Runs beside informers: prints on standard error the cause that a set is stuck for, and the next step.
+    """Runs next to informers: prints on standard error the cause that a set is stuck for, and the next step.
 
     With `stuck_after`, it raises StuckError when the set has been stuck for so many seconds for one cause.
     """
@@ -83,7 +83,7 @@ class Causes:
         return found and f"\n{found}\n{diagnoses.more(self._session, self._name)}"
 
     async def last(self) -> str:
-        """Return the cause at this moment, or the one before it; empty if none is found.
+        """Return the current or the previous cause; empty if there is none.
 
         A program that crashes repeatedly is not stuck while its group restarts: then the last cause explains more than
         that moment.

@@ -45,7 +45,7 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
 async def with_sets(
     session: Session, namespace: str, sets: Sequence[meta.JSONObject], told: Sequence[tuple[View, Diagnosis]]
 ) -> list[Diagnosis]:
-    """Return the diagnoses of LeaderWorkerSets and, before those of a DisaggregatedSet, that of the set itself."""
+    """Return the diagnoses of LeaderWorkerSets; the diagnosis of a DisaggregatedSet precedes its LeaderWorkerSets'."""
     owners = {meta.uid(one): meta.name(one) for one in sets}
     plain: list[Diagnosis] = []
     views: dict[str, list[View]] = {uid: [] for uid in owners}

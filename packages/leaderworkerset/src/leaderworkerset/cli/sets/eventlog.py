@@ -12,7 +12,7 @@ from leaderworkerset.views.selection import Selection
 
 
 async def read(session: Session, lws: JSONObject, pods: Sequence[JSONObject], chosen: Selection) -> list[Happening]:
-    """Read the events of a namespace, and return those that regard the selection."""
+    """Read the events of a namespace, and return the events about the selection."""
     events = await session.client.list(CORE_EVENTS, namespace=session.namespace)
     return History(lws, pods, await other_names(session, lws)).read(events.items, chosen)
 

@@ -22,7 +22,7 @@ QUOTED = 3
 
 
 class GetRequest(Struct, frozen=True):
-    """What to show, and in which format."""
+    """The selected objects and the output format."""
 
     chosen: tuple[Selection, ...]
     form: str | None
@@ -55,11 +55,11 @@ class Seen(Struct, frozen=True):
     sets: Sequence[SetView]
     is_empty: bool
     lists: Lists
-    """What was read to explain them."""
+    """The objects that were read to explain them."""
     whole: Sequence[View] = ()
     """All LeaderWorkerSets that were found, with all of their groups."""
     behind: Sequence[str] = ()
-    """Where the numbers of a status are not those of the pods beside it."""
+    """Where the numbers of a status differ from the pods next to it."""
 
 
 async def observe(session: Session, wanted: GetRequest) -> Seen:
@@ -92,7 +92,7 @@ async def say_if_empty(session: Session, seen: Seen, wanted: GetRequest) -> None
 
 
 async def chosen_of(session: Session, chosen: Sequence[Selection]) -> targets.Found:
-    """Return the named objects; with a DisaggregatedSet those that it owns."""
+    """Return the named objects; with a DisaggregatedSet also the objects that it owns."""
     leaderworkersets, sets = [], []
     for one in chosen:
         resource, obj = await targets.find_either(session, one.name)
@@ -105,7 +105,7 @@ async def chosen_of(session: Session, chosen: Sequence[Selection]) -> targets.Fo
 
 
 def cut(views: Sequence[View], wanted: GetRequest) -> list[View]:
-    """Return the views selected by their name or that of a DisaggregatedSet; all if no name was given."""
+    """Return the views selected by their name or a DisaggregatedSet's; all without a name."""
     chosen = wanted.chosen
     named = [narrow(view, one) for one in chosen for view in _meant(views, one)] if chosen else list(views)
     return list(filter(None, map(not_ready, named))) if wanted.not_ready else named

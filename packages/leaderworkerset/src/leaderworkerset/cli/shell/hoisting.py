@@ -1,4 +1,4 @@
-"""What is typed as with kubectl is put in click's order: options that select a cluster, kinds before names, `--wait=false`."""
+"""Reorders words from kubectl's order to click's: options for a cluster, kinds before names, `--wait=false`."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ import click
 VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 LOCAL: Final = "--local"
 WRITTEN_OUT: Final = {"--stub": "--stub=missing", "--wait=true": "--wait", "--wait=false": "--no-wait"}
-"""What click needs instead of an option: the value of --stub is optional, and the next word is none."""
+"""Replacements of options for click: the value of --stub is optional, and the next word is not a value."""
 
 
 KINDS: Final = frozenset({"lws", "leaderworkerset", "leaderworkersets", "disaggregatedset", "disaggregatedsets"})

@@ -28,15 +28,22 @@ INSTEAD: Final = {
     "stop": "`lws down` stops a cluster",
     "top": "`kubectl top pods` and `kubectl top nodes` show what programs use, `lws nodes` what is requested and free",
 }
-"""What to do instead of commands that users of kubectl, compose and kind may type."""
+"""Alternatives to commands that users of kubectl, compose and kind may type."""
 
 
 class LazyGroup(click.Group):
     """Finds commands in the table; a closed standard output ends them with another exit code than click's."""
 
-    def __init__(self, *words: Any, table: Mapping[str, Command], **options: Any) -> None:
+    def __init__(
+        self,
+        *words: Any,
+        table: Mapping[str, Command],
+        sections: Mapping[str, tuple[str, ...]] | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(*words, **options)
         self.table = table
+        self.sections = sections or {"Commands": tuple(table)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
         """Return the names in the order of the table."""
@@ -51,7 +58,7 @@ class LazyGroup(click.Group):
             lightlogging.load()
         module, attribute = entry.place
         command: click.Command = getattr(import_module(module), attribute)
-        command.epilog = command.epilog or entry.epilog
+        command.epilog = entry.epilog  # `restart` is also a verb of `rollout`, with other examples
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -85,6 +92,8 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
-        """List the commands without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(one.name, one.summary) for one in self.table.values()])
+        """List the commands by their purpose, without importing any."""
+        width = max(map(len, self.table))  # the same column in all sections
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), self.table[name].summary) for name in names])

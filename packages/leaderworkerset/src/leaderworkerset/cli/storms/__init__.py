@@ -1,1 +1,1 @@
-"""Storms of `lws chaos`: faults in their order, what they did, and what is told of them."""
+"""Storms of `lws chaos`: faults in their order, their effects, and the report."""

@@ -19,7 +19,7 @@ WORDS: Final[dict[Happened, str]] = {
 
 
 class ProbeCounts(Struct):
-    """What a user of the service saw: requests, failed ones, and the longest time without an answer, in seconds.
+    """The service for its users: requests, failed requests, and the longest time without an answer in seconds.
 
     `outages` are the times (from, to) without an answer, in seconds after the storm began.
     """
@@ -43,8 +43,8 @@ class Deed(Struct, frozen=True):
 class StormReport(Struct):
     """A storm and what came of it.
 
-    `recovered` is how many seconds after its last fault all ranks were ready; None: `unready` says what is not. What was
-    not ready `before` the storm is not part of the result.
+    `recovered` is how many seconds after its last fault all ranks were ready; None: `unready` says what is not. Ranks
+    that were not ready `before` the storm are not part of the result.
     """
 
     deeds: list[Deed] = field(default_factory=list)
@@ -61,7 +61,7 @@ class StormReport(Struct):
 
 
 def lines(report: StormReport) -> Iterator[str]:
-    """Yield the report in words; what was done has been told meanwhile."""
+    """Yield the report in words; the actions were printed during the storm."""
     witness, probe = report.witness, report.probe
     first = witness.first_failure()
     yield (

@@ -8,7 +8,7 @@ from leaderworkerset.cli.storms.report import StormReport
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-"""What a browser may load for this page: nothing but the style in it."""
+"""The content policy of the page: a browser loads only the style in it."""
 
 STYLE: Final = Safe("""
 :root { color-scheme: light dark; }
@@ -59,7 +59,7 @@ def page(report: StormReport) -> str:
         _timeline(report),
         tag("h2", "Faults"),
         _table(("After", "Fault", "Not done because"), _faults(report)),
-        tag("h2", "What became of ranks"),
+        tag("h2", "Effects on ranks"),
         _table(("After", "Rank", "What", "Why"), _sightings(report)),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"

@@ -1,4 +1,4 @@
-"""What happened to ranks during a storm, from what their pods were before and after each change. Pure."""
+"""The effects of a storm on ranks, from their pods before and after each change. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ Happened = Literal["failed", "ending", "gone", "made", "ready"]
 
 
 class Sighting(Struct, frozen=True):
-    """What became of a rank, so many seconds after the storm began."""
+    """A change of a rank, with the seconds since the start of the storm."""
 
     at: float
     rank: str
@@ -31,7 +31,7 @@ class Witness(Struct):
     sightings: list[Sighting] = field(default_factory=list)
 
     def see(self, at: float, old: JSONObject | None, new: JSONObject | None) -> None:
-        """Note one change of a pod; `old` is None for a new pod, `new` for one that is gone."""
+        """Record a change of a pod; `old` is None for a new pod, `new` for a deleted pod."""
         rank = rank_of(new or old or {})
         if rank:
             self.sightings += [Sighting(at, rank, what, _end(new)) for what in _changes(old, new)]
@@ -55,7 +55,7 @@ class Witness(Struct):
         return max((one.at for one in self.sightings if one.what == "ready"), default=0.0)
 
     def unready(self, until: float) -> dict[str, list[tuple[float, float]]]:
-        """Return the times (from, to) in which ranks were not ready; those that never became so end at `until`.
+        """Return the times (from, to) in which ranks were not ready, at most up to `until`.
 
         >>> Witness([Sighting(1.0, "web/0/0", "failed"), Sighting(3.5, "web/0/0", "ready")]).unready(9.0)
         {'web/0/0': [(1.0, 3.5)]}
@@ -72,7 +72,7 @@ class Witness(Struct):
         return dict(sorted(found.items()))
 
     def recreated(self) -> dict[str, int]:
-        """Return how often each group was made anew, by its leader's pods.
+        """Return how often each group was recreated, by its leader's pods.
 
         >>> Witness([Sighting(1.0, "web/0/0", "made"), Sighting(1.0, "web/0/1", "made")]).recreated()
         {'web/0': 1}

@@ -45,7 +45,7 @@ class Display(Protocol):
         """Show one line of a rank's log."""
 
     def note(self, text: str) -> None:
-        """Show a line that stays, and is no rank's."""
+        """Show a permanent line that belongs to no rank."""
 
     def close(self) -> None:
         """Finish, and leave the screen as it is."""
@@ -59,7 +59,8 @@ def display() -> Display:
 class PlainDisplay:
     """Groups as lines on standard error; logs as lines on standard output.
 
-    A group has at most one line a second, but the one that it is ready comes at once: people and scripts wait for it.
+    A group has at most one line a second, but the line that it is ready is printed at once: people and scripts wait
+    for it.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:

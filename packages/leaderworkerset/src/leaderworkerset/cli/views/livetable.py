@@ -25,7 +25,7 @@ LEAST_ROWS: Final = 3
 """The minimum number of rows of a table, on any terminal."""
 
 LEAST_REASON: Final = 30
-"""The minimum number of columns for a reason beside a row."""
+"""The minimum number of columns for a reason next to a row."""
 
 
 class Size(Struct, frozen=True):
@@ -118,7 +118,7 @@ def _of_group(group: Group, now: datetime) -> _Row:
 
 
 def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[str]:
-    """Align rows; reasons are beside them if all fit, else below."""
+    """Align rows; reasons are next to them if all fit, else below."""
     bare = output.table(header, [row.cells for row in rows])
     told = [row.beside for row in rows if row.why]
     limit = size.columns - max(map(len, bare), default=0) - len("   ")
@@ -158,7 +158,7 @@ def _whose(pods: Sequence[str]) -> str:
 
 
 def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> list[str]:
-    """Remove columns until the table fits: restarts if there are none, the age, and what the pod's name contains, too."""
+    """Remove columns until the table fits: restarts if all are zero, the age, and parts of the pod's name."""
     kept = list(range(len(header)))
     for name in ("RESTARTS", "AGE", "POD"):
         table = output.table([header[at] for at in kept], [[row.cells[at] for at in kept] for row in rows])

@@ -46,7 +46,7 @@ class WaitingNotes:
         self._said: set[str] = set()
 
     def update(self, pods: Sequence[JSONObject]) -> None:
-        """Report the current pods; that there are none is reported, too."""
+        """Report the current pods, also if there are none."""
         found = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match now")
         if found is None:
             self._said.clear()

@@ -26,8 +26,8 @@ def table(
 ) -> list[str]:
     """Align columns with three spaces between, as kubectl does; control characters are escaped.
 
-    Namespaces, if there are some, are the first column, and reasons the last one, if any row has one. A reason that is
-    that of the row above is folded.
+    Namespaces, if there are some, are the first column, and reasons the last one, if any row has one. A reason that
+    equals the reason of the row above is folded.
 
     >>> table(("NAME", "AGE"), [("a", "5s"), ("longer", "1m")])
     ['NAME     AGE', 'a        5s', 'longer   1m']
@@ -105,7 +105,7 @@ def notes(view: View, now: datetime) -> list[str]:
 
 
 def advancing_groups(shown: Iterable[Group], now: datetime) -> list[str]:
-    """Return a line about each group that has said something of its progress."""
+    """Return a line about each group that reported progress."""
     return [f"group {group.name}: {text}" for group in shown if (text := advancing.sentence(group, now))]
 
 
@@ -139,7 +139,7 @@ def as_json_line(value: Any) -> str:
 
 
 def as_yaml(value: Any) -> str:
-    """Render a value as YAML in block style, keys in their order; texts of several lines are blocks, too."""
+    """Render a value as YAML in block style, keys in their order; texts of several lines are also blocks."""
     from leaderworkerset.cli.views import blockyaml
 
     return blockyaml.dump(value)

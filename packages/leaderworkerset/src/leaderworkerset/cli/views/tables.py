@@ -1,6 +1,6 @@
 """The tables of `lws get`: LeaderWorkerSets, and below them ranks; many groups share rows if they are equal. Pure.
 
-Many LeaderWorkerSets have only a row each: first those that are not ready, with the reason of their first rank.
+Many LeaderWorkerSets have only a row each: unready ones first, with the reason of their first rank.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def tables(views: Sequence[View], now: datetime, form: Form) -> list[str]:
 
 
 def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> list[str]:
-    """Return a row for each LeaderWorkerSet, first those that are not ready, with the reason."""
+    """Return a row for each LeaderWorkerSet, unready ones first, with the reason."""
     ordered = sorted(views, key=is_settled)
     return output.sets(ordered, now, with_namespace=with_namespace, reasons=list(map(_why, ordered)))
 

@@ -1,7 +1,7 @@
 r"""Text of a cluster on a terminal: characters that a terminal would interpret are escaped. Logs stay unchanged.
 
-kubectl writes ESC as `^[` and CR as `\r` in its tables (`printers/terminal.go`). Here all other control characters are
-escaped, too, and characters that change the direction of text or are invisible.
+kubectl writes ESC as `^[` and CR as `\r` in its tables (`printers/terminal.go`). All other control characters are also
+escaped, and characters that change the direction of text or are invisible.
 """
 
 import os

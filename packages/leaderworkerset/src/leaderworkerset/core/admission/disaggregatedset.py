@@ -175,7 +175,7 @@ def _placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]
     if not whole.placement.is_exclusive:
         return
     if not whole.placement.topology:
-        yield required("spec.placementPolicy.topology", "name the label of nodes that tells their topology domain")
+        yield required("spec.placementPolicy.topology", "name the label of nodes that has their topology domain")
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         found = _annotations(role)
         key = next((key for key in EXCLUSIVE_KEYS if key in found), None)

@@ -65,8 +65,11 @@ NEWER_DEFAULTS: Final = {
     "groupIdentity": GroupIdentity.ORDINAL.value,
     "groupReplacementPolicy": GroupReplacementPolicy.POST_TERMINATION.value,
 }
-"""Defaults of fields that a definition of v0.10 lacks. Where they are absent the schema sets them: an API server that does
-not know a field drops it after the webhook, and would count each update as a change of the spec."""
+"""Defaults of fields that a definition of v0.10 lacks.
+
+Where they are absent the schema sets them: an API server that does not know a field drops it after the webhook, and
+would count each update as a change of the spec.
+"""
 
 
 def default_leaderworkerset(obj: JSONObject) -> JSONObject:

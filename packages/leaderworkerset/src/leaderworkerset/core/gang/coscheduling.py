@@ -33,7 +33,11 @@ def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequen
     """Refuse fields in which the leader differs from its workers."""
     (path, leader), *others = templates(lws)
     return [
-        invalid(f"{path}.{field}", leader.get(field), f"must be that of the workers under {scheduler} gang scheduling")
+        invalid(
+            f"{path}.{field}",
+            leader.get(field),
+            f"must equal the value of the workers under {scheduler} gang scheduling",
+        )
         for field in fields
         if any((leader.get(field) or None) != (worker.get(field) or None) for _, worker in others)
     ]

@@ -29,8 +29,10 @@ from leaderworkerset.core.policies import inplaceresources
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
 IMAGE: Final = re.compile(r"spec\.leaderWorkerTemplate\.(leader|worker)Template\.spec\.containers\[\d+\]\.image")
-"""The fields whose change needs no other pod, beside CPU and memory. Init containers do not run again, so theirs are not
-among them."""
+"""The fields whose change needs no other pod, beside CPU and memory.
+
+Init containers do not run again, so theirs are not among them.
+"""
 
 
 class InPlace(StrEnum):

@@ -81,7 +81,7 @@ def _is_noted(pod: JSONObject, container: JSONObject) -> bool:
 
 
 def _has_failed_run(pod: JSONObject, *, in_place: bool) -> bool:
-    """Return the same of a pod that runs to completion: a container that ended with 0 and was started again did not fail."""
+    """Return the same of a pod that runs to completion: a container that exited with code 0 and was started again did not fail."""
     return has_failed(pod, in_place=in_place) and (meta.is_deleting(pod) or finishing.failed(pod))
 
 

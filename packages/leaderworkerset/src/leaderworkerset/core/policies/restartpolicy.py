@@ -100,7 +100,7 @@ def _end(group: LiveGroup, end: GroupEnd) -> Delete:
     name, index = meta.name(group.leader), _index(group)
     match end:
         case GroupEnd.COMPLETE:
-            note = f"Leader pod {name} has ended with 0: group {index} is complete"
+            note = f"Leader pod {name} has exited with code 0: group {index} is complete"
         case GroupEnd.LATE:
             note = f"Group {index} is not complete at its deadline: ended it"
         case _:

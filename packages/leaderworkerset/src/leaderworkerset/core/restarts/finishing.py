@@ -1,7 +1,7 @@
-"""Runs to completion: a group whose leader has ended with 0 is complete, and not recreated (docs/adr/0026-progress-and-completion.md).
+"""Runs to completion: a group whose leader has exited with code 0 is complete, and not recreated (docs/adr/0026-progress-and-completion.md).
 
 Pods of StatefulSets are always started again, so the end of a leader is seen by the last run of its containers: all of them
-have ended with 0. Then the group is *over*, as one is that used up its restarts: its leader is marked and kept by a finalizer,
+have exited with code 0. Then the group is *over*, as one is that used up its restarts: its leader is marked and kept by a finalizer,
 so that nobody replaces it and its log can be read; its workers end. A group that is not complete at the deadline of its set is
 over, too. Groups that are over go when exhausted ones would: with a new template, scaled away, recovered, with their set.
 
@@ -26,7 +26,7 @@ def settings_of(lws: LeaderWorkerSet) -> RunSettings:
 
 
 def has_succeeded(pod: JSONObject) -> bool:
-    """Return whether the last ended run of every container ended with 0; one that was started again since has ended.
+    """Return whether the last ended run of every container exited with code 0; one that was started again since has ended.
 
     Containers of the phase before (init containers, and sidecars among them) do not count.
     """
@@ -35,7 +35,7 @@ def has_succeeded(pod: JSONObject) -> bool:
 
 
 def failed(pod: JSONObject) -> bool:
-    """Return whether a container of a pod was started again after an error; one that had ended with 0 did not fail."""
+    """Return whether a container of a pod was started again after an error; one that had exited with code 0 did not fail."""
     statuses = [
         status
         for kind in ("containerStatuses", "initContainerStatuses")

@@ -51,9 +51,9 @@ def _explained(code: str, cause: Cause | None) -> list[Safe]:
         return [tag("h1", f"{code}: no such cause")]
     return [
         tag("h1", tag("code", cause.code), " ", cause.title),
-        tag("h2", "What it means"),
+        tag("h2", "Meaning"),
         tag("p", cause.meaning),
-        tag("h2", "What to do"),
+        tag("h2", "Next steps"),
         tag("p", cause.remedy),
     ]
 

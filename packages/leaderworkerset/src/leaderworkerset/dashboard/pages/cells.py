@@ -131,7 +131,7 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
         "div",
         tag("h1", words),
         tag("p", f"Is {near[0]} meant? ") if near else None,
-        _listed("What exists, and what is recorded of it", map(command, steps)),
+        _listed("Objects and their records", map(command, steps)),
         id="title",
         class_="empty",
     )

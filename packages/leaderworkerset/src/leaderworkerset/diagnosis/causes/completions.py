@@ -1,4 +1,4 @@
-"""Programs that end with exit code 0: a fault of ranks that serve, and the aim of work that ends. Pure."""
+"""Programs that exit with code 0: an error for ranks that serve, and the goal of work that completes. Pure."""
 
 from leaderworkerset.api import labels
 from leaderworkerset.diagnosis import ranks
@@ -14,12 +14,12 @@ from leaderworkerset.views.wording import counted
 @cause(
     code="LWS-E075",
     title="the program ends though it should run",
-    meaning="A program ended with exit code 0. Ranks are meant to run until they are stopped.",
+    meaning="A program exited with code 0. Ranks are meant to run until they are stopped.",
     remedy="Let the program continue to run. For work that ends, set the annotation "
     f'`{labels.RUN_TO_COMPLETION}: "true"` of the LeaderWorkerSet, use a Job, or `lws run --until done`.',
 )
 def has_ended(observed: Observed) -> Finding | None:
-    """Find a rank whose containers ended with exit code 0, although it should continue to run."""
+    """Find a rank whose containers exited with code 0, although it should continue to run."""
     if observed.ends:
         return None
     done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
@@ -35,7 +35,7 @@ def has_ended(observed: Observed) -> Finding | None:
         evidence.append(f"group {group.name} {recreations.sentence(group.recreations, observed.now)}")
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}, and is started again",
+        sentence=f"the program of pod {rank.pod} exited with code 0{ranks.others(len(ended))}, and is started again",
         evidence=tuple(evidence),
         steps=(
             observed.lws(f"logs {observed.view.name}/{rank.place}"),
@@ -51,7 +51,7 @@ def _waits_for_another(group: Group, done: set[str]) -> bool:
 
 
 def _is_done(rank: Rank) -> bool:
-    """Return whether a container ended with exit code 0, and has not been restarted yet."""
+    """Return whether a container exited with code 0, and has not been restarted yet."""
     for one in ranks.statuses(rank):
         state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
         end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
@@ -63,12 +63,12 @@ def _is_done(rank: Rank) -> bool:
 @cause(
     code="LWS-E078",
     title="some ranks have ended, and others run",
-    meaning="The work of these ranks is to end, as the command or the set says. Some ended with exit code 0; the others run.",
+    meaning="The work of these ranks is to end, as the command or the set says. Some ranks exited with code 0; the others run.",
     remedy="Wait. If it takes too long, read the log of a rank that has not ended.",
     verdict=Verdict.PROGRESSING,
 )
 def others_run(observed: Observed) -> Finding | None:
-    """Find ranks that have not ended with exit code 0, while others have."""
+    """Find ranks that have not exited with code 0, while others have."""
     unfinished = outcome.unfinished(observed.view)
     waiting = [rank for _, rank in unfinished if observed.rank in (None, rank.index)]
     is_begun = len(unfinished) < sum(len(group.ranks) for group in observed.view.groups)

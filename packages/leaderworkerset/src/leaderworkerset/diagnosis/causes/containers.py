@@ -1,8 +1,8 @@
 """Containers that ran: crashes, lack of memory, probes and gates. Pure.
 
-Of several ranks that crashed, the cause is the one that explains the others (`views.deaths`); if that is not certain, the
-text says so. A group that failed again after its recreation is stuck for the same reason at every moment, also while it
-starts again and no pod shows it: until it is ready.
+Of several ranks that crashed, the cause is the crash that explains the others (`views.deaths`). The text states if that
+is not certain. A group that failed again after its recreation is stuck for the same reason at every moment, also while
+it starts again and no pod shows it: until it is ready.
 """
 
 import re
@@ -33,12 +33,12 @@ LISTENS: Final = re.compile(r"; (the pod listens on (?:no port|[0-9, ]+))")
 
 
 def ended_runs(observed: Observed) -> list[Death]:
-    """Return the runs that ended and may still matter, the one that explains the others first."""
+    """Return the relevant ended runs, the run that explains the others first."""
     return deaths.in_order(run for _, rank in _members(observed) for run in rank.deaths)
 
 
 def _members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
-    """Yield the selected ranks; one that is ready may be the one that failed before, and will fail again."""
+    """Yield the selected ranks; a ready rank may have failed before, and will fail again."""
     for group in observed.view.groups:
         yield from ((group, rank) for rank in group.ranks if observed.rank in (None, rank.index))
 
@@ -49,7 +49,7 @@ def place_of_run(observed: Observed, run: Death) -> tuple[Group, Rank]:
 
 
 def failed_runs(observed: Observed) -> list[Death]:
-    """Return those that ended with an error."""
+    """Return the runs that ended with an error."""
     return [one for one in ended_runs(observed) if one.end.get("exitCode")]
 
 
@@ -135,7 +135,7 @@ def init_fails(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E071",
     title="a container crashes",
-    meaning="A program ends with an error. Of several ranks the one that ended first is named: others often end because it did.",
+    meaning="A program ends with an error. The sentence names the rank that exited first: others often exit because of it.",
     remedy="Read its last lines and correct the program, its arguments or its environment.",
 )
 def crashes(observed: Observed) -> Finding | None:
@@ -222,7 +222,7 @@ def unready(observed: Observed) -> Finding | None:
 
 
 def _refused_port(rank: Rank, message: str) -> str:
-    """Compare the port of a probe that was refused with those that the containers declare, and the pod listens on."""
+    """Compare the refused port of a probe with the ports that containers declare, and that the pod listens on."""
     refused, listens = REFUSED.search(message[: ranks.QUOTED]), LISTENS.search(message[: ranks.QUOTED])
     if refused is None:
         return ""

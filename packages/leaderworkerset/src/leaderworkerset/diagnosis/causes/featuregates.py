@@ -30,7 +30,7 @@ SHOWN: Final = {
     SCHEDULER: "placed its pods one by one, and gave it no condition",
     CONTROLLER_MANAGER: "does not end it, though it is deleted and no pod names it",
 }
-"""What a component without the gate does, said of a PodGroup."""
+"""The effect of a component without the gate on a PodGroup."""
 
 REMEDIES: Final = {
     API_SERVER: "start kube-apiserver with --feature-gates=GenericWorkload=true, and let it serve scheduling.k8s.io",
@@ -82,7 +82,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
     title="a component of Kubernetes lacks the feature gate of groups",
     meaning=(
         "Native gang scheduling needs a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. Without the "
-        "first there are no PodGroups; without the second, pods are placed one by one; without the third, PodGroups "
+        "first there are no PodGroups. Without the second, pods are placed one by one. Without the third, PodGroups "
         "that are deleted stay."
     ),
     remedy="Start that component with the gate, or choose another gang scheduler.",
@@ -116,7 +116,7 @@ PREREQUISITE_STEPS: Final = {
     "UnsupportedProviderCapability": "set gangSchedulingManagement.schedulerProvider to kubernetes in the manager's configuration",
     "ParentWorkloadNotReady": "create the Workload of the owner, or remove the annotation that delegates to it",
 }
-"""What to do, by the reason of the condition; other reasons name an object."""
+"""Next steps by the reason of the condition; other reasons name an object."""
 
 OTHER_STEP: Final = "correct or delete the object that is named: the manager tries again by itself"
 
@@ -126,9 +126,9 @@ OTHER_STEP: Final = "correct or delete the object that is named: the manager tri
     title="what spec.scheduling needs cannot be made",
     meaning=(
         "A LeaderWorkerSet with spec.scheduling needs a Workload, and for the whole a PodGroup, before its leaders. "
-        "Until they exist and are as they shall be, the manager changes no leader."
+        "Until they exist and are correct, the manager changes no leader."
     ),
-    remedy="The condition WorkloadSchedulingCreated says what is in the way: an API that is not served, an object of another owner, "
+    remedy="The condition WorkloadSchedulingCreated names the obstacle: an API that is not served, an object of another owner, "
     "a Workload that was changed.",
 )
 def lacks_prerequisite(observed: Observed) -> Finding | None:

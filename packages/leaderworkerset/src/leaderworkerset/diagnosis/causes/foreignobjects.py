@@ -1,4 +1,6 @@
-"""Objects of a LeaderWorkerSet that cannot be created: names of other owners, and refusals beside pods. Pure.
+"""Objects of a LeaderWorkerSet that cannot be created: names of other owners, and refusals of objects other than pods.
+
+Pure.
 
 In: the Warning events of the LeaderWorkerSet, which hold the words of the API server. Warnings count as long as the
 object is missing.
@@ -64,7 +66,7 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
     code="LWS-E019",
     title="a name is used by another owner",
     meaning=(
-        "Objects of groups are named after the LeaderWorkerSet and the group: group 1 of `meet` needs a StatefulSet `meet-1`, "
+        "Objects of groups are named after the LeaderWorkerSet and the group. Group 1 of `meet` needs a StatefulSet `meet-1`, "
         "which is also what a LeaderWorkerSet `meet-1` needs. An object of that name exists, and belongs to another owner."
     ),
     remedy="Delete one of both, or give one another name. For a Service: delete it, make it headless (`clusterIP: None`), or let its selector match the pods.",
@@ -90,7 +92,7 @@ def name_is_taken(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E028",
     title="an object of the LeaderWorkerSet is refused",
-    meaning="The API server refuses a Service or a ControllerRevision that the LeaderWorkerSet needs; the message is that of the API server.",
+    meaning="The API server refuses a Service or a ControllerRevision that the LeaderWorkerSet needs. The sentence quotes the API server.",
     remedy="Remove the reason: a ResourceQuota, an admission policy or a webhook.",
 )
 def object_is_refused(observed: Observed) -> Finding | None:

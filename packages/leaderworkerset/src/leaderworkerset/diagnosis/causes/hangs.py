@@ -1,4 +1,4 @@
-"""Causes in programs that run and get no further, start anew in place, or did not end in time. Pure."""
+"""Causes in programs that hang, restart in place, or do not exit in time. Pure."""
 
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -16,7 +16,7 @@ from leaderworkerset.views.wording import duration
 @cause(
     code="LWS-E098",
     title="all containers of a pod restart in place",
-    meaning="A container ended with an exit code for which its rules say RestartAllContainers: its pod starts anew, and stays.",
+    meaning="A container ended with an exit code for which its rules require RestartAllContainers: all containers restart, and the pod is kept.",
     remedy=f"Wait: the group is recreated if the pod takes longer than the annotation `{labels.IN_PLACE_RESTARTS}` says. "
     "Without that annotation each such restart recreates the group.",
     verdict=Verdict.PROGRESSING,
@@ -46,7 +46,7 @@ def restarts_in_place(observed: Observed) -> Finding | None:
 
 
 def hung_groups(view: View) -> list[Group]:
-    """Return the groups that make no progress, of a set that is to be told so."""
+    """Return the stalled groups, if the LeaderWorkerSet enables progress tracking."""
     watched = runsettings.read(meta.annotations(view.object)).timeout is not None
     return [group for group in view.groups if watched and group.hang is not None]
 
@@ -100,7 +100,7 @@ def _pod(view: View, name: str) -> JSONObject | None:
     title="the group was ended at its deadline",
     meaning=(
         "A LeaderWorkerSet that runs to completion has a deadline, the annotation "
-        f"`{labels.COMPLETION_DEADLINE}`; it passed before the leader of the group had ended with 0."
+        f"`{labels.COMPLETION_DEADLINE}`; it passed before the leader of the group exited with code 0."
     ),
     remedy="Read the log of the leader; nodes of Kubernetes remove it when the leader has ended. A new template runs again, with the time from its beginning on.",
 )
@@ -113,7 +113,7 @@ def is_late(observed: Observed) -> Finding | None:
         deadline = meta.annotations(observed.view.object).get(labels.COMPLETION_DEADLINE, "")
         return Finding(
             subject=Subject(kind="Pod", name=pod, group=group.name),
-            sentence=f"group {group.name} was ended at its deadline, before its leader had ended with 0",
+            sentence=f"group {group.name} was terminated at its deadline, before its leader exited with code 0",
             evidence=(f"{pod}: annotation {labels.GROUP_ENDED}: {GroupEnd.LATE}", f"deadline: {deadline or 'removed'}"),
             steps=(
                 # a node of Kubernetes removes the log with the containers

@@ -21,7 +21,7 @@ START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartErr
 class Waits(Struct, frozen=True):
     """Finds the first container that waits for one of these reasons, with a matching message or event.
 
-    Named groups of the pattern can be used in the sentence, beside `container`, `image` and the words of every rank.
+    Named groups of the pattern can be used in the sentence, next to `container`, `image` and the words of every rank.
     """
 
     reasons: frozenset[str]
@@ -79,7 +79,7 @@ INVALID: Final = Cause(
 DENIED: Final = Cause(
     code="LWS-E061",
     title="the registry denies the image",
-    meaning="The registry requires credentials, or refuses those that were sent; often the pull secret is missing.",
+    meaning="The registry requires credentials, or refuses the credentials; often the pull secret is missing.",
     remedy="Create the pull secret, name it in imagePullSecrets, or correct the image: a missing one can look the same.",
     find=Waits(
         PULLING,
@@ -145,14 +145,14 @@ NEVER_PULLED: Final = Cause(
 )
 UNMAPPED: Final = Waits(
     frozenset({"ImageNotMapped", "ProgramNotFound", "InvalidImageMapping"}),
-    r"(?P<said>.+)",
-    "pod {pod} has no program to run here{others}: {said}",
+    r"(?P<reason>.+)",
+    "pod {pod} has no program to run here{others}: {reason}",
     ("map image {image} to a directory of programs: --image {image}=DIR",),
 )
 MISTYPED: Final = Waits(
     frozenset({"ProgramNotFound"}),
-    r"(?P<said>.*\b(?:lacks program|or correct the command)\b.*)",
-    "pod {pod} has no program to run here{others}: {said}",
+    r"(?P<reason>.*\b(?:lacks program|or correct the command)\b.*)",
+    "pod {pod} has no program to run here{others}: {reason}",
     ("correct command of container {container} in the template of {name}, or add the program where it is looked for",),
 )
 
@@ -189,9 +189,9 @@ BAD_CONFIG: Final = Cause(
     remedy="Create the missing object or key, or mark the reference as optional.",
     find=Waits(
         CONFIG,
-        r"(?P<said>.+)",
-        "container {container} of pod {pod} cannot be configured{others}: {said}",
-        ("create what is missing in namespace {namespace}: {said}",),
+        r"(?P<reason>.+)",
+        "container {container} of pod {pod} cannot be configured{others}: {reason}",
+        ("create what is missing in namespace {namespace}: {reason}",),
     ),
 )
 NOT_STARTED: Final = Cause(
@@ -201,8 +201,8 @@ NOT_STARTED: Final = Cause(
     remedy="Do as the message says; often a command, working directory, device or mount is wrong.",
     find=Waits(
         START,
-        r"(?P<said>.+)",
-        "container {container} of pod {pod} cannot be started{others}: {said}",
+        r"(?P<reason>.+)",
+        "container {container} of pod {pod} cannot be started{others}: {reason}",
         ("{lws} describe {place}",),
     ),
 )

@@ -18,12 +18,12 @@ NAMED: Final = 5
 
 @cause(
     code="LWS-E095",
-    title="groups that have to leave nodes may not be away",
+    title="groups that must leave nodes cannot be moved now",
     meaning="Groups are to leave nodes, and maxUnavailable is 0. With random keys extra groups are created by updates only, with ordinals only where no partition holds groups back, so no group is ever moved.",
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
 def is_never_moved(observed: Observed) -> Finding | None:
-    """Find groups that have to leave nodes, and of which none may be away."""
+    """Find groups that must leave nodes, but may not become unavailable."""
     view, why = observed.view, departures.obstacle(observed.view.object)
     if not departures.is_moving(view) or not why or not (waiting := _waiting(observed)):
         return None
@@ -43,7 +43,7 @@ def is_never_moved(observed: Observed) -> Finding | None:
     code="LWS-E094",
     title="groups wait to be moved",
     meaning="Groups have to leave nodes that are closed for maintenance. They are moved as a whole, no more at once than a rollout may take away.",
-    remedy="Wait; if a group is away for another reason, find out why. `kubectl uncordon` cancels what has not begun.",
+    remedy="Wait; if a group is unavailable for another reason, find out why. `kubectl uncordon` cancels what has not begun.",
     verdict=Verdict.PROGRESSING,
 )
 def waits_for_move(observed: Observed) -> Finding | None:

@@ -68,11 +68,11 @@ WEBHOOK_UNREACHABLE: Final = Cause(
 DENIED_BY_WEBHOOK: Final = Cause(
     code="LWS-E009",
     title="a webhook denies the pods",
-    meaning="An admission webhook answers that a pod must not be created. The message is that of the webhook.",
+    meaning="An admission webhook answers that a pod must not be created. The sentence quotes the webhook.",
     remedy="Change the pod template as the message requires, or the policy behind the webhook.",
     find=Refused(
-        r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<said>.*))?",
-        "webhook {webhook} denies pod {pod}{others}: {said}",
+        r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<reason>.*))?",
+        "webhook {webhook} denies pod {pod}{others}: {reason}",
         ("change the template of {name} as the message requires, or the policy behind webhook {webhook}",),
     ),
 )
@@ -83,8 +83,8 @@ DENIED_BY_POLICY: Final = Cause(
     meaning="A ValidatingAdmissionPolicy of the cluster refuses a pod.",
     remedy="Change the pod template as the message requires, or the policy.",
     find=Refused(
-        r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<said>.*)",
-        "ValidatingAdmissionPolicy {policy} denies pod {pod}{others}: {said}",
+        r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<reason>.*)",
+        "ValidatingAdmissionPolicy {policy} denies pod {pod}{others}: {reason}",
         ("{kubectl} get validatingadmissionpolicy {policy} -o yaml",),
     ),
 )
@@ -159,8 +159,8 @@ LIMIT_RANGE: Final = Cause(
     meaning="A container or pod requests more or less than a LimitRange of the namespace allows.",
     remedy="Change the requests and limits in the pod template, or the LimitRange.",
     find=Refused(
-        r"(?P<said>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
-        "a LimitRange of namespace {namespace} refuses pod {pod}{others}: {said}",
+        r"(?P<reason>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
+        "a LimitRange of namespace {namespace} refuses pod {pod}{others}: {reason}",
         ("{kubectl} describe limitrange",),
     ),
 )
@@ -171,8 +171,8 @@ POD_SECURITY: Final = Cause(
     meaning="The namespace enforces a Pod Security level that the pod template violates.",
     remedy="Set the named fields of securityContext in the pod template, or change the level of the namespace.",
     find=Refused(
-        r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<said>.*)",
-        "Pod Security level {level} of namespace {namespace} refuses pod {pod}{others}: {said}",
+        r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<reason>.*)",
+        "Pod Security level {level} of namespace {namespace} refuses pod {pod}{others}: {reason}",
         ("set securityContext in the template of {name}", "{kubectl} get namespace {namespace} --show-labels"),
     ),
 )
@@ -183,7 +183,7 @@ SECURITY_CONSTRAINTS: Final = Cause(
     meaning="On OpenShift, none of the SecurityContextConstraints that the service account may use admits the pod.",
     remedy="Require less in securityContext, or let the service account use a constraint that admits the pod.",
     find=Refused(
-        r"unable to validate against any security context constraint: (?P<said>.*)",
+        r"unable to validate against any security context constraint: (?P<reason>.*)",
         "no SecurityContextConstraints admit pod {pod}{others}",
         ("oc adm policy scc-subject-review -n {namespace} -f POD.yaml",),
     ),
@@ -240,8 +240,8 @@ INVALID_TEMPLATE: Final = Cause(
     meaning="The API server refuses the StatefulSet or pod that is created from the template: a field has a value that is not allowed.",
     remedy="Correct the named field of the pod template or of the claim templates.",
     find=Refused(
-        r"is invalid: (?P<said>.*)",
-        "the template of {name} is not valid, so pod {pod} cannot be created{others}: {said}",
+        r"is invalid: (?P<reason>.*)",
+        "the template of {name} is not valid, so pod {pod} cannot be created{others}: {reason}",
         ("correct the named field of {name} and apply it again",),
     ),
 )
@@ -261,7 +261,7 @@ NOT_ALLOWED: Final = Cause(
 REFUSED: Final = Cause(
     code="LWS-E029",
     title="the API server refuses the pods",
-    meaning="A pod or StatefulSet is refused for a reason that has no code of its own; the message is that of the API server.",
+    meaning="A pod or StatefulSet is refused for a reason without its own code. The sentence quotes the API server.",
     remedy="Follow the message.",
     find=Refused(
         r"(?i)fail|forbidden|error|refused|denied|mistake",

@@ -18,7 +18,7 @@ CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
 @cause(
     code="LWS-E097",
     title="a pod is not resized",
-    meaning="CPU and memory change in place, and the API server refuses it, or the node of a pod has no room for it now (Deferred), can never have it (Infeasible), or failed.",
+    meaning="CPU and memory change in place. The API server refuses the change, or the node of a pod has no room now (Deferred), never has room (Infeasible), or failed.",
     remedy="Make room on the node, apply other amounts, or let the groups be recreated.",
 )
 def not_resized(observed: Observed) -> Finding | None:
@@ -41,7 +41,7 @@ def not_resized(observed: Observed) -> Finding | None:
 
 
 def _told(pod: JSONObject) -> str:
-    """Return what the kubelet says of a resize that is not done; empty if it says nothing, or goes on with it."""
+    """Return the kubelet's message about an incomplete resize; empty without one, or if the resize continues."""
     if inplaceresources.is_settled(pod):
         return ""
     for kind in CONDITIONS:
@@ -52,7 +52,7 @@ def _told(pod: JSONObject) -> str:
 
 
 def _refused(observed: Observed, leader: Rank) -> str:
-    """Return what the API server said of a group that it does not let change; empty if the leader is not marked so."""
+    """Return the API server's message about a refused change of a group; empty without the mark at the leader."""
     if not groupfacts.is_refused(leader.object or {}):
         return ""
     told = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)

@@ -28,7 +28,7 @@ SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
 NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 
 PROCESSES: Final = "processes://"
-"""The container runtime of the nodes of a cluster of this machine: they have the accelerators that they are told to have."""
+"""The container runtime of the nodes of a cluster of this machine: they have the configured accelerators."""
 GPU: Final = "nvidia.com/gpu"
 HOLDERS_NAMED: Final = 4
 

@@ -64,7 +64,7 @@ def awaits_queue(observed: Observed) -> Finding | None:
 
 
 def _waits(workload: JSONObject, rank: Rank) -> str:
-    """Return what the Workload of a pod waits for; empty for another pod's, or one that is admitted."""
+    """Return the wait of a pod's Workload; empty for another pod's or an admitted Workload."""
     named = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
     own = named.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
     finished = meta.find_condition(workload, "Finished")
@@ -99,7 +99,7 @@ def is_gated(observed: Observed) -> Finding | None:
 
 
 def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
-    """Return whether a pod waits as it shall: for the end of the group that it replaces, or for others of a rollout."""
+    """Return whether a pod waits as intended: for the replaced group to be deleted, or for others of a rollout."""
     if gates(rank) != [labels.REPLACEMENT_GATE]:
         return False
     age = observed.since(rank.created)
@@ -143,7 +143,7 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
 
 
 def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
-    """Return whether a PodGroup is of the group that a pod belongs to, or the one that the pod names."""
+    """Return whether a PodGroup belongs to the group of a pod, or is named by the pod."""
     if name := linked(rank.object or {}):
         return name == meta.name(podgroup)
     own = meta.labels(rank.object or {})

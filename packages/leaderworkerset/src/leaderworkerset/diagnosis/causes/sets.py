@@ -1,4 +1,4 @@
-"""Causes of a DisaggregatedSet itself, beside those of its LeaderWorkerSets. Pure."""
+"""Causes of a DisaggregatedSet itself, in addition to the causes of its LeaderWorkerSets. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E017",
     title="a part of a DisaggregatedSet cannot be created",
-    meaning="The API server refuses a LeaderWorkerSet or a scaler that the DisaggregatedSet needs; the message is that of the API server.",
+    meaning="The API server refuses a LeaderWorkerSet or a scaler that the DisaggregatedSet needs. The sentence quotes the API server.",
     remedy="Remove the reason: a quota, an admission webhook, or a value that is invalid for LeaderWorkerSets.",
 )
 def part_is_refused(observed: Observed) -> Finding | None:

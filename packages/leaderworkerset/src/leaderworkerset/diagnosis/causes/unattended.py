@@ -189,7 +189,7 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
 @cause(
     code="LWS-E004",
     title="no manager is the leader",
-    meaning="Replicas elect the one that acts by a Lease, and the Lease has no holder.",
+    meaning="Replicas elect the active replica by a Lease, and the Lease has no holder.",
     remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
 )
 def nobody_leads(observed: Observed) -> Finding | None:
@@ -264,7 +264,7 @@ def _properties(schema: JSONObject) -> JSONObject:
     remedy="Check kube-controller-manager. After many failed syncs it retries late, without a lasting error.",
 )
 def statefulset_without_controller(observed: Observed) -> Finding | None:
-    """Find a StatefulSet whose newest spec its controller has not observed; a deletion, too, raises the generation."""
+    """Find a StatefulSet whose newest spec its controller has not observed; a deletion also raises the generation."""
     for one in observed.get(resources.STATEFULSETS):
         if meta.is_deleting(one):
             continue

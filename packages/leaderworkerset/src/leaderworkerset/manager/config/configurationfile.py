@@ -38,7 +38,7 @@ def check(chosen: Configuration) -> None:
 
 
 def opted_in(configuration: Configuration) -> OptIns:
-    """Return what the manager does with this configuration beside what it always does."""
+    """Return the optional functions of the manager with this configuration."""
     return OptIns(
         records=configuration.recorder.enable,
         disruption=configuration.disruption,

@@ -1,4 +1,4 @@
-"""What a configuration of the manager may say (contract 12.2): bounds, names, addresses, and what goes together.
+"""The rules for a configuration of the manager (contract 12.2): limits, names, addresses, and combinations.
 
 In: a decoded `Configuration`. Out: errors with paths, in the texts of the Go manager if that has one.
 """
@@ -116,7 +116,9 @@ def _serving_errors(configuration: Configuration) -> list[FieldError]:
     ]
     if len({path.lstrip("/") for path in paths.values()}) == 1:
         errors.append(
-            invalid("health.livenessEndpointName", health.liveness_endpoint_name, "must not be that of readiness")
+            invalid(
+                "health.livenessEndpointName", health.liveness_endpoint_name, "must differ from the path of readiness"
+            )
         )
     return errors
 

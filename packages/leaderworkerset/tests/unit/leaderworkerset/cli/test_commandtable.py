@@ -6,14 +6,17 @@ import click
 import pytest
 from tests.typed import read
 
-from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS
+from leaderworkerset.cli import app, errors
+from leaderworkerset.cli.commandtable import COMMANDS, SECTIONS, Needs
 
-ALL = [*COMMANDS.values(), *(verb for one in COMMANDS.values() for verb in one.verbs)]
+NAMED = {
+    **COMMANDS,
+    **{f"{entry.name} {verb.name}": verb for entry in COMMANDS.values() for verb in entry.verbs},
+}
 
 
 def test_every_command_of_the_table_exists_and_has_its_help() -> None:
-    for entry in ALL:
+    for entry in NAMED.values():
         module, attribute = entry.place
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)
@@ -22,16 +25,27 @@ def test_every_command_of_the_table_exists_and_has_its_help() -> None:
 
 
 def test_examples_are_shown_below_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for name, entry in COMMANDS.items():
-        assert entry.examples, name
-        assert app.run([name, "--help"]) == 0
+    for words, entry in NAMED.items():
+        assert entry.examples, words
+        assert app.run([*words.split(), "--help"]) == 0
         printed = capsys.readouterr().out
+        assert "\n  Examples:\n" in printed
+        assert ("Global options" in " ".join(printed.split())) == (Needs.CLUSTER in entry.needs)
         for line in entry.examples:
             assert f"  {line}\n" in printed
 
 
 def test_every_example_is_taken() -> None:
-    for name, line in ((one.name, line) for one in ALL for line in one.examples):
+    for words, line in ((words, line) for words, entry in NAMED.items() for line in entry.examples):
         typed = line.removeprefix("source <(").removesuffix(")").split(" > ")[0]
-        assert typed.split()[:2] == ["lws", name]
+        assert f"{typed} ".startswith(f"lws {words} ")
         read(typed)
+
+
+def test_every_command_is_in_one_section_of_the_help() -> None:
+    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(COMMANDS)
+
+
+def test_errors_of_usage_begin_as_all_other_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["get", "--nope"]) == errors.USAGE
+    assert "\nerror: No such option" in capsys.readouterr().err

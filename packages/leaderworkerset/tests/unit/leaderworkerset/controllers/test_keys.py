@@ -102,7 +102,7 @@ def test_worker_statefulsets_concern_their_leader() -> None:
     assert list(pod.keys_of_controlled(Change(None, UNLABELED))) == []
 
 
-def test_differs_from_upstream_the_service_of_a_group_concerns_it_when_it_vanishes() -> None:
+def test_differs_from_upstream_a_deleted_service_enqueues_its_group() -> None:
     """R-SVC-5: also one of an earlier leader, or of another owner, which used its name."""
     own = {"metadata": {"name": "web-0", "namespace": "default"}}
     service = owned_by(builders.leader_pod(LWS, uid="earlier"), own)

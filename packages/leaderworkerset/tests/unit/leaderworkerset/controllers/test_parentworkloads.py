@@ -134,7 +134,7 @@ def test_the_next_owner_that_has_one_is_followed(make: Any) -> None:
         (alone, "no owner of LeaderWorkerSet default/web has a Workload yet"),
         (two, "several Workloads are controlled by ConfigMap pipeline"),
         (gone, "an owner cannot be read: "),
-        (another, "ConfigMap pipeline is not the one that controls it"),
+        (another, "ConfigMap pipeline does not control it"),
         (unserved, "the API server serves no Pipeline of v1"),
     ],
 )

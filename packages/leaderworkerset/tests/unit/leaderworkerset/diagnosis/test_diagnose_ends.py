@@ -43,7 +43,7 @@ def test_a_run_that_ended_with_its_node_is_no_crash() -> None:
 
 
 def completed(rank: int) -> JSONObject:
-    """Return a pod whose program ended with 0 and waits to be started again."""
+    """Return a pod whose program exited with code 0 and waits to be started again."""
     waits: JSONObject = {"reason": "CrashLoopBackOff"}
     status = container(restarts=1, last=ended(0, reason="Completed"), waiting=waits)
     return placed(0, rank, status={"containerStatuses": [status]})
@@ -53,7 +53,7 @@ def test_a_worker_that_ends_first_is_no_problem_of_a_set_that_runs_to_completion
     completes = lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true"}})
     found = told(observed([placed(), completed(1)], of=completes))
     assert (found.code, found.verdict) == ("LWS-E078", Verdict.PROGRESSING)
-    assert found.sentence == "1 of 2 ranks ended with exit code 0; not ended: 0/0 (Running)"
+    assert found.sentence == "1 of 2 ranks exited with code 0; not ended: 0/0 (Running)"
     assert found.steps == ("lws -n prod logs web/0/0 --follow",)
 
 
@@ -115,9 +115,9 @@ def test_a_rank_that_ended_is_no_fault_while_the_command_waits_for_the_end() -> 
     assert told(situation).code == "LWS-E075"
     found = told(replace(situation, commands=UNTIL_DONE))
     assert (found.code, found.verdict) == ("LWS-E078", Verdict.PROGRESSING)
-    assert found.sentence == "2 of 4 ranks ended with exit code 0; not ended: 1/0, 1/1 (Running)"
+    assert found.sentence == "2 of 4 ranks exited with code 0; not ended: 1/0, 1/1 (Running)"
     whole = told(replace(observed([*pods[:2]]), commands=UNTIL_DONE))
-    assert (whole.verdict, whole.sentence) == (Verdict.HEALTHY, "2 of 2 ranks ended with exit code 0")
+    assert (whole.verdict, whole.sentence) == (Verdict.HEALTHY, "2 of 2 ranks exited with code 0")
 
 
 def test_a_crash_is_the_cause_while_the_command_waits_for_the_end() -> None:

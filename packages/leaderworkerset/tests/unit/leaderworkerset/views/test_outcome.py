@@ -1,4 +1,4 @@
-"""A run is done when every rank has ended with 0, and fails when one fails too often."""
+"""A run is done when every rank has exited with code 0, and fails when one fails too often."""
 
 from typing import Any
 

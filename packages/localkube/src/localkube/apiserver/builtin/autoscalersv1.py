@@ -1,7 +1,7 @@
 """HorizontalPodAutoscalers in the form of autoscaling/v1: the same objects, of whose metrics the form knows one.
 
-They are stored as autoscaling/v2 has them. What v1 has no field for is in annotations of a v1 object, by the names that
-Kubernetes uses, and as v2 writes it; so an object that a client of v1 reads and writes back loses nothing.
+They are stored as autoscaling/v2 has them. Fields that v1 lacks are in annotations of a v1 object, with Kubernetes'
+names, in the form of v2. So a client of v1 can read and write an object without loss.
 """
 
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def _utilization(metric: JSONObject, name: str) -> int | None:
 
 
 def _read(text: str, part: str, field: str) -> JSON:
-    """Return what an annotation has, None if it is none that the field of v2 could have."""
+    """Return the value of an annotation, None if it is invalid for the field of v2."""
     try:
         found = msgspec.json.decode(text)
         return typed.normalize(AUTOSCALER.struct, {part: {field: found}})[part].get(field)

@@ -149,7 +149,7 @@ def _validate_amount(value: int | str, path: str) -> Iterator[FieldError]:
 POD_DISRUPTION_BUDGET = Strategy(
     resource=resources.POD_DISRUPTION_BUDGETS,
     struct="PodDisruptionBudget",
-    description="A PodDisruptionBudget limits how many pods of a selection are away because they were evicted.",
+    description="A PodDisruptionBudget limits how many pods of a selection are unavailable because they were evicted.",
     validate=validate,
     generation="spec",
     has_status=True,

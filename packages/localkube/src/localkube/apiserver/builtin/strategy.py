@@ -22,7 +22,8 @@ from localkube.apiserver.types import defaults, schemas, typed
 from localkube.apiserver.types.schemas import unknown_fields
 
 Generation: TypeAlias = Literal["none", "spec", "spec and annotations", "object", "object and labels", "constant"]
-"""What increases the generation: nothing, `spec` (or also annotations), all but metadata and status (or also labels). `constant`: it is 1."""
+"""The fields that increase the generation: none, `spec` (or also annotations), all except metadata and status (or
+also labels). `constant`: it is 1."""
 
 STANDARD_FINALIZERS = {"kubernetes", "orphan", "foregroundDeletion"}
 

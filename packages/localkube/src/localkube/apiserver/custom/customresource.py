@@ -1,7 +1,7 @@
 """CustomResourceDefinitions: from a definition to the kind it defines.
 
-The stored version is the one that is served; a definition that serves several is refused, as there is no conversion
-here. In: a CustomResourceDefinition with defaults filled. Out: a `Kind`, or errors of the definition.
+Only the stored version is served. A definition that serves several versions is refused, because there is no
+conversion. In: a CustomResourceDefinition with defaults filled. Out: a `Kind`, or errors of the definition.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """Checks the JSON types of the keywords in an `openAPIV3Schema`, as Go's `JSONSchemaProps` has them.
 
-In: the schema of a CustomResourceDefinition as it was sent. Out: the schema without nulls, or `UndecodableError` for
+In: the original schema of a CustomResourceDefinition. Out: the schema without nulls, or `UndecodableError` for
 the first keyword whose value Go could not read. Later code can rely on the types: `properties` is a map of schemas,
 `required` a list of strings.
 """

@@ -1,9 +1,8 @@
 """The API server on a loopback port, over HTTP or HTTPS.
 
 In: requests of clients that pass the `guard`. Out: the responses of `ApiServer.handle`; watches and logs are streamed
-in chunks, `/attach`, `/exec` and `/portforward` use WebSockets (`podstreams.py`).
-
-kubectl and client-go send bearer tokens over HTTPS only; give an `ssl_context` (`certificate.py`) to serve them.
+in chunks, `/attach`, `/exec` and `/portforward` use WebSockets (`podstreams.py`). kubectl and client-go send bearer
+tokens over HTTPS only: pass an `ssl_context` (`certificate.py`).
 """
 
 import errno
@@ -157,7 +156,7 @@ def _refuse(refused: RefusalError) -> web.Response:
 
 
 def _abort(request: web.BaseRequest) -> web.Response:
-    """Cut the connection, as a server that is away does; nobody reads the response."""
+    """Close the connection, like an unavailable server; nobody reads the response."""
     if isinstance(request.transport, Transport):
         abort(request.transport)
     return web.Response()

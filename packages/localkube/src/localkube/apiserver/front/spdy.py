@@ -3,10 +3,8 @@
 kubectl uses it inside a WebSocket to forward ports, and needs five types of frames for it: SYN_STREAM, SYN_REPLY, DATA,
 RST_STREAM and PING. There is no SPDY without a WebSocket.
 
-```
-control frame   1 version(15) | type(16) | flags(8) length(24) | payload
-data frame      0 stream(31)             | flags(8) length(24) | payload
-```
+``` control frame   1 version(15) | type(16) | flags(8) length(24) | payload data frame      0 stream(31)             |
+flags(8) length(24) | payload ```
 
 Names and values of headers are compressed by one zlib stream per direction for the whole connection, so every block is read,
 also those of refused streams. There is no flow control by windows: the clients of Kubernetes do not use it, and rely on
@@ -215,7 +213,7 @@ def parse_headers(block: bytes) -> Headers:
             raise ProtocolError(f"a header block has the name {name!r}: names must be lower case, once each")
         headers[name] = value
     if rest:
-        raise ProtocolError(f"a header block of {count} headers goes on after them")
+        raise ProtocolError(f"a header block of {count} headers has data after them")
     return headers
 
 

@@ -25,11 +25,11 @@ class Schema(Struct, frozen=True):
 
     A value of type `any` has no known schema: unless it is `atomic`, objects are granular, as free maps.
 
-    `fields` are the known fields of an object; `values` is the schema of the values of a free map; `items` of the items
-    of a list. `list_type` and `keys` say how items are identified: `map` by `keys`, `set` by value, `atomic` not at
-    all. An `atomic` object is replaced and owned as a whole. `patch_merge` says whether the strategic merge patch
-    merges the list (its key is then `patch_key`, empty for lists of scalars). `default` is the value of an absent field
-    that is a list key (`protocol` of a port). `name` is the name of an object's type, if it has one.
+    `fields` are the known fields of an object. `values` is the schema of the values of a free map, and `items` the
+    schema of list items. `list_type` and `keys` say how items are identified: `map` by `keys`, `set` by value, `atomic`
+    not at all. An `atomic` object is replaced and owned as a whole. `patch_merge` says whether the strategic merge
+    patch merges the list (its key is then `patch_key`, empty for lists of scalars). `default` is the value of an absent
+    field that is a list key (`protocol` of a port). `name` is the name of an object's type, if it has one.
     """
 
     type: Literal["object", "array", "string", "integer", "number", "boolean", "int-or-string", "any"]

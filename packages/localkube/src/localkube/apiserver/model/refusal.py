@@ -35,7 +35,7 @@ def bad_request(message: str) -> RefusalError:
 
 
 def undecodable(method: str, body: bytes, message: str) -> RefusalError:
-    """Build the refusal of an object that does not fit its kind: as it was sent, or after a patch."""
+    """Build the refusal of an object that does not match its kind: in a request, or after a patch."""
     if method != "PATCH":
         return bad_request(message)
     failure = field.invalid("patch", body.decode(errors="replace"), message)

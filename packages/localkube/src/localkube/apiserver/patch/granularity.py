@@ -31,7 +31,7 @@ def is_named(schema: Schema, name: str) -> bool:
 
 
 def child_schema(schema: Schema, name: str) -> Schema:
-    """Return the schema of a field, `OPEN` for one that the schema does not describe."""
+    """Return the schema of a field, `OPEN` if the schema does not describe it."""
     if schema.fields is not None and name in schema.fields:
         return schema.fields[name]
     return schema.values or OPEN

@@ -1,7 +1,7 @@
 """JSON patch (RFC 6902): a list of operations on paths, all or nothing.
 
-In: a document and operations. Out: a new, patched document. A patch that is not a list is
-refused with 400; a malformed operation, or one that does not fit the document (a missing path, a failed test) with 422.
+In: a document and operations. Out: a new, patched document. A patch that is not a list is refused with 400. An
+operation that is malformed, or does not match the document (a missing path, a failed test), is refused with 422.
 A short patch cannot create a huge document: the size of all its copies and the depth are bounded.
 Replacing a field that an object does not have adds it, as in kube-apiserver.
 """

@@ -95,7 +95,7 @@ def _timeless(metadata: JSONObject) -> JSONObject:
 
 
 def tracked(kind: Kind, fields: FieldSet, subresource: str = "") -> FieldSet:
-    """Return the fields that can be owned: without the identity, and without those that the operation cannot write."""
+    """Return the fields that can be owned: without the identity, and without fields that the operation cannot write."""
     unwritable = {"f:spec"} if subresource == "status" else {"f:status"} if kind.has_status else set()
     ignored = {"f:apiVersion", "f:kind"} | unwritable
     result = {element: node for element, node in fields.items() if element not in ignored}

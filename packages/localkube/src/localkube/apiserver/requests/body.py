@@ -106,7 +106,7 @@ def _version_text(call: Call, found: str) -> str:
 
 
 def identified(call: Call, obj: JSONObject) -> JSONObject:
-    """Return the object with the identity of the URL; refuse one that has another."""
+    """Return the object with the identity of the URL; refuse another identity."""
     resource = call.served.resource
     api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
     metadata = obj.get("metadata")
@@ -126,7 +126,7 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
 
 
 def _placed(call: Call, metadata: JSONObject) -> JSONObject:
-    """Return the metadata with the namespace of the URL; refuse one that has another."""
+    """Return the metadata with the namespace of the URL; refuse another namespace."""
     if not call.served.resource.namespaced:
         return {name: value for name, value in metadata.items() if name != "namespace"}
     namespace = metadata.get("namespace") or call.namespace
@@ -136,7 +136,7 @@ def _placed(call: Call, metadata: JSONObject) -> JSONObject:
 
 
 def require_name(call: Call, obj: JSONObject) -> None:
-    """Refuse an object whose name is not that of the URL."""
+    """Refuse an object whose name differs from the URL."""
     name = meta.name(obj)
     if not name:
         raise refusal.bad_request(

@@ -1,15 +1,13 @@
 """The watch hub: from committed changes to the lines that watchers read.
 
-```
-store ──changes of a commit──► hub ──► feed (one per resource, selection and representation) ──► watchers
-```
+``` store ──changes of a commit──► hub ──► feed (one per resource, selection and representation) ──► watchers ```
 
 Watchers of the same lines share a feed: a change is matched and encoded once per feed. The lines that a feed has
 collected are joined once and delivered to all its watchers: at once if the hub was idle, otherwise at most every `PACE`
 seconds (and a little more per watcher), so that many writes wake each watcher once per interval.
 
-An object that enters the selection is ADDED, one that leaves it is DELETED (with its last matching state). A watch that
-lags too far behind is ended with 410 Expired, and its client lists again.
+An object that enters the selection is ADDED, and DELETED when it leaves the selection (with its last matching state).
+A watch that lags too far behind is closed with 410 Expired, and its client lists again.
 """
 
 import asyncio
@@ -255,7 +253,7 @@ class WatchHub:
             self.end(stored_as)
 
     def close(self) -> None:
-        """End all watches, also those that are opened later."""
+        """Close all watches, also later ones."""
         self._closed = True
         self.end_all()
         if self._timer is not None:

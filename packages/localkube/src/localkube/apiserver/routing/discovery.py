@@ -1,10 +1,8 @@
 """Discovery: which groups, versions and resources are served, as kubectl and client-go request it.
 
-```
-/api, /apis                  groups and versions; all resources at once where the client accepts the aggregated form
-/apis/<group>                one group
-/api/v1, /apis/<g>/<v>       the resources of one version, their verbs and subresources
-```
+``` /api, /apis                  groups and versions; all resources at once where the client accepts the aggregated form
+/apis/<group>                one group /api/v1, /apis/<g>/<v>       the resources of one version, their verbs and
+subresources ```
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -58,7 +56,7 @@ class Listed(NamedTuple):
 
 
 def listed(registry: Registry) -> list[Listed]:
-    """Return all resources, also those that have no objects of their own, sorted by their names."""
+    """Return all resources, also resources without objects, sorted by their names."""
     served = [_served(one) for one in registry]
     asked = [Listed(one, one.kind.lower(), ("create",), {}) for one in reviews.RESOURCES]
     measured = [Listed(one, one.kind.lower(), ("get", "list"), {}) for one in loadmetrics.RESOURCES]

@@ -28,7 +28,7 @@ ROOT: Final = "/apis/metrics.k8s.io/v1beta1/"
 
 
 async def answer(backend: Backend, request: Request, user: str) -> Response:
-    """Return the metrics at a path below `ROOT`: of all pods or nodes, of those selected, or of one."""
+    """Return the metrics at a path below `ROOT`: of all pods or nodes, of selected ones, or of a single one."""
     core = replace(request, path=f"/api/v1/{request.path.removeprefix(ROOT)}")
     call = calls.parse(backend.registry, core, user)
     resource = next((one for one in RESOURCES if one.plural == call.served.resource.plural), None)
@@ -69,7 +69,7 @@ def _shown(
 
 
 def _measurable(pod: JSONObject) -> set[str]:
-    """Return the names of the containers of which a load is needed: those that run."""
+    """Return the names of the running containers, whose load is needed."""
     statuses = meta.status(pod).get("containerStatuses") or ()
     return {one["name"] for one in statuses if (one.get("state") or {}).get("running")}
 

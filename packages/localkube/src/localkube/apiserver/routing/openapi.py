@@ -83,12 +83,12 @@ NUMBER_OR_TEXT: Final = "IntOrString"
 
 ENVELOPE: Final = {
     "apiVersion": "The group and version of the kind.",
-    "kind": "What the object is.",
-    "metadata": "What every object has: name, labels, owners, and what the cluster notes of it.",
+    "kind": "The kind of the object.",
+    "metadata": "Metadata: name, labels, owners, and the cluster's records.",
 }
 """The descriptions of the fields that all kinds have."""
 
-PARTS: Final = ENVELOPE | {"spec": "What is wanted.", "status": "What is, as last seen."}
+PARTS: Final = ENVELOPE | {"spec": "The desired state.", "status": "The observed state."}
 """The descriptions of the fields of built-in kinds and their templates."""
 
 IDENTITY: Final[JSONObject] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}

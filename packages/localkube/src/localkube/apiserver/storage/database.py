@@ -85,7 +85,7 @@ def counter_checksum(name: str, value: int) -> int:
 
 
 DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
-"""What SQLite reports where the contents of a file are to blame."""
+"""Error codes of SQLite for a file with damaged contents."""
 
 
 def inspect(path: Path) -> None:
@@ -136,8 +136,11 @@ BUSY_TIMEOUT: Final = 0.2
 """Seconds to wait for another program that reads the file; the event loop is blocked meanwhile."""
 
 PAGES_KEPT: Final = 512
-"""KiB of the file that SQLite caches. The system's cache has the rest; reading a page from there takes a few microseconds.
-SQLite's default, 2 MiB, fills up with events that are not read again."""
+"""KiB of the file that SQLite caches.
+
+The system's cache has the rest; reading a page from there takes a few microseconds. SQLite's default, 2 MiB, fills up
+with events that are not read again.
+"""
 
 LOG_LIMIT: Final = 8 * 2**20
 """Bytes of the write-ahead log that are kept for reuse once its changes are in the file."""

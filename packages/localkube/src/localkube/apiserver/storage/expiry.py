@@ -1,11 +1,11 @@
 """Deletes events an hour after their last write, as in kube-apiserver, so that the store stays small.
 
-Their number is bounded, too: above `LIMIT`, the oldest are deleted. Old events are deleted when a new one is committed;
+Their number is also limited: above `LIMIT`, the oldest are deleted. Old events are deleted when a new one is committed;
 an idle cluster does nothing. Ages are measured by the monotonic clock, so that setting the wall clock neither deletes
 events nor keeps them.
 
-In memory a write of an event takes 16 bytes, its revision and time; whether it is the last one of its event is read from
-the store.
+In memory a write of an event takes 16 bytes, its revision and time; whether it is the last one of its event is read
+from the store.
 """
 
 from array import array
@@ -51,7 +51,7 @@ class Expiry:
         """The monotonic seconds of each revision, both ascending."""
 
     def load(self) -> None:
-        """Read the stored events, and delete those that are too old or too many."""
+        """Read the stored events, and delete events that are too old or too many."""
         now, moment = self._clock.now(), self._clock.monotonic()
         rows = (msgspec.json.decode(row, type=_Stored).metadata for row in self._store.list(STORED_AS))
         for revision, created in sorted((int(row.resource_version), row.creation_timestamp) for row in rows):
@@ -61,7 +61,7 @@ class Expiry:
         self._expire()
 
     def observe(self, changes: Sequence[Change]) -> None:
-        """Record committed events, and delete those that are now too old or too many."""
+        """Record committed events, and delete events that are now too old or too many."""
         touched = [change for change in changes if change.key.resource == STORED_AS]
         for change in touched:
             self._total += {"ADDED": 1, "MODIFIED": 0, "DELETED": -1}[change.type]

@@ -1,4 +1,4 @@
-"""What the columns of `kubectl get` are made of: a heading with what shows the value of an object."""
+"""The parts of the columns of `kubectl get`: a heading, and a function for the value of an object."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime

@@ -1,6 +1,6 @@
-"""The plain defaults of the built-in kinds: the values of unset fields by Go type, and the function that fills them in.
+"""The plain defaults of the built-in kinds: values of unset fields by Go type, and a function that fills them in.
 
-Defaults that depend on other fields are code, beside the kind (`builtin/`, `validation/pod_defaults.py`).
+Defaults that depend on other fields are code, next to the kind (`builtin/`, `validation/pod_defaults.py`).
 """
 
 from functools import cache

@@ -16,7 +16,7 @@ POLICIES: Final = ("Percent", "Pods")
 TARGETS: Final = ("Utilization", "Value", "AverageValue")
 
 CORE_SCALED: Final = ("ReplicationController",)
-"""What can be scaled and has no API group."""
+"""Scalable kinds without an API group."""
 
 SOURCES: Final = {
     "Object": "object",

@@ -1,6 +1,6 @@
-"""Rules for a resize of a pod: only CPU and memory of containers change, and its class stays; kube-apiserver's messages.
+"""Rules for a resize of a pod: only CPU and memory of containers may change, and its class stays.
 
-What the embedded kubelet cannot do is refused here: restarts for a resize, and pods with resources of their own.
+Resizes that the embedded kubelet cannot perform are refused: with restarts, and of pods with their own resources.
 """
 
 from collections.abc import Iterator

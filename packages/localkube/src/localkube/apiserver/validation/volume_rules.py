@@ -30,7 +30,7 @@ PROJECTIONS = (
 
 
 def validate(volume: JSONObject, others: Collection[str], path: str) -> Iterator[FieldError]:
-    """Yield every error of a volume; `others` are the names of those before it."""
+    """Yield every error of a volume; `others` are the names of the previous volumes."""
     name = volume["name"]
     if not name:
         yield required(f"{path}.name")

@@ -1,4 +1,4 @@
-"""What an autoscaler does: the replicas of its target, its conditions, and the plan that writes both.
+"""The decision of an autoscaler: the replicas of its target, its conditions, and the plan that writes both.
 
 Mirrors `reconcileAutoscaler` of kube-controller-manager.
 """
@@ -184,7 +184,7 @@ def _write_status(
 
 
 def _conditions(autoscaler: JSONObject, found: Sequence[Condition], now: datetime) -> list[JSONObject]:
-    """Return the conditions of the status with those found; the time is that of the last other status."""
+    """Return the conditions of the status with the new ones; a time changes only with its status."""
     conditions = {one["type"]: one for one in meta.status(autoscaler).get("conditions") or ()}
     for name, status, reason, message in found:
         known = conditions.get(name, {})

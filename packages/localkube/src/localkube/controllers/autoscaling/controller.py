@@ -1,7 +1,7 @@
-"""The driver of the autoscalers: reads scales and loads, and lets `autoscalercontrol.py` decide, every `PERIOD` seconds.
+"""The driver of the autoscalers: reads scales and loads, and decides (`autoscalercontrol.py`) every `PERIOD` seconds.
 
-What was recommended and changed before is kept here only: after a restart an autoscaler begins with what it finds, as
-that of Kubernetes does.
+Earlier recommendations and changes are only in memory: after a restart an autoscaler starts without them, as in
+Kubernetes.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _NO_METRICS: Final[Sequence[JSONObject] | str] = ()
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What is remembered of an autoscaler: when it decided, by which spec, and the scale (from, to) that it wrote then."""
+    """The memory of an autoscaler: the time of its decision, the spec, and the scale (from, to) that it wrote."""
 
     at: datetime
     uid: str

@@ -33,7 +33,7 @@ class Moment(NamedTuple):
 
 
 class History(Struct, frozen=True):
-    """What was recommended, and what was changed, oldest first."""
+    """Recommendations and changes, oldest first."""
 
     recommended: tuple[Moment, ...] = ()
     changed: tuple[Moment, ...] = ()

@@ -20,14 +20,14 @@ INITIALIZATION: Final = timedelta(minutes=5)
 """The time after its start in which the processor load of a pod counts only while it is ready."""
 
 FIRST_READINESS: Final = timedelta(seconds=30)
-"""The time after its start in which a pod that was never ready counts as one that starts."""
+"""The time after its start in which a pod that was never ready counts as starting."""
 
 MILLI: Final = 1000
 WHOLE: Final = 100
 
 
 class ReadingError(Exception):
-    """A metric asks for no number of replicas; `reason` is that of the condition."""
+    """A metric that requests no number of replicas; `reason` is for the condition."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class Proposal(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What a pod used: thousandths, as the mean over a time that ended at `at`."""
+    """The usage of a pod in thousandths, the mean over a time that ended at `at`."""
 
     milli: int
     at: datetime
@@ -126,7 +126,7 @@ def _replicas(target: WantedLoad, load: ScaledLoad) -> tuple[int, JSONObject]:
 
 
 class Groups(NamedTuple):
-    """The names of pods: measured ones that count, those that start, and those without metrics."""
+    """The names of pods: measured pods that count, starting pods, and pods without metrics."""
 
     counted: Collection[str]
     unready: Collection[str]
@@ -151,7 +151,7 @@ def _grouped(target: WantedLoad, load: ScaledLoad, samples: Mapping[str, Sample]
 
 
 def _is_starting(pod: JSONObject, sample: Sample, now: datetime) -> bool:
-    """Return whether the processor load of a pod is that of its start."""
+    """Return whether the processor load of a pod comes from its start."""
     ready, started = meta.find_condition(pod, "Ready"), meta.status(pod).get("startTime")
     if ready is None or not started:
         return True
@@ -212,7 +212,7 @@ def _ratio(target: WantedLoad, used: Mapping[str, int], requests: Mapping[str, i
 
 
 def _requests(target: WantedLoad, pods: Iterable[JSONObject]) -> dict[str, int]:
-    """Return what pods request, by name; containers that run beside the others for a pod's whole life count, too."""
+    """Return what pods request, by name; sidecars, which run for a pod's whole life, also count."""
     return {meta.name(pod): sum(_request(target, pod, one) for one in _containers(target, pod)) for pod in pods}
 
 

@@ -28,9 +28,9 @@ Conditions: TypeAlias = dict[str, JSONObject]
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """What the status depends on: the ReplicaSets as they will be, the new one among them, and what was done.
+    """The input of the status: the planned ReplicaSets with the new one, and the actions.
 
-    `created` says that the new one is created by this plan, `rolling_out` that this plan is no mere change of sizes.
+    `created`: this plan creates the new ReplicaSet. `rolling_out`: this plan does more than change sizes.
     """
 
     deployment: JSONObject

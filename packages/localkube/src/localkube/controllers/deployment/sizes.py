@@ -72,7 +72,7 @@ def rolled(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -
 
 
 def _shrunk(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
-    """Take pods from the old sets: first those that are not available, then as many as may be unavailable."""
+    """Take pods from the old sets: first unavailable pods, then as many pods as may be unavailable."""
     least = size(deployment) - bounds(deployment)[1]
     may_go = sum(map(size, (*old, new))) - least - (size(new) - available(new))
     if may_go <= 0:

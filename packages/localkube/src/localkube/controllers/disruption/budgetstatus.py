@@ -1,4 +1,4 @@
-"""The status of a PodDisruptionBudget, from its pods and from how many their controllers shall have.
+"""The status of a PodDisruptionBudget, from its pods and the number of pods that their controllers want.
 
 In: the budget, its pods, the scale of their controllers. Out: the status, and when it may change without a write.
 """
@@ -19,7 +19,10 @@ CONDITION: Final = "DisruptionAllowed"
 
 
 class ObservedBudget(Struct, frozen=True, kw_only=True):
-    """A budget and its pods. `scale` is the number of pods that their controllers shall have; `failure` why it is unknown."""
+    """A budget and its pods.
+
+    `scale` is the number of pods that their controllers want; `failure` why it is unknown.
+    """
 
     budget: JSONObject
     pods: Sequence[JSONObject]
@@ -29,7 +32,7 @@ class ObservedBudget(Struct, frozen=True, kw_only=True):
 
 
 def build(observed: ObservedBudget) -> JSONObject:
-    """Build the whole status; of one that cannot be computed, no eviction is allowed."""
+    """Build the whole status; if it cannot be computed, no eviction is allowed."""
     budget = observed.budget
     if observed.failure and _needs_scale(budget):
         kept = meta.status(budget) | {"disruptionsAllowed": 0, "observedGeneration": meta.generation(budget)}
@@ -58,7 +61,7 @@ def next_check(status: JSONObject, now: datetime) -> float | None:
 
 
 def _needs_scale(budget: JSONObject) -> bool:
-    """Return whether the number of expected pods is that of the controllers, not of the pods that are there."""
+    """Return whether the number of expected pods comes from the controllers, not from existing pods."""
     return not isinstance(meta.spec(budget).get("minAvailable"), int)
 
 

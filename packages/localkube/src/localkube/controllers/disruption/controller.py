@@ -51,7 +51,7 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
         return budgetstatus.ObservedBudget(budget=budget, pods=pods, scale=scale, failure=failure, now=self.clock.now())
 
     def _scale(self, pods: Sequence[JSONObject]) -> tuple[int, str]:
-        """Return how many pods the controllers of these pods shall have, and why that is not known."""
+        """Return how many pods the controllers of these pods want, and why this is unknown."""
         scales: dict[UID, int] = {}
         for pod in pods:
             if meta.controller_of(pod) is None:

@@ -28,7 +28,7 @@ from localkube.wellknown import GPU
 KUBELET_VERSION: Final = "v1.36.0"
 
 DECLARED: Final = ("RestartAllContainersOnContainerExits",)
-"""The features of kubelets that these nodes have, of those which a scheduler may ask for."""
+"""The kubelet features of these nodes that a scheduler may require."""
 ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 

@@ -28,7 +28,7 @@ FAILURE: Final = "ReplicaFailure"
 
 
 class ObservedReplicaSet(Struct, frozen=True, kw_only=True):
-    """Everything that the decision depends on: the set, its pods, those of its siblings too, names for new pods."""
+    """Everything that the decision depends on: the set, its pods, the pods of its siblings, names for new pods."""
 
     replicaset: JSONObject
     pods: Sequence[JSONObject]

@@ -1,7 +1,7 @@
 """Amounts of resources as integers: the requests of pods, the capacity of nodes.
 
-CPU is in thousandths, everything else in units, rounded up. A pod's request is that of its containers and sidecars,
-or of its largest init container with the sidecars started before it, plus the overhead; `pods: 1` for itself.
+CPU is in thousandths, everything else in units, rounded up. A pod's request is the sum of its containers and
+sidecars, or its largest init container with earlier sidecars, plus the overhead and `pods: 1`.
 """
 
 from collections.abc import Mapping

@@ -103,7 +103,7 @@ class Scheduler:
         return decision
 
     async def _write(self, pod: PodInfo, decision: Decision) -> None:
-        """Write a decision; one that cannot be written is undone and decided again later."""
+        """Write a decision; after a failed write, undo it and decide again later."""
         obj = self._sources.pods.store.get(pod.key)
         try:
             if obj is None or meta.uid(obj) != pod.uid:

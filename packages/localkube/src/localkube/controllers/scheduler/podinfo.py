@@ -82,7 +82,7 @@ Port: TypeAlias = tuple[str, str, int]
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - compared with; nothing is bound to it
 
 SCORED_DEFAULTS: Final[Amounts] = {amounts.CPU: 100, amounts.MEMORY: 200 * 1024 * 1024}
-"""Requests that are assumed for a pod without requests when nodes are scored, so that such pods spread, too."""
+"""Requests that are assumed for a pod without requests when nodes are scored, so that such pods also spread."""
 
 
 class Constraint(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Checks of one pod on one node: the reasons why it may not run there, with kube-scheduler's messages.
 
-The checks are in the order of kube-scheduler's filter plugins; the first one that fails gives the node's reason.
+The checks are in the order of kube-scheduler's filter plugins; the first failed check gives the node's reason.
 """
 
 from collections.abc import Callable

@@ -23,7 +23,7 @@ VOLUMES_CHANGED: Final = frozenset({Cause.VOLUMES})
 
 
 class SchedulingQueue(Struct):
-    """Pods without a node: those to schedule now, and those that were refused."""
+    """Pods without a node: pods to schedule now, and refused pods."""
 
     _heap: list[tuple[int, int, UID]] = field(default_factory=list)
     _active: dict[UID, PodInfo] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class SchedulingQueue(Struct):
         return len(self._active)
 
     def put(self, pod: PodInfo) -> None:
-        """Add a pod, or update it; one that was refused and has not changed keeps waiting."""
+        """Add or update a pod; an unchanged refused pod keeps waiting."""
         if pod.uid in self._refused and self._refused[pod.uid][0] == pod:
             return
         self._refused.pop(pod.uid, None)

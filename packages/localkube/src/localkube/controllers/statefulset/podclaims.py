@@ -1,8 +1,8 @@
 """The volume claims of a StatefulSet's pods: names, objects, and owners under the retention policy.
 
 Mirrors `stateful_set_utils.go` and `stateful_pod_control.go`. A claim is named `<template>-<pod>` and is created before
-its pod. `spec.persistentVolumeClaimRetentionPolicy` determines its owner: none (Retain, Retain); the set (whenDeleted
-Delete) while its pod is wanted; the pod (whenScaled Delete) once the set was scaled below it. Claims that another
+its pod. `spec.persistentVolumeClaimRetentionPolicy` determines its owner: none (Retain, Retain), the set (whenDeleted
+Delete) while its pod is wanted, or the pod (whenScaled Delete) once the set was scaled below it. Claims that another
 controller owns are ignored.
 """
 

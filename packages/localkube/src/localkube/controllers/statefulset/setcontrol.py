@@ -46,7 +46,7 @@ from localkube.controllers.statefulset import identity, podclaims, revisions, st
 class ObservedStatefulSet(Struct, frozen=True, kw_only=True):
     """Everything that the decision depends on.
 
-    `pods` are those the set owns; `claims` are the claims of its pods by name; `history` is ordered; `renewal` has the
+    `pods` are the pods of the set. `claims` are the claims of its pods by name. `history` is ordered. `renewal` has the
     actions that create or renumber the revision `update` where needed.
     """
 
@@ -241,7 +241,7 @@ def _condemned_needs(
 
 
 def _waits_its_turn(observed: ObservedStatefulSet, pod: JSONObject, first_unhealthy: JSONObject | None) -> bool:
-    """Return whether OrderedReady keeps an unavailable condemned pod, because a lower one is unhealthy too."""
+    """Return whether OrderedReady keeps an unavailable condemned pod, because a lower pod is also unhealthy."""
     held = pod is not first_unhealthy and not _is_available(observed, pod)
     return held and _is_ordered(observed.statefulset)
 

@@ -49,7 +49,7 @@ class ObservedClaim(Struct, frozen=True, kw_only=True):
 
 
 def plan(observed: ObservedClaim) -> Actions:
-    """Decide the next steps of a claim; each one is planned after the caches show the one before."""
+    """Decide the next step of a claim; each step is planned after the caches show the previous step."""
     claim = observed.claim
     if meta.is_deleting(claim) or meta.status(claim).get("phase") == "Bound":
         return ()
@@ -76,7 +76,7 @@ def directory_of(volume: JSONObject, root: Path) -> Path | None:
 
 
 def _find(observed: ObservedClaim) -> JSONObject | None:
-    """Return the volume that is reserved for the claim, or the smallest free one that fits."""
+    """Return the volume that is reserved for the claim, or the smallest free volume that fits."""
     claim = observed.claim
     volumes = [volume for volume in observed.volumes.values() if not meta.is_deleting(volume)]
     reserved = (volume for volume in volumes if _is_reserved_for(volume, claim))
@@ -127,7 +127,7 @@ def _provision(observed: ObservedClaim) -> Actions:
 
 
 def class_of(observed: ObservedClaim) -> str:
-    """Return the name of the claim's class, that of the default class if it names none, empty without a default."""
+    """Return the name of the claim's class, else of the default class, empty without a default."""
     name = meta.spec(observed.claim).get("storageClassName")
     if name is not None:
         return str(name)

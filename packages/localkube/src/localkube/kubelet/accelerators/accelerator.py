@@ -1,7 +1,7 @@
 """The accelerators of this machine as values, and how they are divided over the simulated nodes. Pure.
 
 A device is what one container can get: a whole GPU, a MIG instance, or with `host:N` one of N shares of it. The
-identifier of a device is a UUID; that of a share has a suffix: `GPU-1234::0`.
+identifier of a device is a UUID. Identifiers of shares have a suffix: `GPU-1234::0`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, .
 
 
 def _close_together(gpus: Sequence[str], size: int, distances: Mapping[tuple[str, str], int]) -> set[str]:
-    """Return so many GPUs: the first, and always the one next to those that are in the set already."""
+    """Return this number of GPUs: the first GPU, and then always the nearest to the selected GPUs."""
     own = [gpus[0]]
     while len(own) < size:
         rest = [gpu for gpu in gpus if gpu not in own]

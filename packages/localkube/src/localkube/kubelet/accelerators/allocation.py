@@ -53,7 +53,7 @@ def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -
 
 
 def runs_alone(container: JSONObject, pod: JSONObject) -> bool:
-    """Return whether a container has ended before the next one starts: an init container that is no sidecar."""
+    """Return whether a container has ended before the next one starts: an init container that is not a sidecar."""
     return container in podspec.init_containers(pod) and not podspec.is_sidecar(container, pod)
 
 

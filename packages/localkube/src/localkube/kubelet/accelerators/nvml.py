@@ -1,7 +1,7 @@
 """Reads the NVIDIA GPUs of this machine with NVML, by the optional package `nvidia-ml-py`.
 
-The package is imported when GPUs are asked for, never before. Whatever it cannot do becomes an `AcceleratorError` that
-says what to do.
+The package is imported when GPUs are asked for, never before. Every failure becomes an `AcceleratorError` with the
+next step.
 """
 
 import importlib

@@ -84,7 +84,7 @@ async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: flo
 
 
 async def _within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
-    """Await work for so many seconds; those that this process is late for its own timers do not count.
+    """Await work for this number of seconds, without delays of this process's own timers.
 
     While many pods start, an answer waits for this process, not this process for the answer.
     """

@@ -5,10 +5,10 @@
 | mapped to a directory with a root file system | given | the command, with that directory as / |
 | mapped to a virtual environment (or any directory with `bin/`) | given | the command, with its `bin` first on PATH |
 | mapped to any other directory | given | the command, in that directory; the `bin` of a `.venv` in it first on PATH |
-| not mapped | given, and its program is installed | the command, with the programs of this machine |
-| anything else | | nothing: the container waits, and its status says what to do; with `stub` the stub server replaces it |
+| not mapped | given, and its program is installed | the command, with the programs of this machine | | anything else
+| | nothing: the container waits, and its status has the next step; with `stub` the stub server replaces it |
 
-With `stub`, scripts (`sh -c SCRIPT`) are read, too: if a program that one starts is missing, the stub server replaces
+With `stub`, scripts (`sh -c SCRIPT`) are also read: if a program in the script is missing, the stub server replaces
 it.
 
 A mapping names an image with or without tag: `--image vllm/vllm-openai=/opt/vllm`.
@@ -106,7 +106,7 @@ def _is_root(directory: Path) -> bool:
 
 
 def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: ProgramSource) -> None:
-    """Refuse a container without a command, which would run that of its image."""
+    """Refuse a container without a command, which would run the command of its image."""
     if has_command and argv:
         return
     if place.directory:

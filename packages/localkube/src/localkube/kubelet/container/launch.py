@@ -41,7 +41,7 @@ class Surroundings(Struct, frozen=True):
 
 
 class Launch(Struct, frozen=True, kw_only=True):
-    """The process to start. `container` is the specification to use from here on: that of a stub has no exec probes."""
+    """The process to start. `container` is the specification to use from here on: for a stub it has no exec probes."""
 
     container: JSONObject
     image_id: str

@@ -1,7 +1,7 @@
 r"""The lines of a container's log file, as container runtimes write them (CRI). Pure.
 
-2026-11-20T10:15:02.123456000Z stdout F a whole line
-2026-11-20T10:15:02.123456000Z stderr P the beginning of a line that has not ended yet
+2026-11-20T10:15:02.123456000Z stdout F a whole line 2026-11-20T10:15:02.123456000Z stderr P the beginning of a line
+that has not ended yet
 """
 
 from datetime import datetime
@@ -51,7 +51,10 @@ class Framer:
         self._rest = b""
 
     def feed(self, data: bytes, now: datetime) -> bytes:
-        """Return the entries that are complete now. What all of them begin with is formatted once: there may be thousands."""
+        """Return the entries that are complete now.
+
+        The common prefix is formatted once: there may be thousands of lines.
+        """
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         whole, partial = self._head(now, "F"), self._head(now, "P")
@@ -78,7 +81,7 @@ def _cut(line: bytes, whole: bytes, partial: bytes) -> bytes:
 
 
 def parse(line: bytes) -> LogEntry | None:
-    """Read one line of a log file; None for one that a crash truncated."""
+    """Read one line of a log file; None if a crash truncated it."""
     parts = line.rstrip(b"\n").split(b" ", 3)
     if len(parts) < 4 or len(parts[0]) != TIMESTAMP_LENGTH or parts[2] not in (b"F", b"P"):
         return None

@@ -22,7 +22,7 @@ from localkube.podaccess import LogOptions, Stream
 BLOCK: Final = 64 * 1024
 
 LONGEST_REST: Final = 0.05
-"""The maximum seconds of a rest for one block: a slow reader's block takes the time of others, too."""
+"""The maximum seconds of a pause for one block: a slow reader's block also uses the time of others."""
 
 BEHIND: Final = 3
 """Segments behind the writer from which on a follower does not rest."""

@@ -1,7 +1,7 @@
 """The load of containers, as the difference of two readings of what they have used.
 
-Nothing is read unless somebody asks. Who asks often gets the mean since his question before, or of `SPAN`; the first one
-waits for a second reading.
+Nothing is read unless somebody asks. A frequent client gets the mean since its previous request, or over `SPAN`. The
+first request waits for a second reading.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ Running: TypeAlias = Callable[[], Mapping[int, tuple[UID, str]]]
 
 
 class Reading(NamedTuple):
-    """What containers had used at a moment; a PID that another container gets is told apart by its pod and name."""
+    """The usage of containers at a moment. Pod and name distinguish containers with a reused PID."""
 
     at: datetime
     used: Mapping[tuple[int, UID, str], Used]

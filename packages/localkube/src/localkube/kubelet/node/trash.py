@@ -25,7 +25,7 @@ class Trash:
         self._queue: asyncio.Queue[str] = asyncio.Queue()
 
     def add(self, path: Path) -> None:
-        """Rename a directory, to be deleted; one that does not exist is ignored."""
+        """Rename a directory, to be deleted; a missing directory is ignored."""
         if not path.exists():
             return
         os.makedirs(self._directory, exist_ok=True)
@@ -79,7 +79,7 @@ class FormerLogs:
         self._trash.add(self._directory)
 
     def keep(self, pod: JSONObject, logs: Path) -> None:
-        """Take over the logs of a pod that is gone, in place of those of its predecessor."""
+        """Keep the logs of a deleted pod, instead of the logs of its predecessor."""
         if not logs.exists():
             return
         key, kept = str(meta.key(pod)), self._directory / meta.uid(pod)

@@ -4,7 +4,7 @@ The driver (`podworker.py`) performs the steps, which changes the state, and cal
 then it waits for a change or for `wake_at`. Pure; mirrors Kubernetes' pod worker:
 
 1. volumes, then the sandbox (the pod's network and names);
-2. init containers one after the other; sidecars among them stay and must have started before the next begins;
+2. init containers one after the other (sidecars stay, and must have started before the next container);
 3. regular containers, one start at a time (a start lasts until the postStart hook has ended);
 4. containers that ended are restarted according to the policy, after their back-off;
 5. a pod that is deleted, failed or completed is terminated: regular containers first, then sidecars in reverse order,
@@ -81,7 +81,7 @@ class RestartAll(Struct, frozen=True):
 
 
 class StartOver(Struct, frozen=True):
-    """Forget the runs of all containers, which have ended, so that the pod starts anew in place."""
+    """Forget the runs of all containers, which have exited, so that the pod restarts in place."""
 
 
 class Fail(Struct, frozen=True):
@@ -165,7 +165,7 @@ def is_settled(pod: JSONObject, state: PodState) -> bool:
 
 
 def _restart_all(pod: JSONObject, state: PodState) -> Decision | None:
-    """Begin to end all containers where one has ended such that all restart, or go on with that; None if none has."""
+    """Start or continue to stop all containers, if the exit of a container requires it; otherwise None."""
     if state.restarted_by:
         return _end_all(state)
     for container in podspec.all_containers(pod):
@@ -248,7 +248,7 @@ def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: 
 
 
 def _restart(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
-    """Stop a running container whose probe failed, or that shall run another image; Kubernetes' words for both."""
+    """Stop a running container whose probe failed, or that must run another image, with Kubernetes' messages."""
     if current.unhealthy:
         grace = duration.of_seconds(_probe_grace(pod, container, current.unhealthy))
         message = f"Container {current.name} failed {current.unhealthy}, will be restarted"
@@ -261,7 +261,7 @@ def _restart(pod: JSONObject, container: JSONObject, current: ContainerState, no
 
 
 def _is_redefined(pod: JSONObject, container: JSONObject, current: ContainerState) -> bool:
-    """Return whether the pod names another image than the container runs; init containers go on with theirs."""
+    """Return whether the pod names another image than the container runs; init containers keep their image."""
     may_change = podspec.is_sidecar(container, pod) or container not in podspec.init_containers(pod)
     return may_change and bool(current.image) and current.image != container.get("image")
 

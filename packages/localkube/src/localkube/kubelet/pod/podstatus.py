@@ -182,13 +182,13 @@ def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONO
 
 
 def _restarting_all(state: PodState, phase: str) -> JSONObject:
-    """Return the condition that is True while all containers are being ended, to start anew."""
+    """Return the condition that is True while all containers are stopped to restart."""
     condition: JSONObject = {"type": restarts.ALL_RESTARTING, "status": "False"}
     if phase in podstate.ENDED:
         return condition | {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
     if not state.restarted_by:
         return condition
-    message = f"container {state.restarted_by} ended with exit code {_exit_code(state.containers[state.restarted_by])}"
+    message = f"container {state.restarted_by} exited with code {_exit_code(state.containers[state.restarted_by])}"
     return condition | {"status": "True", "reason": "RestartAllContainersStarted", "message": message}
 
 

@@ -64,11 +64,13 @@ class Termination(Struct, frozen=True, kw_only=True):
 
 
 class ContainerState(Struct, frozen=True, kw_only=True):
-    """The state of one container. With `passed`, the next init container may start: it succeeded, or is a started sidecar.
+    """The state of one container.
+
+    With `passed`, the next init container may start: it succeeded, or is a started sidecar.
 
     `hook` is the progress of the preStop hook of a stopping container; `""` means that the stop signal was sent.
-    `killed` means that SIGKILL was sent. `image` is the one that it was started from, as the pod named it then; once the pod
-    names another, the container is `replaced`: stopped, and started again whatever its restart policy.
+    `killed` means that SIGKILL was sent. `image` is the image at the start. When the pod names another image, the
+    container is `replaced`: stopped, and restarted whatever its restart policy is.
     """
 
     name: str
@@ -108,9 +110,9 @@ class ContainerState(Struct, frozen=True, kw_only=True):
 class PodState(Struct, frozen=True, kw_only=True):
     """The state of one pod. `kill_at` is set once it is being stopped, `failure` once it failed as a whole.
 
-    `problem` is why volumes or sandbox cannot be created yet. `gone` means that its API object was deleted. `moved` is the
-    time by which the wall clock was set since `start_time`. `restarted_by` is the container because of whose exit all are
-    being ended, to start anew in place; empty if they are not.
+    `problem` is why volumes or sandbox cannot be created yet. `gone` means that its API object was deleted. `moved` is
+    the time by which the wall clock was set since `start_time`. `restarted_by` is the container whose exit restarts all
+    containers in place; empty if there is none.
     """
 
     containers: Mapping[str, ContainerState]
@@ -261,13 +263,13 @@ def delayed(container: ContainerState, waiting: Waiting, until: datetime) -> Con
 
 
 def started_over(pod: PodState, now: datetime) -> PodState:
-    """Record that all containers have ended, to be started anew: after the back-off of the one whose exit caused it."""
+    """Record that all containers have exited, and restart after the back-off of the container that caused it."""
     source = pod.containers[pod.restarted_by]
     ended = source.termination or source.last
     finished = ended.finished_at if ended else now
     until = finished + source.backoff.wait(finished)
-    code = f" with exit code {ended.exit_code}" if ended else ""
-    message = f"all containers of the pod restart, as {source.name} ended{code}"
+    code = f" with code {ended.exit_code}" if ended else ""
+    message = f"all containers of the pod restart, as {source.name} exited{code}"
     containers = {name: _afresh(one, message, until, now) for name, one in pod.containers.items()}
     backoff = source.backoff.after_restart(finished, now)
     containers[source.name] = replace(containers[source.name], backoff=backoff)

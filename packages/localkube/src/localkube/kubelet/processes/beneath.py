@@ -1,6 +1,6 @@
 """Opens paths inside a directory whose content a container controls, and may change at any moment.
 
-Every component is opened relative to the one before, without following links: a symbolic link is read, and its parts
+Every component is opened relative to the previous one, without following links: a symbolic link is read, and its parts
 are opened in the same way. So the checked file is the opened one, even if it is replaced meanwhile. The result is a
 descriptor (`O_PATH`): use the file by it, never by its path again.
 """

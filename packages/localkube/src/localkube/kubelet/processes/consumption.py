@@ -1,8 +1,8 @@
 """Reads from /proc what the processes of containers have used.
 
-A container is the process that started its program, with all descendants: orphans come back to it (`launcher/supervise.py`).
-What children had used is counted by who waited for them. Memory is what is resident: pages that several processes share
-count in each of them.
+A container is the process that started its program, with all descendants: orphans come back to it
+(`launcher/supervise.py`). The usage of children counts for the process that waited for them. Memory is what is
+resident: pages that several processes share count in each of them.
 """
 
 import os
@@ -20,7 +20,7 @@ PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 def read(pids: Collection[int], proc: str = "/proc") -> dict[int, Used]:
-    """Return what containers have used, by the PID of their program; those that have ended are missing."""
+    """Return the usage of containers by the PID of their program; exited containers are missing."""
     processes = processtree.read(proc)
     found = {}
     for pid in pids & processes.keys():

@@ -14,13 +14,13 @@ class KubeletSettings:
     """The settings of a kubelet: the simulated nodes it serves, and how containers become processes.
 
     `capabilities` are those of the started runner. `state_directory` has pods' scratch space, logs and hosts files.
-    `images` maps images to directories. With `stub` the stub server replaces containers that cannot run here, and those of
-    `stub_images` (`all`: every container) whether they can or not; with
-    `hold_completed` containers that end with exit code 0 are not restarted; with `quote_failures` a container that
-    fails without a termination message gets its last log lines as message. `environment.PASSED` selects from
-    `host_environment`; `host_user` is the user who runs the cluster. `allocatable` has, by
-    node, what its pods can have; `devices` are the real devices of each node, empty if GPUs are simulated. When the cluster
-    ends, each container gets its stop signal and its pod's grace period, but at most `grace_at_end`.
+    `images` maps images to directories. With `stub` the stub server replaces containers that cannot run here. It always
+    replaces containers of `stub_images` (`all`: every container). With `hold_completed` containers that exit with code
+    0 are not restarted. With `quote_failures` a container that fails without a termination message gets its last log
+    lines as message. `environment.PASSED` selects from `host_environment`; `host_user` is the user who runs the
+    cluster. `allocatable` has, by node, what its pods can have; `devices` are the real devices of each node, empty if
+    GPUs are simulated. When the cluster ends, each container gets its stop signal and its pod's grace period, but at
+    most `grace_at_end`.
     """
 
     node_names: frozenset[str]

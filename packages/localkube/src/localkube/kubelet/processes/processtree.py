@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class SeenProcess(NamedTuple):
-    """What one process is and has used: ticks of its own and of the children it waited for, and resident pages."""
+    """The state and usage of one process: its ticks, the ticks of children that it waited for, and resident pages."""
 
     name: str
     state: str
@@ -20,7 +20,7 @@ class SeenProcess(NamedTuple):
 
 
 def read(proc: str = "/proc") -> dict[int, SeenProcess]:
-    """Return the processes by PID; one that ends meanwhile is left out."""
+    """Return the processes by PID, without processes that exit meanwhile."""
     found = {}
     for name in os.listdir(proc) if os.path.isdir(proc) else ():
         if name.isdigit():

@@ -96,7 +96,7 @@ class PacketLoss(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What the processes of a container have used: seconds of processors since they began, and bytes of memory now."""
+    """The usage of the processes of a container: processor seconds since their start, and bytes of memory now."""
 
     seconds: float
     memory: int
@@ -160,7 +160,7 @@ class ProcessRunner(Protocol):
         ...
 
     async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
-        """Return what containers have used, by the PID that starting them returned; those that have ended are missing."""
+        """Return the usage of containers by the PID returned at their start; exited containers are missing."""
         ...
 
     async def remove_sandbox(self, sandbox_id: str) -> None:

@@ -1,7 +1,7 @@
-"""What the programs of a container wait for, as /proc shows it: a lock, a sleep, a socket and whose, the disk, the CPU.
+"""The waits of the programs of a container, from /proc: a lock, a sleep, a socket with its peer, the disk, the CPU.
 
-Of a tree of processes the one is described that does not wait for another of them. Its main thread counts: it is the one that
-drives a program. What the kernel does not show (another kernel, a process that ended meanwhile) is not known.
+Of a tree of processes the one is described that does not wait for another of them. Its main thread counts, because it
+drives the program. Facts that the kernel does not show (another kernel, an exited process) are unknown.
 """
 
 import platform
@@ -33,7 +33,7 @@ LISTENS: Final = "0A"
 
 
 class SystemCall(Enum):
-    """What a system call waits for; `ONE` is a descriptor, its first argument, `MANY` are several."""
+    """The object of a waiting system call: `ONE` is a descriptor (its first argument), `MANY` are several."""
 
     LOCK = auto()
     SLEEP = auto()
@@ -65,7 +65,7 @@ SYSTEM_CALLS: Final[Mapping[str, Mapping[SystemCall, Iterable[int]]]] = {
 
 
 class WaitingFor(Struct, frozen=True):
-    """What a program waits for, in words; `peer` is the address and port at the other end of a socket, empty if none is."""
+    """The wait of a program, in words; `peer` is the address and port at the other end of a socket, or empty."""
 
     what: str
     peer: str = ""
@@ -81,7 +81,7 @@ STATES: Final[Mapping[str, WaitingFor | None]] = {
     "D": WaitingFor("the disk"),
     "R": BUSY,
 }
-"""What the state of a process says alone; others sleep in a system call."""
+"""The waits that the state of a process shows; other processes sleep in a system call."""
 
 
 class Socket(NamedTuple):
@@ -152,7 +152,7 @@ def _of_descriptor(pid: int, descriptor: int) -> WaitingFor:
 
 
 def _of_many(pid: int) -> WaitingFor:
-    """Return what a process waits for that polls: of its connections one that the other side closed comes first."""
+    """Return the wait of a polling process; a connection that the other side closed comes first."""
     known = _sockets(pid)
     own: list[Socket] = []
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():

@@ -16,7 +16,7 @@ from localkube.kubelet.processes.runner import ExhaustedError, StartError
 from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message, Received, encode
 
 AT_ONCE: Final = 64
-"""Responses that are read in one turn of the loop: the kernel gives one by one those that have descriptors."""
+"""Responses that are read in one turn of the loop: the kernel returns responses with descriptors one by one."""
 
 
 class LauncherEndedError(StartError):
@@ -39,7 +39,7 @@ class Channel:
         self._loop.add_reader(link.fileno(), self._read)
 
     async def request(self, op: str, fields: Message, fds: tuple[int, ...] = ()) -> Received:
-        """Send a request; return its response, whose descriptors the caller owns; raise `StartError` if it is refused."""
+        """Send a request and return its response, with descriptors for the caller; raise `StartError` if refused."""
         if self.closed:
             raise LauncherEndedError("the launcher of the pods has ended")
         number = next(self._numbers)

@@ -23,7 +23,7 @@ RESOLVER: Final = Path(__file__).parent / "resolver"
 ONLY_PYTHON: Final = (
     "host names and names of pods in programs other than Python: libnss_wrapper, which resolves them, is not installed"
 )
-"""What is lost where the library is not installed."""
+"""The limits without the library."""
 
 
 def find_wrapper(candidates: Sequence[str] = WRAPPERS) -> str | None:

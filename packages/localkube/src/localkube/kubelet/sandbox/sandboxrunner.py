@@ -375,7 +375,7 @@ def _plain(fields: list[tuple[str, object]]) -> Message:
 
 
 def _told(refusals: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a line for each loss, with its reason; a reason that holds for several in a row is told with the last.
+    """Return a line for each loss, with its reason. A reason of several consecutive losses is in the last line.
 
     >>> _told([("a network", "no namespaces"), ("volumes", "no namespaces")])
     ['a network', 'volumes (no namespaces)']

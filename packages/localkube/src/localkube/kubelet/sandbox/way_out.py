@@ -116,7 +116,7 @@ class WayOut:
                 await launcher.channel.request("attach", route)
             except StartError as error:
                 if process.poll() is not None:
-                    return f"ended with code {process.returncode}"
+                    return f"exited with code {process.returncode}"
                 if loop.time() > deadline:
                     return str(error)
             else:

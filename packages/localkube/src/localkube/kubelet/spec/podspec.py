@@ -37,7 +37,7 @@ def find_container(pod: JSONObject, name: str) -> JSONObject | None:
 
 
 def is_sidecar(container: JSONObject, pod: JSONObject) -> bool:
-    """Return whether an init container keeps running beside the regular ones."""
+    """Return whether an init container keeps running next to the regular ones."""
     return container.get("restartPolicy") == "Always" and any(
         other["name"] == container["name"] for other in init_containers(pod)
     )

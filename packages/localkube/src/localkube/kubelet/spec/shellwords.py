@@ -16,7 +16,7 @@ OPENED: Final = {")": "(", "}": "{"}
 
 
 class Command(NamedTuple):
-    """The words of a simple command without quotes and redirections, and the operator after it; a newline is one, too."""
+    """The words of a simple command without quotes and redirections, and the operator or newline after it."""
 
     words: list[str]
     operator: str

@@ -2,13 +2,14 @@
 
 | volume | is |
 |---|---|
-| emptyDir | a directory of the pod, open to all users; with `medium: Memory` in memory, where the sandbox has namespaces |
+| emptyDir | a directory of the pod, open to all users; with `medium: Memory` in memory, where the sandbox has
+namespaces |
 | configMap, secret, downwardAPI, projected | files of the pod, replaced all at once when their source changes |
 | hostPath | the path itself |
 | persistentVolumeClaim, ephemeral | the hostPath or local path of the volume that the claim is bound to |
 
-Any other kind is refused by name. In a rehearsal it is an empty directory; a persistent volume of another kind is one
-that all its pods share. Under `lenient` a hostPath that this machine lacks is an empty directory, too.
+Any other kind is refused by name. In a rehearsal it is an empty directory. For a persistent volume of another kind,
+all its pods share the directory. Under `lenient` a missing hostPath is also an empty directory.
 """
 
 from collections.abc import Callable, Mapping
@@ -126,8 +127,8 @@ def _prepare_claim(name: str, bound: Claims) -> Path:
         return _open_to_all(bound.stand_ins / meta.name(volume))
     if not path:
         raise SpecError(
-            f'persistentvolume "{meta.name(volume)}" has no path here; only hostPath and local volumes do; '
-            "rehearse with --stub to have a directory in its place"
+            f'persistentvolume "{meta.name(volume)}" has no path here, and only hostPath and local volumes have one. '
+            "Use --stub to replace it with a directory"
         )
     directory = Path(path)
     directory.mkdir(parents=True, exist_ok=True)

@@ -152,7 +152,7 @@ async def test_a_manager_leaves_its_context_and_enters_a_new_one() -> None:
             assert seen == ["there"]
             await begin(client, "manager")
             assert seen == ["there", "away"]
-            with pytest.raises(BadRequestError, match="manager: is away already"):
+            with pytest.raises(BadRequestError, match="manager: is already unavailable"):
                 await begin(client, "manager")
             await undo_all(client)
             while len(seen) == 2:

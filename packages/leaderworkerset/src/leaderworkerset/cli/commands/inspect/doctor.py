@@ -26,9 +26,9 @@ from leaderworkerset.cli.views.terminal import say
 def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, form: str | None, **options: Any) -> int:
     """Check the installation of a cluster and this machine; problems first, each with its fix. Exit 1 if one is an error.
 
-    Nothing is written: webhooks are checked with a LeaderWorkerSet in a dry run. With manifests, only those are checked, without
-    a cluster: schema and admission of our kinds, loops in which ranks wait for each other, and restart rules that the restart
-    policy contradicts.
+    Nothing is written: webhooks are checked with a LeaderWorkerSet in a dry run. With manifests, only the manifests are
+    checked, without a cluster. The checks cover schema and admission, ranks that wait for each other in a loop, and
+    restart rules that the restart policy contradicts.
     """
     given = manifestoptions.collect(options)
     if given:

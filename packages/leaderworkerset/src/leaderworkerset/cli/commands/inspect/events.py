@@ -63,8 +63,8 @@ def command(
 ) -> None:
     """Show what happened to a LeaderWorkerSet, a group or a rank, the newest last.
 
-    Events of deleted pods are also shown, as long as the cluster keeps them (an hour by default). -o name, jsonpath and
-    custom-columns read the objects of the API, as for kubectl.
+    Events of deleted pods are also shown, as long as the cluster keeps them (an hour by default). The formats name,
+    jsonpath and custom-columns read objects of the API, as in kubectl.
     """
     if watches and form not in DOCUMENTS:
         raise UsageError(f"-o {form} prints events once: leave out --watch")

@@ -30,13 +30,13 @@ def command(kinds: tuple[str, ...]) -> None:
 
 
 DIALECT: Final = "http://json-schema.org/draft-07/schema#"
-"""The newest one that editors' YAML servers read."""
+"""The newest draft that editors' YAML servers read."""
 
 
 def schema(definitions: Iterable[JSONObject]) -> JSONObject:
     """Return one schema for files of any of these kinds; objects of other kinds pass it.
 
-    An API server drops fields that a definition does not have; here they are errors, where a typing mistake is made.
+    An API server drops fields that a definition does not have; here they are errors, at the place of a typing error.
     """
     kinds = [_kind(definition["spec"]) for definition in definitions]
     return {"$schema": DIALECT, "title": "Manifests of LeaderWorkerSets", "type": "object", "allOf": kinds}

@@ -44,7 +44,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
             say(f"{place.path}: is not readable, and is left out", err=True)
     found = sorted((one for _, one in readable if one is not None), key=lambda one: (one.time, one.number))
     if number is not None and not found:
-        raise CommandError(f"there is no episode {name}; `lws history {chosen}` lists those that there are")
+        raise CommandError(f"there is no episode {name}; `lws history {chosen}` lists all names")
     if form is not None:
         value = document(found)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
@@ -65,7 +65,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
 
 
 def parse(words: str) -> tuple[Selection, int | None]:
-    """Read `LWS[/GROUP[#N]]`; `LWS/GROUP/N`, as it was written before, is the same.
+    """Read `LWS[/GROUP[#N]]`; the former notation `LWS/GROUP/N` is the same.
 
     >>> parse("web/0#3"), parse("web")
     ((Selection(name='web', group=0, rank=None), 3), (Selection(name='web', group=None, rank=None), None))

@@ -27,7 +27,7 @@ def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that every storm has."""
     for option in (
         click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="The report for programs, or as one HTML page."),
-        click.option("--settle", type=sharedoptions.limit, default=60.0, show_default=True, metavar="DURATION",
+        click.option("--settle", type=sharedoptions.limit, default="1m", show_default=True, metavar="DURATION",
                      help="How long all ranks may take to be ready after the last fault."),
         click.option("--probe", metavar="URL", help="Ask this address five times a second, and report the answers."),
     ):  # fmt: skip
@@ -46,7 +46,7 @@ def one_fault(name: str) -> click.Command:
 
     command = storm_options(click.pass_obj(act))
     if not fault.is_moment:
-        command = click.option("--for", "lasting", type=sharedoptions.limit, default=storm.USUAL_SECONDS,
+        command = click.option("--for", "lasting", type=sharedoptions.limit, default=f"{storm.USUAL_SECONDS:g}s",
                                show_default=True, metavar="DURATION", help="How long it lasts.")(command)  # fmt: skip
     if fault.usual:
         option = "--path" if fault.has_path else "--amount"

@@ -19,7 +19,7 @@ from leaderworkerset.cli.views.progress import ProgressLine
 @click.argument("name", required=False)
 @click.option("--all", "every", is_flag=True, help="Stop all clusters that `lws up` started.")
 @click.option("--delete", "deletes", is_flag=True, help="Also delete its objects, logs and volumes.")
-@timeout_option(30.0)
+@timeout_option("30s")
 @click.pass_obj
 def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
     """Stop the embedded cluster NAME (default: default). Its objects stay, unless --delete is given."""
@@ -34,7 +34,7 @@ def command(target: Target, name: str | None, every: bool, deletes: bool, timeou
 
 
 def clusters(*, deletes: bool) -> list[ClusterDirectory]:
-    """Return the clusters of --all: those that run, and with --delete all; those of `lws run` end by themselves."""
+    """Return the clusters of --all: running clusters, or with --delete all except those of `lws run`."""
     own = [place for place in places.all_places() if place.is_cluster and not place.mark.is_file()]
     return [place for place in own if deletes or place.pid() is not None]
 

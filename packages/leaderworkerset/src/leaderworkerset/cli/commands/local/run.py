@@ -113,7 +113,7 @@ def command(target: Target, /, **options: Any) -> int:
 
 
 def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> ClusterOptions:
-    """Derive the GPUs with `--nodes auto`, too, unless a number of them was given."""
+    """Also derive the GPUs with `--nodes auto`, unless their number was given."""
     typed = source is ParameterSource.COMMANDLINE
     return replace(cluster, gpus_per_node=AUTO) if cluster.nodes == AUTO and not typed else cluster
 
@@ -237,7 +237,7 @@ class Ending(Enum):
 
 
 class Parts(Struct, frozen=True):
-    """What a run follows, and where that is shown."""
+    """The objects that a run follows, and the display."""
 
     client: Client
     keys: Sequence[tuple[Resource, ObjectKey]]
@@ -319,7 +319,7 @@ def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
     """Return the line that reports the result."""
     groups = [group for view in leaderworkersets(views) for group in view.groups]
     ranks = sum(len(group.ranks) for group in groups)
-    what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
+    what = {"ready": "are ready", "done": "exited with code 0"}.get(options.until or "", "were deleted")
     if not groups:
         return f"all LeaderWorkerSets {what}"
     counted = f"{ranks} rank{'s' * (ranks != 1)} in {len(groups)} group{'s' * (len(groups) != 1)}"

@@ -27,7 +27,7 @@ READY_DESCRIPTOR = "LWS_READY_FD"
 READY = "ready"
 FACT = "="
 ERROR = "!"
-"""The prefix of lines that are no progress: facts about the cluster, and why it did not start."""
+"""The prefix of lines that are not progress: facts about the cluster, and why it did not start."""
 
 
 class Start(Struct, frozen=True):

@@ -21,7 +21,7 @@ DIFFERENT: Final = 1
 
 
 class DiffError(CommandError):
-    """The comparison failed; the exit code is not that of a difference."""
+    """The comparison failed; the exit code differs from that for a difference."""
 
     exit_code = 2
 
@@ -34,10 +34,7 @@ def command(target: Target, /, *, force_conflicts: bool, **options: Any) -> int:
     """Show what applying manifests would change, with all defaults filled in by the API server; nothing is written.
 
     Exit 0 if nothing would change, 1 if something would, 2 on errors.
-
-    \b
-    lws diff -f lws.yaml
-    """  # noqa: D301 - click reads the \b
+    """
     try:
         documents = ordered(manifestoptions.collect(options).load())
 

@@ -19,13 +19,7 @@ from leaderworkerset.steering.pasts import Entry
 @click.argument("second", type=click.IntRange(min=1), required=False, metavar="[B]]")
 @click.pass_obj
 def command(target: Target, name: str, first: int | None, second: int | None) -> None:
-    """Show what differs between revisions A and B; by default B is the current one, and A the previous one.
-
-    \b
-    lws rollout diff web
-    lws rollout diff web 3
-    lws rollout diff web 3 5
-    """  # noqa: D301 - click reads the \b
+    """Show what differs between revisions A and B; by default B is the current one, and A the previous one."""
     name = targets.whole(name, "rollout")
 
     async def act(session: Session) -> tuple[Entry, Entry]:

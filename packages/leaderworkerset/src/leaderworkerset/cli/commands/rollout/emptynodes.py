@@ -76,7 +76,7 @@ class Drain(Struct):
         opened = [meta.name(node) for node in self.nodes if await nodewrites.close(self.session, node, is_closed=False)]
         if not opened:
             return f"{self._named}: not cordoned, nothing was changed"
-        return f"{', '.join(opened)} uncordoned: groups that are still there stay, and those that moved do not return"
+        return f"{', '.join(opened)} uncordoned: groups that have not moved stay, and moved groups do not return"
 
     async def run(self, timeout: float) -> str:
         """Close the nodes; return when no group is there any more, and fail when only groups are that nobody moves."""
@@ -213,19 +213,14 @@ def _why(view: View, held: Held) -> str:
 @click.argument("names", nargs=-1, required=True, metavar="NODE...")
 @click.option("--cancel", is_flag=True, help="Open the nodes again instead.")
 @dry_run_option("Show which groups would move, in which order, and what would stay; write nothing.")
-@timeout_option(1800.0)
+@timeout_option("30m")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: bool, timeout: float) -> None:
     """Cordon nodes, and wait until no group of a LeaderWorkerSet is there any more.
 
     The manager moves groups as a whole, within the budget of their rollouts, where maintenance is enabled. Pods of no group
     stay: `kubectl drain` ends them. When the command ends early, the nodes stay cordoned, and groups continue to move.
-
-    \b
-    lws drain node-7 node-8
-    lws drain node-7 --dry-run
-    lws drain node-7 --cancel
-    """  # noqa: D301 - click reads the \b
+    """
     if cancel and is_trial:
         raise UsageError("--cancel cannot be combined with --dry-run")
 

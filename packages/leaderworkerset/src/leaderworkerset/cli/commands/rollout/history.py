@@ -29,11 +29,7 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
     """Show the revisions of a LeaderWorkerSet, the newest last: when and why each was made, and which groups run it.
 
     The annotation kubernetes.io/change-cause contains the cause.
-
-    \b
-    lws rollout history web
-    lws rollout history web --revision 3
-    """  # noqa: D301 - click reads the \b
+    """
     name = targets.whole(name, "rollout")
 
     async def act(session: Session) -> list[Entry]:

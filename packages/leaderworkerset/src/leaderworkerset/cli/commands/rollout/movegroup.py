@@ -50,7 +50,7 @@ class GroupMove(Struct):
 
     @classmethod
     async def of(cls, session: Session, chosen: Selection, node: str) -> "GroupMove":
-        """Find the group, and the nodes that it leaves; refuse one that is never moved, or could be placed there again."""
+        """Find the group and the nodes that it leaves; refuse a group that cannot move or may return."""
         view = await targets.view_of(session, await subjects.read(session, chosen.name))
         targets.refuse_missing(view, chosen)
         group = next(one for one in view.groups if one.name == chosen.group)
@@ -166,18 +166,14 @@ def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
     "--off", "node", default="", metavar="NODE", help="Leave this node only; without a pod there, do nothing."
 )
 @dry_run_option("Show which nodes the group would leave; write nothing.")
-@timeout_option(600.0)
+@timeout_option("10m")
 @click.pass_obj
 def command(target: Target, name: str, *, node: str, is_trial: bool, timeout: float) -> None:
     """Move one group off its nodes: the manager recreates it elsewhere, within the budget of the rollout and with its surge.
 
     Maintenance has to be enabled in the manager. Until all pods of the group have nodes again, a taint keeps new pods off
     its former nodes.
-
-    \b
-    lws move web/3
-    lws move web/3 --off node-7
-    """  # noqa: D301 - click reads the \b
+    """
     chosen = targets.parse(name)
     if chosen.group is None or chosen.rank is not None:
         raise UsageError("name one group, as in web/3: it moves as a whole")

@@ -28,10 +28,7 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
     """Hold a rollout: updated groups stay updated, the others keep their revision, whatever changes.
 
     The partition is raised; the previous one is recorded until `lws rollout resume`.
-
-    \b
-    lws rollout pause web
-    """  # noqa: D301 - click reads the \b
+    """
     name = targets.whole(name, "rollout")
     say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
 
@@ -41,11 +38,7 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
 @dry_run_option("Let the API server check the change; write nothing.")
 @click.pass_obj
 def resume(target: Target, name: str, *, is_trial: bool) -> None:
-    """Continue a paused rollout: the partition gets its previous value.
-
-    \b
-    lws rollout resume web
-    """  # noqa: D301 - click reads the \b
+    """Continue a paused rollout: the partition gets its previous value."""
     name = targets.whole(name, "rollout")
     say(target.run(lambda session: let_go(session, name, is_trial=is_trial)))
 

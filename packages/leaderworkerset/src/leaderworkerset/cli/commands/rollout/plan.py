@@ -49,11 +49,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
 
     A snapshot is what `kubectl get lws,sts,pods -o yaml` prints, or --save-snapshot saves. Nothing is written to the
     cluster.
-
-    \b
-    lws plan -f lws.yaml
-    lws plan -f lws.yaml --snapshot saved.yaml
-    """  # noqa: D301 - click reads the \b
+    """
     form, force = options.pop("form"), options.pop("force_conflicts")
     documents = ordered(manifestoptions.collect(options).load())
     if snapshot and save_snapshot:

@@ -25,11 +25,7 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
 
     Without a group, all such groups of the LeaderWorkerSet. Their pods, which are kept with logs and last states, go: read
     them first, with `lws explain` and `lws logs`.
-
-    \b
-    lws recover web
-    lws recover web/1 web/2
-    """  # noqa: D301 - click reads the \b
+    """
     chosen = [targets.parse(name) for name in names]
     if any(one.rank is not None for one in chosen):
         raise UsageError("name LeaderWorkerSets or groups: a group is recovered as a whole")

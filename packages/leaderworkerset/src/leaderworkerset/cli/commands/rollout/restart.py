@@ -1,6 +1,6 @@
 """`lws restart` and `lws rollout restart`: all groups by a rollout, or the named ones within the budget.
 
-A named group is recreated like one that failed: its leader is deleted in the foreground, workers first.
+A named group is recreated as after a failure: its leader is deleted in the foreground, workers first.
 """
 
 import click
@@ -21,7 +21,7 @@ from leaderworkerset.steering import patches
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
 @click.option("--force", is_flag=True, help="Restart all named groups at once, whatever maxUnavailable says.")
 @dry_run_option("Show what would be replaced, and in which steps; write nothing.")
-@timeout_option(600.0)
+@timeout_option("10m")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bool, timeout: float) -> None:
     """Replace all groups of a LeaderWorkerSet, or the named groups or ranks, by new ones of the same program.
@@ -29,13 +29,7 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
     Without a group, the template gets a new annotation and all groups roll, as with `kubectl rollout restart`. Named
     groups are recreated now, at most maxUnavailable at once, and the command waits for them. Where the restart policy
     recreates groups, a rank takes its whole group with it.
-
-    \b
-    lws restart web
-    lws restart web/0 web/3
-    lws restart web/1/2
-    lws restart web --dry-run
-    """  # noqa: D301 - click reads the \b
+    """
     wanted = RestartRequest.parse(names)
 
     async def act(session: Session) -> str:

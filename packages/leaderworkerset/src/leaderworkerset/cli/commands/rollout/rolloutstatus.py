@@ -44,7 +44,7 @@ REFRESH = 5.0
 @click.option(
     "--stuck-after",
     type=sharedoptions.limit,
-    default=600.0,
+    default="10m",
     show_default=True,
     metavar="DURATION",
     help="Exit 1 with the reason when no group changed for so long.",
@@ -59,12 +59,7 @@ def command(target: Target, /, name: str, *, timeout: float | None, stuck_after:
 
     Exit 0 when it is done, 1 when it is stuck or paused, 124 when it is not done in time. On a terminal the line
     rewrites itself.
-
-    \b
-    lws rollout status web
-    lws rollout status web --timeout 600
-    lws rollout status web --no-watch
-    """  # noqa: D301 - click reads the \b
+    """
     name = targets.whole(name, "rollout")
 
     async def act(session: Session) -> str:

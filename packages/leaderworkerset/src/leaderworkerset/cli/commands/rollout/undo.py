@@ -25,12 +25,7 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
 
     Only what a revision holds is changed: leaderWorkerTemplate and networkConfig. A paused rollout must be resumed
     first.
-
-    \b
-    lws rollout undo web
-    lws rollout undo web --to-revision 3
-    lws rollout undo web --dry-run
-    """  # noqa: D301 - click reads the \b
+    """
     name = targets.whole(name, "rollout")
 
     say(target.run(lambda session: undo(session, name, number, is_trial=is_trial)))

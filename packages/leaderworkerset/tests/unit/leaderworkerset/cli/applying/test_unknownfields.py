@@ -13,7 +13,7 @@ DOCUMENT: JSONObject = {
                 "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "Pod"}],
                 "properties": {
                     "metadata": {"properties": {"labels": {}}},
-                    "spec": {"description": "What is wanted.", "allOf": [{"$ref": "#/components/schemas/Spec"}]},
+                    "spec": {"description": "The desired state.", "allOf": [{"$ref": "#/components/schemas/Spec"}]},
                 },
             },
             "Spec": {

@@ -204,7 +204,7 @@ def test_copies_are_placed_as_cp_does(tmp_path: Path) -> None:
         (Ended(127, 'exec: "tar": executable file not found in $PATH'), "has no program tar"),
         (Ended(126, ""), "has no program tar"),
         (Ended(2, "tar: /no: Cannot open"), "web-0 .* tar: /no: Cannot open"),
-        (Ended(1, ""), "exit code 1"),
+        (Ended(1, ""), "exited with code 1"),
     ],
 )
 def test_tar_that_fails_or_is_missing_is_named(end: Ended, words: str) -> None:

@@ -54,7 +54,7 @@ def test_what_the_machine_lacks_is_noted_once(tmp_path: Path) -> None:
         (ClusterOptions(node_capacity=("cpu=x",)), "--node-capacity: Invalid value: 'cpu=x': cpu: "),
         (
             ClusterOptions(gpus_per_node=1, node_capacity=("nvidia.com/gpu=2",)),
-            "--gpus-per-node: nvidia.com/gpu is in the capacity too; leave one out",
+            "--gpus-per-node: nvidia.com/gpu is also in the capacity; omit one of them",
         ),
     ],
     ids=["label", "later label", "later taint", "taint", "capacity", "twice"],
@@ -82,7 +82,7 @@ def test_nodes_of_divides_the_gpus_of_this_machine(tmp_path: Path, monkeypatch: 
         (ClusterOptions(gpus_per_node="host", nodes=AUTO), "--gpus host needs a number of nodes"),
         (
             ClusterOptions(gpus_per_node="host", node_capacity=("nvidia.com/gpu=2",)),
-            "--gpus-per-node: nvidia.com/gpu is in the capacity too",
+            "--gpus-per-node: nvidia.com/gpu is also in the capacity",
         ),
     ],
 )

@@ -64,7 +64,7 @@ def test_directories_within_directories_are_read_when_asked_for(tmp_path: Path) 
     (tmp_path / "inner" / "most" / "b.yml").write_text(POD.format(name="b"))
     assert titles(Given((str(tmp_path),), (), recursive=False)) == ["pod/a"]
     assert titles(Given((str(tmp_path),), (), recursive=True)) == ["pod/a", "pod/b"]
-    with pytest.raises(CommandError, match=r"no \.yaml.* in this directory \(-R reads the directories in it too\)"):
+    with pytest.raises(CommandError, match=r"no \.yaml.* in this directory \(-R also reads its subdirectories\)"):
         Given((str(tmp_path / "inner"),), (), recursive=False).load()
 
 

@@ -49,7 +49,7 @@ def test_an_episode_in_full_has_all_of_it() -> None:
         "web/0#3: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
         "Failures in a row: 2; not recreated before 2026-11-25T09:00:10Z",
         "Revision: 5 (abc), made 2026-11-25T08:00:00Z",
-        "What it changed of revision 4:\n  spec.x: 1 -> 2",
+        "Changes from revision 4:\n  spec.x: 1 -> 2",
         "Note: events could not be read",
         "Note: what looks like a secret is replaced by [masked], 1 time",
         "0      web-0     -      app         0          -",

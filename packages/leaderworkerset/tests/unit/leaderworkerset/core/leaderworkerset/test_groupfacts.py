@@ -40,7 +40,7 @@ def test_a_leader_names_the_size_it_was_made_for(text: str, expected: int) -> No
     assert groupfacts.describe(leader, None).own_size == groupfacts.own_size(leader) == expected
 
 
-def test_differs_from_upstream_workers_of_an_earlier_leader_of_the_name_are_none() -> None:
+def test_differs_from_upstream_workers_of_a_previous_leader_do_not_count() -> None:
     """They are ready until the garbage collector takes them: no other group may go because of them (unlike R-STAT-6)."""
     earlier, leader = builders.leader_pod(LWS, uid="earlier"), builders.leader_pod(LWS)
 

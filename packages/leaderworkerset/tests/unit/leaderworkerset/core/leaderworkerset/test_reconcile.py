@@ -199,7 +199,7 @@ def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
     assert plan == Plan(requeue_after=5.0)
 
 
-def test_differs_from_upstream_the_statefulset_of_a_deleted_predecessor_is_waited_for() -> None:
+def test_differs_from_upstream_the_statefulset_of_a_deleted_set_is_awaited() -> None:
     """Deleted and created again quickly: the revision of the spec that is gone is not taken over (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 

@@ -59,7 +59,7 @@ def test_groups_let_go_are_told(before: int, unavailable: int, note: str) -> Non
     assert apply.on_success == (Event("Normal", "GroupsUpdating", "Update", note, REGARDING),)
 
 
-def test_differs_from_upstream_a_raised_partition_tells_of_no_groups() -> None:
+def test_differs_from_upstream_a_raised_partition_reports_no_groups() -> None:
     """Q-10: the Go controller says "Updating replicas 2 to -1 (inclusive)"."""
     obj = builders.leaderworkerset_object(rollout={"partition": 2})
     observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=0))

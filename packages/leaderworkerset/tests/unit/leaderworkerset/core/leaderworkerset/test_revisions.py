@@ -251,7 +251,7 @@ def test_the_cause_of_a_change_is_recorded_where_one_is_told(recorded: str, told
     assert revisions.correction(builders.revision(with_cause(recorded)), with_cause(told), 1) == change
 
 
-def test_differs_from_upstream_a_pass_that_failed_left_its_revision_for_the_next() -> None:
+def test_differs_from_upstream_a_failed_pass_leaves_its_revision() -> None:
     """Q-6, Q-32: the apply failed, or its result is not seen yet; no further revision comes of it."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
 

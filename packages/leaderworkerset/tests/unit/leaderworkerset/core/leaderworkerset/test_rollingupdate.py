@@ -121,7 +121,7 @@ def test_a_surge_that_an_edit_takes_away_costs_no_group_that_must_stay(
 
 
 def test_differs_from_upstream_percentages_that_leave_no_budget_roll_one_group_at_a_time() -> None:
-    """Q-28, W-26: 25 % of 2 groups is none, and no surge either; the Go controller stalls for ever."""
+    """Q-28, W-26: 25 % of 2 groups is 0, without a surge; the Go controller stalls forever."""
     limits = budget.read(spec(2, "25%"))
 
     assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
@@ -267,7 +267,7 @@ def test_differs_from_upstream_groups_on_their_way_are_counted_wherever_they_sta
     ("own_size", "size", "has_workers", "expected"),
     [(1, 3, False, "O"), (3, 1, False, "."), (3, 1, True, "O"), (3, 3, True, "O"), (3, 3, False, ".")],
 )
-def test_differs_from_upstream_a_group_is_ready_as_it_was_made(
+def test_differs_from_upstream_a_group_is_ready_with_its_original_size(
     own_size: int, size: int, *, has_workers: bool, expected: str
 ) -> None:
     """Docs/adr/0010-bounds.md: an edit from or to a size of one takes no group for ready or missing (unlike Q-12)."""

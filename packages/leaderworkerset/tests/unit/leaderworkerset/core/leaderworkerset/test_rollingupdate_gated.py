@@ -56,8 +56,8 @@ def test_a_partition_of_the_user_holds_groups_that_wait_for_a_queue_too() -> Non
     assert rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, 1, 2, 3), is_new_revision=True).partition == 3
 
 
-def test_differs_from_upstream_a_group_that_is_about_to_end_is_not_ready() -> None:
-    """An update reverted while a leader ends must not let a second group go on account of the first."""
+def test_differs_from_upstream_a_group_that_is_being_deleted_is_not_ready() -> None:
+    """The revert of an update while a leader exits must not replace a second group."""
     workers = Workers(is_ready=True, revision="old", group_index="0")
     staying = GroupFacts(
         leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=workers
@@ -74,7 +74,7 @@ def test_differs_from_upstream_a_group_that_is_about_to_end_is_not_ready() -> No
     ("letters", "expected"),
     [("NooO", 4), ("NoOO", 3), ("NOOO", 2), ("NooN", 1), ("Nooo", 2)],
 )
-def test_differs_from_upstream_groups_that_are_not_ready_among_those_let_go_count(letters: str, expected: int) -> None:
+def test_differs_from_upstream_replaced_groups_that_are_not_ready_count(letters: str, expected: int) -> None:
     """Docs/adr/0010-bounds.md: after an update was taken back, two are on their way, and the last ready one stays."""
     step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), Current(4, 4, "3"), seen(letters))
 
@@ -90,8 +90,8 @@ def test_differs_from_upstream_groups_that_are_not_ready_among_those_let_go_coun
         (RolloutStep(Case.NEW_REVISION, 4, 4), RolloutStep(Case.NEW_REVISION, 4, 4)),
     ],
 )
-def test_differs_from_upstream_a_step_waits_for_the_one_before_it(step: RolloutStep, expected: RolloutStep) -> None:
-    """Docs/adr/0010-bounds.md: nothing more is let go, and no surge group given back; edits are followed."""
+def test_differs_from_upstream_a_step_waits_for_the_previous_step(step: RolloutStep, expected: RolloutStep) -> None:
+    """Docs/adr/0010-bounds.md: no further group is replaced, and no surge group deleted; edits take effect."""
     assert rollingupdate.wait(step, Current(4, 2, "4")) == expected
 
 

@@ -98,7 +98,7 @@ def test_as_many_leaders_go_as_the_budget_allows(
     [("OaA", 3, [1]), ("aaA", 3, [1, 0]), ("OaA", 2, [1]), ("oAA", 3, []), ("nAA", 3, [])],
     ids=["taken back", "several", "a surge group rolls", "others wait", "a new one is waited for"],
 )
-def test_differs_from_upstream_nobody_waits_for_a_group_of_a_revision_that_was_given_up(
+def test_differs_from_upstream_groups_of_an_abandoned_revision_delay_nobody(
     letters: str, partition: int, expected: list[int]
 ) -> None:
     """R-ROLL-7 counts it as unavailable, so that no other group may go: where it is broken, for ever."""

@@ -207,7 +207,7 @@ def test_another_restart_policy_does_not_recover_a_group() -> None:
 
 
 def test_differs_from_upstream_a_leader_that_others_delete_uses_no_restart() -> None:
-    """N-RB-9: rollouts delete leaders, too, and cannot be told from a user."""
+    """N-RB-9: rollouts also delete leaders, and are not distinguishable from a user."""
     going = builders.leader_pod(limited(), deleting=True)
 
     assert reconcile(group(limited(0), leader=going)) == Plan()

@@ -103,7 +103,7 @@ def test_a_group_of_one_has_no_worker_statefulset() -> None:
     assert reconcile(new_group(builders.leaderworkerset_object(size=1))) == Plan()
 
 
-def test_differs_from_upstream_a_group_is_built_as_large_as_its_leader_was_made_for() -> None:
+def test_differs_from_upstream_a_group_has_the_size_of_its_leader() -> None:
     """Docs/adr/0010-bounds.md: while the size is edited from or to one, groups of both sizes come back."""
     small, large = builders.leaderworkerset_object(size=1), builders.leaderworkerset_object(size=3)
     revisions_ = [builders.revision(small, number=1), builders.revision(large, number=2)]
@@ -209,7 +209,7 @@ def test_a_worker_leads_nothing() -> None:
     assert reconcile(LiveGroup(now=builders.NOW, leader=worker, obj=LWS)) == Plan()
 
 
-def test_differs_from_upstream_a_failed_worker_whose_name_tells_no_leader_is_reported_once() -> None:
+def test_differs_from_upstream_a_failed_worker_without_a_leader_is_reported_once() -> None:
     """R-POD-5.3."""
     stray = builders.pod(
         "stray", labels_={labels.NAME: "web", labels.WORKER_INDEX: "1"}, annotations={}, owner=SET, ready=True, uid="u"

@@ -48,7 +48,7 @@ class Outlet:
         await self.flush()
 
     async def flush(self) -> None:
-        """Send all pending bytes, also those that are added meanwhile."""
+        """Send all pending bytes, also later ones."""
         async with self._turn:
             while data := self._connection.take():
                 await self._send(data)

@@ -67,7 +67,7 @@ class Tunnel:
             await link.inbox.put(data)
 
     def _open(self, frame: Frame) -> None:
-        """Accept a stream, which starts a link or completes one; refuse one that belongs to none."""
+        """Accept a stream, which starts or completes a link; refuse a stream without a link."""
         found = purpose(frame.stream, frame.headers)
         request, kind, port = found or ("", "data", 0)
         link = self._incomplete.get(request) or PortLink(request, port, self._outlet)

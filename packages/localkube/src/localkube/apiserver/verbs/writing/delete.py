@@ -133,7 +133,7 @@ def _write(backend: Backend, call: Call, stored: JSONObject, marked: JSONObject,
 
 
 def mark(call: Call, obj: JSONObject, chosen: DeleteOptions, now: datetime) -> JSONObject:
-    """Return the object as marked by a deletion; one that `is_finished` is to be removed."""
+    """Return the object with the marks of a deletion; if it `is_finished`, remove it."""
     metadata = meta.metadata(obj)
     if meta.is_deleting(obj) and metadata.get("deletionGracePeriodSeconds"):
         return _shortened(obj, chosen)
@@ -263,10 +263,10 @@ BATCH: Final = 25
 
 
 async def delete_collection(backend: Backend, call: Call) -> Page:
-    """Delete the selected objects, each as a DELETE of it would; return them as they were before.
+    """Delete the selected objects, each like a DELETE of it; return the original objects.
 
-    They are selected before any is deleted, as in kube-apiserver. A collection may be large: it is read in batches, between
-    which other requests are served, and only the keys of selected objects are kept.
+    They are selected before any is deleted, as in kube-apiserver. A collection may be large: it is read in batches,
+    between which other requests are served, and only the keys of selected objects are kept.
     """
     chosen = read_options(call)
     selected = filters.parse(call.served, call.namespace, call.query)

@@ -113,7 +113,7 @@ def _writable(call: Call, applied: JSONObject) -> JSONObject:
 
 
 def _applied(call: Call) -> JSONObject:
-    """Read the applied configuration; refuse one that is not of this object or has unknown fields."""
+    """Read the applied configuration; refuse another object, and unknown fields."""
     content = body.parse_yaml(call.body) if not call.body.lstrip().startswith(b"{") else body.parse_json(call.body)
     if not isinstance(content, dict):
         raise refusal.bad_request("error decoding YAML: the body is not an object")

@@ -35,7 +35,7 @@ CONDITIONAL: Final = {
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
 }
-"""Built-in resources whose update requires a resourceVersion, like that of all custom ones."""
+"""Built-in resources whose update requires a resourceVersion, like all custom resources."""
 
 CREATED_BY_PUT: Final = {"leases.coordination.k8s.io", "endpoints", "events", "services"}
 """Resources that a PUT creates if they do not exist."""
@@ -54,7 +54,7 @@ class Edit(Struct, frozen=True):
 
 
 async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
-    """Replace the object by that of the body; return the code and object of the response."""
+    """Replace the object by the body; return the code and object of the response."""
     chosen = options.parse(call, "UpdateOptions")
     sent = body.read_object(call)
     body.require_name(call, sent)

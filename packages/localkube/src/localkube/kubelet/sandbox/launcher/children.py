@@ -85,7 +85,7 @@ class Children:
         return supervise.Report(link, self._host_proc)
 
     def take_reports(self, ready: Iterable[int]) -> list[ChildProcess]:
-        """Return the reports of those children whose descriptor is readable."""
+        """Return the reports of the children whose descriptor is readable."""
         reporting = [process for fd in ready if (process := self._reporting.get(fd)) is not None]
         for process in reporting:
             if not process.take_reports():

@@ -1,7 +1,7 @@
 """Pods in Linux namespaces: the ground of a launcher for which `linuxnamespaces.enter` succeeded.
 
 Per pod: UTS, IPC and network namespaces, held open by descriptors, and a tmpfs for /dev/shm. Per container: a PID
-namespace (or that of the pod) and a mount namespace, in which /tmp is a tmpfs with the host's entries bound into it: so
+namespace (or the pod's) and a mount namespace, in which /tmp is a tmpfs with the host's entries bound into it: so
 programs and files in the host's /tmp can be used, while sockets and files that pods create there are separate. The
 launcher creates a pod's namespaces by entering new ones and returning, so a pod without containers costs no process.
 """

@@ -1,6 +1,7 @@
 """The built-in server that replaces a container which cannot run here: it answers 200 on its ports, and logs.
 
-It runs in the launcher's fork itself, without exec, so that hundreds of them cost little. It ends with 0 on SIGTERM.
+It runs in the launcher's fork itself, without exec, so that hundreds of them cost little. It exits with code 0 on
+SIGTERM.
 """
 
 import os

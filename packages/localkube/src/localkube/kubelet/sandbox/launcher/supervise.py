@@ -65,7 +65,7 @@ def report_started(report: Report, pid: int) -> None:
 
 
 def watch(pid: int, link: Link) -> NoReturn:
-    """Reap children until the program ends; report its end; kill its remaining processes; exit."""
+    """Reap children until the program exits, report its exit, kill its remaining processes, and exit."""
     status = _reap_until(pid)
     code = os.waitstatus_to_exitcode(status)
     if os.getpid() != 1:
@@ -113,7 +113,7 @@ def _run(become: Callable[[], None], report: int) -> None:
 
 
 def _hold_signals() -> None:
-    """Block signals until they are waited for: one that arrives before a wait would not interrupt it."""
+    """Block signals until they are waited for: a signal that arrives before a wait would not interrupt it."""
     if os.getpid() != 1:  # which gets none from the kernel
         signal.signal(signal.SIGCHLD, lambda *_: None)  # a signal ignored by default may be dropped even if blocked
         signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)

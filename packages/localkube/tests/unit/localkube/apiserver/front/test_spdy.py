@@ -59,7 +59,7 @@ def test_any_other_block_is_refused_or_read(block: bytes) -> None:
         (b"\0\0\0\1\0\0\0\1a\0\0\0\2b", "ends within a header"),
         (b"\0\0\0\1\xff\xff\xff\xffa\0\0\0\1b", "ends within a header"),
         (b"\xff\xff\xff\xff\0\0\0\1a\0\0\0\1b", "ends within a header"),
-        (b"\0\0\0\0more", "a header block of 0 headers goes on after them"),
+        (b"\0\0\0\0more", "a header block of 0 headers has data after them"),
         (b"\0\0\0\1\0\0\0\1A\0\0\0\0", "has the name 'A': names must be lower case, once each"),
         (b"\0\0\0\2\0\0\0\1a\0\0\0\0\0\0\0\1a\0\0\0\0", "has the name 'a'"),
         (b"\0\0\0\1\0\0\0\0\0\0\0\0", "has the name ''"),

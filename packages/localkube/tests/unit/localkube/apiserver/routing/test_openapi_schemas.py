@@ -57,5 +57,5 @@ def test_every_reference_leads_somewhere() -> None:
 def test_a_definition_without_words_is_given_those_of_every_object() -> None:
     shown = schemas(openapi.document(registry(definition()), LWS))["io.x-k8s.leaderworkerset.v1.LeaderWorkerSet"]
     assert "description" not in shown
-    assert shown["properties"]["kind"] == {"description": "What the object is.", "type": "string"}
+    assert shown["properties"]["kind"] == {"description": "The kind of the object.", "type": "string"}
     assert "description" not in shown["properties"]["spec"]

@@ -62,7 +62,7 @@ def test_containers_start_anew_in_their_order_and_each_restart_is_counted_once()
         assert (current.last.exit_code, current.last.reason) == (137, "RestartingAllContainers")
         assert state.launched(state.starting(current), "id", "", after(1)).restarts == 1
     assert over.containers["main"].waiting is not None
-    text = "all containers of the pod restart, as watcher ended with exit code 88"
+    text = "all containers of the pod restart, as watcher exited with code 88"
     assert over.containers["main"].waiting.message == text
 
 
@@ -92,7 +92,7 @@ def test_a_pod_whose_containers_never_restart_is_not_over_meanwhile() -> None:
 def test_the_condition_is_true_until_all_have_ended_and_names_the_container() -> None:
     condition = meta.find_condition(status(begun()), "AllContainersRestarting") or {}
     assert (condition["status"], condition["reason"]) == ("True", "RestartAllContainersStarted")
-    assert condition["message"] == "container watcher ended with exit code 88"
+    assert condition["message"] == "container watcher exited with code 88"
     over = status(state.started_over(cleared(), after(1)))
     assert (meta.find_condition(over, "AllContainersRestarting") or {})["status"] == "False"
     assert meta.find_condition(status(set_up(pod(), running()), pod()), "AllContainersRestarting") is None

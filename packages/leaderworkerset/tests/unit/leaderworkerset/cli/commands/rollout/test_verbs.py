@@ -99,7 +99,7 @@ def test_what_stands_still_is_noticed_and_what_moves_is_not() -> None:
 def test_every_verb_has_help_with_an_example(verb: str) -> None:
     result = CliRunner().invoke(app.lws, ["rollout", verb, "--help"])
     assert result.exit_code == 0
-    assert f"  lws {'' if verb == 'restart' else 'rollout '}{verb} web\n" in result.output
+    assert f"  lws rollout {verb} web\n" in result.output
 
 
 def test_a_verb_that_is_none_is_answered_with_those_like_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The size of a memory file system in a running container: one that has no free byte is a full disk.
+"""The size of a memory file system in a running container: without a free byte it is a full disk.
 
 Only file systems in memory (tmpfs) are resized: they are the container's own, as /tmp and /dev/shm. Others are
 directories on a disk of this machine, which is not filled for a rehearsal.

@@ -24,7 +24,7 @@ class View(Protocol):
         ...
 
     def link(self, path: str) -> str | None:
-        """Return where a symbolic link points; None when it is none."""
+        """Return the target of a symbolic link; None for another file."""
         ...
 
 

@@ -34,7 +34,7 @@ class HostView:
             return None
 
     def link(self, path: str) -> str | None:
-        """Return where a symbolic link points; None when it is none."""
+        """Return the target of a symbolic link; None for another file."""
         try:
             return os.readlink(path)
         except OSError:

@@ -123,7 +123,7 @@ class Peer(NamedTuple):
 def build_veth(near: tuple[str, int], bridge_index: int, peer: Peer) -> Request:
     """Create a veth pair: its near end (name, number) up on the bridge, its far end in another network namespace.
 
-    The kernel takes the far end's number only when the near end's is given too.
+    The kernel accepts the far end's number only together with the near end's.
     """
     name, index = near
     far = _link(peer.number, up=False) + text(_IFLA_IFNAME, peer.name) + _number(_IFLA_NET_NS_FD, peer.namespace_fd)

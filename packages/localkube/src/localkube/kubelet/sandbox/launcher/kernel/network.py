@@ -77,7 +77,7 @@ def inside(fd: int) -> Iterator[None]:
 
 
 class _Bridge:
-    """A bridge by its number, and how many pods it has; one that hangs on the first has a port there, its uplink."""
+    """A bridge by its number, and its number of pods. A further bridge has an uplink, a port on the first bridge."""
 
     def __init__(self, index: int, uplink: int = 0) -> None:
         self.index = index
@@ -225,7 +225,7 @@ def _network_of(address: str) -> str:
 def _tune() -> None:
     """Set the sysctls of container runtimes: low ports and ping for all users; and disable IPv6 traffic of pods.
 
-    Redirects would only tell pods to ask for each other.
+    Redirects would only make pods ask for each other.
     """
     group = os.getegid()
     _set("net/ipv4/ip_unprivileged_port_start", "0")

@@ -1,8 +1,8 @@
-"""The rules of nf_tables: those that lose packets between pods, and the one that lends an interface's address.
+"""The rules of nf_tables: rules that lose packets between pods, and the rule that lends an interface's address.
 
-Rules that lose packets (all of them, some, or those beyond a rate) stand in one table, which is replaced as a whole. The
-forwarding of the caller's network namespace passes them: there packets of one pod to another go through, whichever bridges
-they are on.
+Rules that lose packets (all of them, some, or those beyond a rate) stand in one table, which is replaced as a whole.
+The forwarding of the caller's network namespace passes them: there packets of one pod to another go through, whichever
+bridges they are on.
 """
 
 import socket
