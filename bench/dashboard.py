@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,10 @@ async def measure(parts: list[str], groups: int, size: int) -> None:
     """Measure clusters, in a browser each."""
     async with playwright.async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        runs = {"small": small, "large": partial(large, groups=groups, size=size)}
+        runs: dict[str, Callable[[House, Any], Awaitable[None]]] = {
+            "small": small,
+            "large": partial(large, groups=groups, size=size),
+        }
         for run in map(runs.__getitem__, parts):
             async with open_house(seconds=SECONDS) as house:
                 page = await (await browser.new_context()).new_page()

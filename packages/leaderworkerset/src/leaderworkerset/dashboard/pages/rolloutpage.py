@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.leaderworkerset import revisionhistory
+from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
