@@ -64,9 +64,7 @@ def distribute(project: Path, into: Path, moment: int) -> None:
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(moment)}
     built = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, check=False)
     if built.returncode:
-        raise SystemExit(
-            f"hatchling in {project} exited with code {built.returncode}:\n{built.stdout}{built.stderr}"
-        )
+        raise SystemExit(f"hatchling in {project} exited with code {built.returncode}:\n{built.stdout}{built.stderr}")
 
 
 OPTIONAL: Final = ("deploy/in-place", "deploy/recorder", "deploy/maintenance", "deploy/disruption-budgets")

@@ -142,7 +142,12 @@ def _parts() -> tuple[Value, ...]:
         ),
         Value("featureGates", {}, section(FeatureGates), "This block of the manager's configuration."),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),
-        Value("userRoles.enable", True, SWITCH, "Users who may view or edit a namespace may do so with the kinds of this chart."),
+        Value(
+            "userRoles.enable",
+            True,
+            SWITCH,
+            "Users who may view or edit a namespace may do so with the kinds of this chart.",
+        ),
         Value("networkPolicy.enable", True, SWITCH, "Close all ports but those of webhooks and metrics."),
     )
 

@@ -44,6 +44,13 @@ REHEARSED = {
             "volume claim tokens: an empty directory",
         ],
     ),
+    "serving-proxy.yaml": (
+        "5 ranks in 1 group are ready",
+        [
+            "4 nodes with label cloud.example.com/nodepool=domain-{i//2}, google.com/tpu=4",
+            "1 node with label cloud.example.com/nodepool=cpus",
+        ],
+    ),
     "serving-disaggregated.yaml": (
         "6 ranks in 3 groups are ready",
         [

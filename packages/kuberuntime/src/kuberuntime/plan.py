@@ -82,7 +82,7 @@ class Accepted(Struct, frozen=True):
         for name in self.path.split("."):
             found = found.get(name) if isinstance(found, dict) else None
         if not isinstance(self.value, dict) or not isinstance(found, dict):
-            return found == self.value
+            return bool(found == self.value)
         return bool(found) and all(key in self.value and self.value[key] in (None, own) for key, own in found.items())
 
     @property

@@ -17,6 +17,9 @@ import msgspec
 
 from kuberuntime.objects.meta import JSON, JSONObject
 
+SHORT_KEY: Final = 32
+"""Characters of the longest key that msgspec itself shares."""
+
 MOST_STRINGS: Final = 2048
 """Strings per generation."""
 
@@ -46,10 +49,10 @@ class Strings:
 
     def share(self, text: str) -> str:
         """Return the string, or the shared string that equals it."""
-        if len(text) > LONGEST_STRING:
-            return text
         found = self._young.get(text)
         if found is None:
+            if len(text) > LONGEST_STRING:
+                return text
             found = self._old.get(text, text)
             if len(self._young) >= self._most:
                 self._old, self._young = self._young, {}
@@ -57,15 +60,18 @@ class Strings:
         return found
 
     def shared(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
-        """Return an equal value whose strings and keys are shared; below `levels` it stays unchanged.
+        """Return an equal value whose strings and long keys are shared; below `levels` it stays unchanged.
 
         Parts that are equal in `last`, an earlier version of the value, are those of `last`.
         """
-        if isinstance(value, str):
-            return self.share(value)
         if isinstance(value, dict) and levels:
             if not isinstance(last, dict):
-                return {self.share(key): self.shared(child, None, levels - 1) for key, child in value.items()}
+                return {
+                    key if len(key) <= SHORT_KEY else self.share(key): (
+                        self.share(child) if isinstance(child, str) else self.shared(child, None, levels - 1)
+                    )
+                    for key, child in value.items()
+                }
             # A field keeps its type, so what Python calls equal (1 and true) is the same value.
             return {
                 key: known if (known := last.get(key)) == child else self.shared(child, known, levels - 1)
@@ -73,7 +79,7 @@ class Strings:
             }
         if isinstance(value, list) and levels:
             return [self.shared(item, None, levels - 1) for item in value]
-        return value
+        return self.share(value) if isinstance(value, str) else value
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)

@@ -220,19 +220,21 @@ class LeaderElection:
     async def _renew_once(self) -> bool:
         """Claim the lease, and claim it again next to that while no answer comes; return whether an attempt succeeded."""
         pending: set[asyncio.Task[bool]] = set()
+        is_ours = False
         async with asyncio.TaskGroup() as group:
             while self.is_leader:
                 pending.add(group.create_task(self._try(None)))
                 done, pending = await asyncio.wait(
                     pending, timeout=self._settings.request_limit, return_when=asyncio.FIRST_COMPLETED
                 )
-                if any(one.result() for one in done) or not pending:
+                is_ours = any(one.result() for one in done)
+                if is_ours or not pending:
                     break
                 if done:  # refused at once: the others may still be answered
                     await asyncio.sleep(self._settings.retry_period)
             for one in pending:
                 one.cancel()
-            return self.is_leader and any(one.result() for one in done)
+            return is_ours
 
     async def _try(self, limit: float | None) -> bool:
         """Claim the lease if allowed; return whether this process holds it now. `limit` are the seconds for a request."""

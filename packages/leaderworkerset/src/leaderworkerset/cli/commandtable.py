@@ -373,7 +373,7 @@ COMMANDS: Final = named(
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "On this machine": ("run", "up", "down", "clusters", "chaos"),
     "Apply": ("apply", "plan", "diff", "scale", "wait", "delete"),
-    "Observe": ("get", "explain", "tree", "describe", "events", "history", "nodes", "dashboard", "doctor"),
+    "Observe": ("get", "explain", "tree", "describe", "events", "history", "top", "nodes", "dashboard", "doctor"),
     "Work in ranks": ("logs", "exec", "cp", "port-forward"),
     "Roll out and move": ("rollout", "restart", "recover", "drain", "move"),
     "Run the manager": ("install", "uninstall", "manager", "operator", "must-gather"),

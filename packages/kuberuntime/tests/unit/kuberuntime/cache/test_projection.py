@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testkit.examples import examples
 
-from kuberuntime.cache.projection import DEPTH, LONGEST_STRING, Projection, Strings, decoding, parse
+from kuberuntime.cache.projection import DEPTH, LONGEST_STRING, SHORT_KEY, Projection, Strings, decoding, parse
 
 texts = st.text(max_size=3)
 values = st.recursive(
@@ -143,10 +143,16 @@ def fresh(text: str) -> str:
 
 def test_equal_texts_of_different_objects_are_one() -> None:
     strings = Strings()
-    objects = [{"metadata": {"labels": {fresh("key"): fresh("value")}}} for _ in range(2)]
+    objects = [{"metadata": {"labels": {fresh("key" * SHORT_KEY): fresh("value")}}} for _ in range(2)]
     (one,), (other,) = (strings.shared(obj)["metadata"]["labels"].items() for obj in objects)
     assert one[0] is other[0]
     assert one[1] is other[1]
+
+
+def test_short_keys_of_different_objects_are_one() -> None:
+    text = b'{"metadata": {"labels": {"app.kubernetes.io/name": 1}}}'
+    (one,), (other,) = (Projection("metadata.labels").decode(text)["metadata"]["labels"] for _ in range(2))
+    assert one is other
 
 
 def test_texts_that_never_come_again_are_forgotten() -> None:

@@ -13,6 +13,7 @@ from kuberuntime.objects import decimals, quantity
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.quantity import Quantity, QuantityError
 from leaderworkerset.api import labels as names
+from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 OWN_TAINTS: Final = "node.kubernetes.io/"
@@ -72,16 +73,19 @@ def _of_set(source: str, lws: JSONObject, slices: int) -> Iterator[Demand]:
     spec, annotations = _map(lws.get("spec")), _map(_map(lws.get("metadata")).get("annotations"))
     group = _map(spec.get("leaderWorkerTemplate"))
     replicas, size = slices * _number(spec.get("replicas"), 1), max(_number(group.get("size"), 1), 1)
-    subgroup = _number(_map(group.get("subGroupPolicy")).get("subGroupSize"), size) or size
+    policy = _map(group.get("subGroupPolicy"))
+    subgroup = _number(policy.get("subGroupSize"), size) or size
     worker = _pod(group.get("workerTemplate"))
+    is_leader_alone = policy.get("subGroupPolicyType") == SubGroupPolicyType.LEADER_EXCLUDED
     leader = _pod(group.get("leaderTemplate")) if group.get("leaderTemplate") else worker
     for role, pod, pods in (("leader", leader, 1), ("workers", worker, size - 1)):
         if pods and replicas:
             domains = []
             if isinstance(key := annotations.get(names.EXCLUSIVE_TOPOLOGY), str):
                 domains.append(Domain(key, replicas, pods))
-            if isinstance(key := annotations.get(names.SUBGROUP_EXCLUSIVE_TOPOLOGY), str):
-                domains.append(Domain(key, replicas * -(-size // subgroup), min(pods, subgroup)))
+            key, members = annotations.get(names.SUBGROUP_EXCLUSIVE_TOPOLOGY), size - is_leader_alone
+            if isinstance(key, str) and not (is_leader_alone and role == "leader"):
+                domains.append(Domain(key, replicas * -(-members // subgroup), min(pods, subgroup)))
             yield _demand(f"{source} {role}", pod, replicas * pods, tuple(domains))
 
 

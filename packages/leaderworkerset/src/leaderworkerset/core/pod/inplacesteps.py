@@ -40,6 +40,9 @@ from leaderworkerset.core.policies.policy import LiveGroup
 GRACE: Final = 30
 """Seconds that a container has to end by default."""
 
+LONGEST_GRACE: Final = 24 * 3600
+"""The maximum of seconds that are waited for: a pod may name any number."""
+
 START: Final = timedelta(seconds=30)
 """How long a kubelet may take to start a container whose image it had a moment ago, twice."""
 
@@ -163,7 +166,7 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
     known = {} if old is None else _images(old)
     changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
     amounts = inplaceresources.read(pod) | inplaceresources.changed(old, after)
-    ended = now.group.now + timedelta(seconds=_grace(after)) + START
+    ended = now.group.now + _grace(after) + START
     notes = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed, timestamps.render(ended))} if changed else {}
     notes |= {labels.IN_PLACE_RESOURCES: inplaceresources.record(amounts)} if amounts else {}
     own: JSONObject = {"labels": {labels.TEMPLATE_REVISION_HASH: now.key, labels.STATEFULSET_REVISION: made_of}}
@@ -223,8 +226,9 @@ def _template(lws: LeaderWorkerSet, *, is_leader: bool) -> JSONObject:
     return lws.leader_template if is_leader else lws.spec.leader_worker_template.worker_template
 
 
-def _grace(template: JSONObject) -> int:
-    return int(meta.spec(template).get("terminationGracePeriodSeconds") or GRACE)
+def _grace(template: JSONObject) -> timedelta:
+    seconds = meta.spec(template).get("terminationGracePeriodSeconds")
+    return timedelta(seconds=min(seconds, LONGEST_GRACE) if isinstance(seconds, int) else GRACE)
 
 
 def _images(template: JSONObject) -> Mapping[str, str]:

@@ -44,7 +44,7 @@ def read(pod: JSONObject) -> dict[str, Before]:
     """Return what was recorded of the containers of a pod, by their names; entries that cannot be read count as absent.
 
     >>> read({"metadata": {"annotations": {labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1,broken,other=x=="}}})
-    {'main': Before(restarts=1, container='runc://a', image='app:1')}
+    {'main': Before(restarts=1, container='runc://a', image='app:1', until='')}
     """
     found = {}
     for entry in meta.annotations(pod).get(labels.IN_PLACE_BEFORE, "").split(","):

@@ -130,4 +130,4 @@ def test_sizes_are_remembered_of_few_documents() -> None:
     documents = [{"a": "x" * (LIMIT // 2 + (-9 if index % 2 else 9))} for index in range(10 * weight.MOST)]
     for _ in range(2):
         assert [is_large([one, one]) for one in documents] == [True, False] * (5 * weight.MOST)
-    assert len(weight._known) <= weight.MOST  # noqa: SLF001 - what it holds is the point
+    assert len(weight._known) <= weight.MOST

@@ -38,8 +38,8 @@ def test_available_means_as_many_as_wanted(deployment: JSONObject | None, expect
     assert conditions(refresh(cluster(), deployment))["Available"] == expected
 
 
-def test_available_means_that_webhooks_are_reached() -> None:
-    """The first write after that is not refused: the network leads to managers some time after they are ready."""
+def test_differs_from_upstream_available_needs_webhooks() -> None:
+    """R-OP-6, ADR 32: the first write after that is not refused; the network leads to managers after they are ready."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT), SyncOutcome(unreached="no endpoints")))
     assert found["Available"] == ("False", "WebhooksUnreachable")
 

@@ -18,6 +18,9 @@ from localkube.kubelet.spec.shellwords import Command
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 INTERPRETERS: Final = SHELLS | {"python", "python3", "perl"}
 
+WRAPPERS: Final = frozenset({"env", "nohup"})
+"""Programs that start another one, which has to exist as well."""
+
 BEFORE_A_COMMAND: Final = frozenset({
     "if", "then", "elif", "else", "while", "until", "do", "exec", "time", "!", "{", "coproc",
 })  # fmt: skip
@@ -64,8 +67,9 @@ def python_module(argv: Sequence[str]) -> str:
     >>> python_module(["sh", "-c", "sleep 1; exec python3 -m engine.server"])
     'engine'
     """
+    argv = _unwrapped(argv)
     script = _script(argv)
-    for words in [list(argv)] if script is None else _started(script):
+    for words in [argv] if script is None else map(_unwrapped, _started(script)):
         if words and PYTHON.fullmatch(posixpath.basename(words[0])):
             options = list(dropwhile(lambda word: word in {"-u", "-O", "-B"}, words[1:]))
             if len(options) > 1 and options[0] == "-m" and MODULE.fullmatch(options[1]):
@@ -79,17 +83,32 @@ def starts(argv: Sequence[str]) -> Iterator[Started]:
     >>> list(starts(["sh", "-c", "cd /x && A=1 bash /opt/serve.sh --x; exec vllm serve > log"]))
     [Started(name='bash', is_file=False), Started(name='/opt/serve.sh', is_file=True), Started(name='vllm', is_file=False)]
     """
+    wrapped, argv = argv, _unwrapped(argv)
     script = _script(argv)
+    if argv and len(argv) < len(wrapped):  # the program of the container itself is known to exist
+        yield Started(argv[0])
     if script is None:
         if argv and posixpath.basename(argv[0]) in INTERPRETERS:
             yield from _read_file(argv)
         return
     needless = OF_THE_SHELL | set(FUNCTION.findall(script)) | set(LOOKED_FOR.findall(script))
-    for words in _started(script):
+    for words in map(_unwrapped, _started(script)):
         if words and words[0] not in needless and PLAIN.fullmatch(words[0]):
             yield Started(words[0])
             if posixpath.basename(words[0]) in INTERPRETERS:
                 yield from (found for found in _read_file(words) if found.name not in needless)
+
+
+def _unwrapped(argv: Sequence[str]) -> list[str]:
+    """Return the words without `env`, its options and variables, and without `nohup`.
+
+    >>> _unwrapped(["/usr/bin/env", "-i", "A=1", "python3", "x.py"])
+    ['python3', 'x.py']
+    """
+    words = list(argv)
+    while len(words) > 1 and posixpath.basename(words[0]) in WRAPPERS:
+        words = list(dropwhile(lambda word: word.startswith("-") or ASSIGNMENT.match(word), words[1:]))
+    return words
 
 
 def _script(argv: Sequence[str]) -> str | None:

@@ -152,6 +152,18 @@ def test_domains_of_groups_consist_of_whole_domains_of_subgroups() -> None:
     assert count == 6
 
 
+def test_an_excluded_leader_keeps_its_label_of_the_topology() -> None:
+    """A published form: the leader is on nodes for CPUs, which have the label of the topology, too."""
+    annotations = {"leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology": "nodepool"}
+    leader = pod(nodeSelector={"nodepool": "cpus"})
+    group = {"subGroupPolicy": {"subGroupSize": 2, "subGroupPolicyType": "LeaderExcluded"}}
+    pools = found(lws(pod(GPUS), leader=leader, size=5, annotations=annotations, group=group))
+    assert [(count, labels) for count, labels, _, _ in pools] == [
+        (4, ("nodepool=domain-{i//2}",)),
+        (1, ("nodepool=cpus",)),
+    ]
+
+
 def test_pods_that_want_to_be_apart_have_nodes_and_domains_apart() -> None:
     spread = [{"topologyKey": "zone"}, {"topologyKey": "kubernetes.io/hostname"}]
     assert found(lws(pod(topologySpreadConstraints=spread), size=3)) == [(3, ("zone=domain-{i}",), (), ())]

@@ -49,6 +49,24 @@ def test_programs_are_read_from_a_script(script: str, names: list[str]) -> None:
     assert [found.name for found in scripts.starts(["bash", "-euo", "pipefail", "-c", script])] == names
 
 
+@pytest.mark.parametrize(
+    ("argv", "names"),
+    [
+        (["/usr/bin/env", "python3", "/opt/serve.py", "x"], ["python3", "/opt/serve.py"]),
+        (["env", "-i", "A=1", "vllm", "serve"], ["vllm"]),
+        (["nohup", "sh", "-c", "env B=2 bash /opt/serve.sh"], ["sh", "bash", "/opt/serve.sh"]),
+        (["env"], []),
+    ],
+    ids=["interpreter", "program", "script", "env alone"],
+)
+def test_programs_that_env_starts_are_read(argv: list[str], names: list[str]) -> None:
+    assert [found.name for found in scripts.starts(argv)] == names
+
+
+def test_a_module_that_env_starts_is_read() -> None:
+    assert scripts.python_module(["env", "A=1", "python3", "-m", "engine.server"]) == "engine"
+
+
 def test_a_deeply_nested_script_needs_nothing() -> None:
     assert list(scripts.starts(["sh", "-c", 'a "$(' * 5000 + ')"' * 5000])) == []
 
