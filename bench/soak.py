@@ -36,7 +36,7 @@ LIMIT = 120.0
 
 
 class Seen:
-    """What is there now, and a way to wait for it."""
+    """The current objects, and a way to wait for them."""
 
     def __init__(self, client: Client) -> None:
         self.sets = Informer(client, LEADERWORKERSETS)
