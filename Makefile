@@ -81,6 +81,7 @@ check: dev ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m docs.generate_causes --check
 	$(BIN)/python -m docs.generate_matrix --check
 	$(BIN)/python -m docs.generate_compatibility --check
+	$(BIN)/python -m docs.generate_choose --check
 
 bench: dev ## measure: start, memory, rest, the API server, what the manager writes, thousands of pods (seven minutes); draw all runs
 	$(BIN)/python -m bench.everything
@@ -91,6 +92,7 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 	$(BIN)/python -m docs.generate_causes
 	$(BIN)/python -m docs.generate_matrix
 	$(BIN)/python -m docs.generate_compatibility
+	$(BIN)/python -m docs.generate_choose
 
 # What failed is tried once more, alone. More than MOST_UNSTABLE tests that pass only then fail the run, too.
 PYTEST = $(BIN)/pytest $(SIDE_BY_SIDE) $(NO_HANGING)
@@ -111,10 +113,10 @@ test-all: test test-kubernetes test-node unit-all browser nightly ## everything,
 nightly: export THOROUGH := 1
 nightly: RECORD := --record docs/reference/compatibility.jsonl
 nightly: $(EXAMPLES) docs test test-kubernetes ## what seldom breaks, all versions of Kubernetes, examples with JAX, and a thousand simulated schedules
-	$(BIN)/python -m tests.controlplane.build all
-	for version in 1.34 1.35; do KUBERNETES=$$version $(PYTEST) --tier kubernetes $(RECORD) -k 'not other_version' packages/leaderworkerset/tests/integration || exit 1; done
 	KUBERNETES=1.37 $(PYTEST) --tier kubernetes $(RECORD) packages/leaderworkerset/tests/integration packages/leaderworkerset/tests/parity tests/kubernetes
 	$(MAKE) simulate SEEDS=1000
+	$(BIN)/python -m tests.controlplane.build all
+	for version in 1.34 1.35; do KUBERNETES=$$version $(PYTEST) --tier kubernetes $(RECORD) -k 'not other_version' packages/leaderworkerset/tests/integration || exit 1; done
 
 night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, broken rules, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
 	@$(BIN)/python -m tests.night $(ARGS)

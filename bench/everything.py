@@ -1,11 +1,12 @@
 """Run all benchmarks, print their raw numbers and medians, keep them, and draw the page of all runs.
 
     python -m bench.everything [--record FILE] [--patience SECONDS]
+    python -m bench.everything --draw [FILE.jsonl ...] [--write build/benchmarks.html]
 
 Takes about seven minutes: five rounds of all, so that what else the machine does meets all alike; what the manager writes, and
 500 and 2,000 pods, once. With LWS_CONTROLPLANE_ASSETS set, the embedded API server is also measured side by side with a real
 kube-apiserver. FILE (build/benchmarks/DAY-TIME.jsonl) gets the facts of the machine, every raw line and the medians, as JSON
-lines; `bench.page` draws build/benchmarks.html from it and from what was recorded before.
+lines; `bench.everything --draw` draws build/benchmarks.html from it and from what was recorded before.
 """
 
 import argparse
@@ -23,11 +24,15 @@ from bench.record import Line, machine, medians
 
 ROUNDS = 5
 ALL: tuple[tuple[str, ...], ...] = (
-    ("bench.startup", "--runs", "1"),
-    ("bench.groups", "--runs", "1"),
+    ("bench.command", "start", "--runs", "1"),
+    ("bench.cluster", "groups", "--runs", "1"),
     ("bench.apiserver", "--runs", "1", "--seconds", "3"),
 )
-ONCE: tuple[tuple[str, ...], ...] = (("bench.idle", "--runs", "1"), ("bench.many",), ("bench.writes",))
+ONCE: tuple[tuple[str, ...], ...] = (
+    ("bench.cluster", "idle", "--runs", "1"),
+    ("bench.cluster", "many"),
+    ("bench.writes",),
+)
 SIDE_BY_SIDE: tuple[tuple[str, ...], ...] = (("bench.apiserver", "--side-by-side", "--runs", "5", "--seconds", "3"),)
 QUIET = 10.0
 """Percent of ten seconds in which something waited for a processor."""
@@ -63,7 +68,13 @@ def main() -> None:
     file = RECORDED[-1] / f"{time.strftime('%Y-%m-%d-%H%M')}.jsonl"
     parser.add_argument("--record", type=Path, default=file, help="the file to write all lines to")
     parser.add_argument("--patience", type=float, default=0, help="seconds to wait for a quiet machine before each")
+    parser.add_argument("--draw", nargs="*", type=Path, metavar="FILE", help="run nothing; draw these runs, or all")
+    parser.add_argument("--write", type=Path, default=page.PAGE, help="the page to draw")
     options = parser.parse_args()
+    if options.draw is not None:
+        page.write(options.draw, options.write)
+        print(options.write)
+        return
     lines = [machine()]
     print(json.dumps(lines[0]), flush=True)
     plan = [(number, words) for number in range(ROUNDS) for words in ALL] + [(0, words) for words in ONCE]
@@ -77,7 +88,7 @@ def main() -> None:
     print("\n".join(map(json.dumps, found)))
     options.record.parent.mkdir(parents=True, exist_ok=True)
     options.record.write_text("".join(f"{json.dumps(line)}\n" for line in [*lines, *found]))
-    page.write()
+    page.write(page=options.write)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from typing import Final
 
 import aiohttp
 import msgspec
-from bench.manager import SETTLE, USUAL_ELECTION
-from bench.phases import LIMIT, POLL, Bench, in_turn
+from bench.phases import LIMIT, POLL, SETTLE, USUAL_ELECTION, Bench, in_turn
+from bench.processes import memory_mib
 from bench.record import Line, report
 from tests.integration.clusters import objects
 from tests.kubernetes.manager.replicas import until
@@ -150,7 +150,7 @@ async def many(bench: Bench, options: argparse.Namespace) -> None:
             for name in names:
                 await bench.whole(name, 1)
             await asyncio.sleep(SETTLE)
-            memory[count] = line["mebibytes"] = bench.resident_mebibytes()
+            memory[count] = line["mebibytes"] = memory_mib(bench.process)
             if before:
                 line["kibibytes_per_set"] = round(1024 * (memory[count] - memory[before]) / (count - before), 1)
         before = count

@@ -8,7 +8,6 @@ namespace. Every pod carries the time when it was sent, so ten of the watchers m
 import asyncio
 import json
 import multiprocessing
-import os
 import re
 import selectors
 import socket
@@ -18,8 +17,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
+
+from bench.processes import cpu_seconds, memory_mib
 
 CLIENTS = 32
 WATCHERS = 100
@@ -41,14 +41,11 @@ class Target:
 
     def cpu_seconds(self) -> float:
         """Return the processor time that the server's processes have used."""
-        texts = [Path(f"/proc/{pid}/stat").read_text() for pid in self.processes]
-        fields = [text.rpartition(")")[2].split() for text in texts]
-        return sum(int(field[11]) + int(field[12]) for field in fields) / os.sysconf("SC_CLK_TCK")
+        return sum(map(cpu_seconds, self.processes))
 
     def memory_mib(self) -> int:
         """Return the memory that the server's processes use now."""
-        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.processes)
-        return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+        return int(sum(map(memory_mib, self.processes)))
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Open a connection."""

@@ -1,12 +1,11 @@
 """One page of all recorded runs: what each number was from run to run, as lines; plain HTML that loads nothing.
 
-    python -m bench.page [FILE.jsonl ...] [--write build/benchmarks.html]
+    python -m bench.everything --draw [FILE.jsonl ...] [--write build/benchmarks.html]
 
 Without files: those of docs/reference/benchmarks and of build/benchmarks, where `bench.everything` keeps its runs. Their names
 begin with the day. A dot is the median of a run; its title says the value, the run, and how busy the machine was.
 """
 
-import argparse
 import html
 import json
 from collections import defaultdict
@@ -110,16 +109,3 @@ def write(files: Sequence[Path] = (), page: Path = PAGE) -> None:
     chosen = files or [file for folder in RECORDED for file in folder.glob("*.jsonl")]
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(build([read(file) for file in sorted(chosen, key=lambda file: file.name)]))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--write", type=Path, default=PAGE)
-    options = parser.parse_args()
-    write(options.files, options.write)
-    print(options.write)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,16 +1,14 @@
 """A manager that is measured: phases of its work, and what it used in each of them."""
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
-from bench.idle import cpu_seconds
+from bench.processes import cpu_seconds, memory_mib
 from bench.record import Line, report
 from tests.integration.clusters import objects
 from tests.kubernetes.manager.groups import Space
@@ -28,6 +26,8 @@ LIMIT = 1800.0
 """Seconds in which a phase must end; a longer phase ends the run with an error."""
 
 AT_ONCE = 32
+SETTLE = 10.0
+USUAL_ELECTION = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
 
 
 @dataclass
@@ -58,16 +58,11 @@ class Bench:
             "event_writes": sum(count for write, count in writes.items() if "events" in write),
             "status_writes": sum(count for write, count in writes.items() if write.endswith("/status")),
             "connections": self.world.balancer.accepted - accepted,
-            "mebibytes": self.resident_mebibytes(),
+            "mebibytes": memory_mib(self.process),
         }
         line |= more
         report(measurement, server=self.manager, run=self.run, **facts, **line, kinds=writes)
         self.lines.append({"measurement": measurement, "server": self.manager, "run": self.run, **line})
-
-    def resident_mebibytes(self) -> float:
-        """Return the memory that it has now."""
-        found = Path(f"/proc/{self.process}/statm").read_text().split()[1]
-        return round(int(found) * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
 
     async def create(self, name: str, replicas: int, size: int, **fields: Any) -> None:
         """Create a LeaderWorkerSet; `fields` are those of `objects.lws`."""

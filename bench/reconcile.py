@@ -21,7 +21,7 @@ from functools import partial
 from typing import Final
 
 import msgspec
-from bench.decisions import LARGEST
+from bench.core.decisions import LARGEST
 from bench.record import machine, report
 from msgspec.structs import replace
 from testkit import work
@@ -31,8 +31,8 @@ from tests.property.growth.test_remembered import settle
 
 from kuberuntime.objects.meta import JSON
 from kuberuntime.plan import PutStatus
+from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.reconcile import decide
 
 SHAPES_TRIED: Final = ("long texts", "variables", "quantities", "volumes", "ports", "labels", "claims")
 RUNS: Final = 6

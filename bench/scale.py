@@ -34,8 +34,7 @@ from typing import TypeAlias
 
 import structlog
 from bench.forms import FORMS
-from bench.manager import SETTLE, USUAL_ELECTION
-from bench.phases import Bench
+from bench.phases import SETTLE, USUAL_ELECTION, Bench
 from bench.record import Line, machine, medians
 from testkit.clusters.cluster import NODES
 from testkit.clusters.kubernetes import KubernetesCluster, build_node

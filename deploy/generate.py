@@ -24,6 +24,7 @@ from deploy.packages import (
     bundle,
     bundlelint,
     catalog,
+    dashboarddeployment,
     health,
     helmchart,
     k9s,
@@ -123,6 +124,7 @@ def everything() -> dict[str, str]:
         definitions(),
         base(),
         user_roles(),
+        dashboard(),
         monitored(),
         gang(),
         opted_in("recorder", RECORDING_RULES, "recorder"),
@@ -171,6 +173,16 @@ def user_roles() -> dict[str, str]:
     return {
         f"{folder}/roles.yaml": render(obj for _, obj in userroles.build(MANAGED)),
         f"{folder}/kustomization.yaml": kustomization("Component", resources=["roles.yaml"]),
+    }
+
+
+def dashboard() -> dict[str, str]:
+    """Return the component with the dashboard."""
+    folder, settings = "kustomize/components/dashboard", InstallSettings()
+    objects = [obj for _, obj in dashboarddeployment.build_dashboard(settings.namespace, settings.image)]
+    return {
+        f"{folder}/objects.yaml": render(objects),
+        f"{folder}/kustomization.yaml": kustomization("Component", resources=["objects.yaml"]),
     }
 
 

@@ -47,7 +47,7 @@ This page is for operators who plan an installation or an upgrade: tested versio
 |---|---|---|
 | this project | {version} | this version and the previous one can read each other's stored objects ([tests](#upgrades)) |
 | Kubernetes | {tested} | tested with a control plane ([what differs](#versions-of-kubernetes)); on another one the manager logs one warning, and `lws doctor` says so (LWS-D102) |
-| Kubernetes | from {oldest} on | not tested below {first}: the manager and `lws doctor` (LWS-D103) name what is missing; before {oldest} the manager does not start |
+| Kubernetes | from {oldest} on | no recorded run below {first}; below {supported} the manager and `lws doctor` (LWS-D103) name what is missing; before {oldest} the manager does not start |
 | kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | run the scenarios of `make test-node`, with runc and the network plugins of Debian 12 ([what that proves](../explanation/what-the-tests-prove.md)) |
 | Python | {pythons} | all tested versions; for the command, the manager outside of its image, and the client |
 | LeaderWorkerSet's API | v1, as of v0.10 and the fields of v0.11 | [contract](contract.md), [newer](contract-newest.md); [what differs](differences.md) |
@@ -67,7 +67,7 @@ Counts of the last recorded runs (`pytest --record`; `make nightly` records all)
 
 ## Versions of Kubernetes
 
-`make test-all` runs the integration tests on each tested version. `make test-kubernetes` runs on {default}, and on {newest} for
+`make test-all` runs the integration tests on each of these versions, and records the counts. `make test-kubernetes` runs on {default}, and on {newest} for
 the differences. The date of the last commit chooses one further version for a short part ([ADR 42](../adr/0042-versions-of-kubernetes.md)).
 
 | what is there by default | since | {columns} | without it |
@@ -210,9 +210,10 @@ def compatibility() -> str:
     return PAGE.format(
         version=leaderworkerset.__version__,
         before="0.1.0",
-        tested=", ".join(version.removeprefix("v") for version in build.VERSIONS.values()),
+        tested=", ".join(build.VERSIONS[f"1.{minor}"].removeprefix("v") for minor in kubernetesfeatures.TESTED),
         oldest=OLDEST_KUBERNETES.removesuffix(".0"),
         first=f"1.{min(kubernetesfeatures.TESTED)}",
+        supported=f"1.{kubernetesfeatures.SUPPORTED}",
         pythons=", ".join(pythons),
         tested_node=build.VERSIONS[build.DEFAULT].removeprefix("v"),
         containerd=module("containerd", nodeprograms.CONTAINERD, nodeprograms.HERE).removeprefix("v"),

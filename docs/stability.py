@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from leaderworkerset.api import labels
+from leaderworkerset.api.usersettings import SETTINGS
 
 
 class Class(StrEnum):
@@ -39,32 +40,8 @@ FIELDS: Final[Mapping[str, Class]] = {
 PLACES: Final = {"LeaderWorkerSetSpec": "spec", "LeaderWorkerTemplate": "spec.leaderWorkerTemplate"}
 """Where the types with such fields stand."""
 
-CHOSEN: Final = (
-    labels.RESTART_BACKOFF,
-    labels.RESTART_FIRST_DELAY,
-    labels.RESTART_LONGEST_DELAY,
-    labels.RESTART_RESET_AFTER,
-    labels.MAX_GROUP_RESTARTS,
-    labels.RESUME_GROUP_RESTARTS,
-    labels.RELEASE_LOST_PODS_AFTER,
-    labels.IN_PLACE_RESTARTS,
-    labels.REVISION_HISTORY_LIMIT,
-    labels.IN_PLACE,
-    labels.DISRUPTION_BUDGET,
-    labels.DO_NOT_DISRUPT,
-    labels.MOVE_OFF_CLOSED_NODES,
-    labels.GANG_SCHEDULER,
-    labels.POD_TERMINATION_POLICY,
-    labels.STAY_ON_NODES,
-    labels.RECOVER,
-    labels.FOLLOW_PROGRESS,
-    labels.PROGRESS_TIMEOUT,
-    labels.ON_HANG,
-    labels.RUN_TO_COMPLETION,
-    labels.COMPLETION_DEADLINE,
-    labels.TTL_AFTER_FINISHED,
-)
-"""Annotations of our own that users set."""
+CHOSEN: Final = (*(row.annotation for row in SETTINGS if row.is_ours), labels.RECOVER)
+"""Annotations of our own that users set, on a LeaderWorkerSet or on a leader pod."""
 
 KEPT: Final = (
     labels.GROUP_IDENTITY,

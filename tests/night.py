@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from testkit.repository import ROOT
+
 import leaderworkerset
 
-ROOT: Final = Path(__file__).parents[1]
 REPORT: Final = ROOT / "build/night.md"
 KEPT: Final = 20
 """Lines of the end of a campaign's output that the report has."""
@@ -88,9 +89,9 @@ CAMPAIGNS: Final = (
         "broken rules that no unit test notices",
         "THOROUGH=1 pytest -q tests/contract/test_broken_rules.py",
     ),
-    Campaign("soak", "memory that grows over thousands of cycles", "python -m bench.soak"),
-    Campaign("tenant", "what a hostile tenant costs others", "python -m bench.hostile"),
-    Campaign("fencing", "writes of a leader that lost its lease", "python -m bench.fencing"),
+    Campaign("soak", "memory that grows over thousands of cycles", "python -m bench.cluster soak"),
+    Campaign("tenant", "what a hostile tenant costs others", "python -m bench.manager hostile"),
+    Campaign("fencing", "writes of a leader that lost its lease", "python -m bench.manager fencing"),
 )
 
 

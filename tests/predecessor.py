@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from testkit.repository import ROOT
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 
-ROOT: Final = Path(__file__).parents[1]
 COMMIT: Final = "ca3d4f618f456b5b8d08eaa716141d3d95867470"
 
 OBJECTS: Final = """

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from deploy.packages import dashboarddeployment
 
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -141,6 +142,8 @@ def _parts() -> tuple[Value, ...]:
             "This block of the manager's configuration: groups that are moved off closed nodes.",
         ),
         Value("featureGates", {}, section(FeatureGates), "This block of the manager's configuration."),
+        Value("dashboard.enable", False, SWITCH, "The dashboard, in which users log in with tokens of the cluster."),
+        Value("dashboard.resources", dashboarddeployment.RESOURCES, MAP, "Its requests and limits."),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),
         Value(
             "userRoles.enable",

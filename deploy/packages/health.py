@@ -10,45 +10,32 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONFIG_MAPS, Resource
-from leaderworkerset.api import conditions
+from leaderworkerset.api.conditions import CONDITIONS, ObjectHealth
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
-from leaderworkerset.core.disaggregatedset import setstatus
-from leaderworkerset.operator import operatorstatus
+from leaderworkerset.core.disaggregatedset import rolescalers, setstatus
 from leaderworkerset.operator.operatornames import OPERATORS
+from leaderworkerset.operator.operatorstatus import OperatorCondition
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
-    """What each condition type means: that the object is healthy, makes progress, or is degraded while the condition is True."""
+class HealthCheck:
+    """The conditions of a kind with their meaning, the most specific ones last."""
 
-    healthy: tuple[str, ...]
-    progressing: tuple[str, ...] = ()
-    degraded: tuple[str, ...] = ()
-    needed: tuple[str, ...] = ()
-    """Those that must not be False."""
-    neutral: tuple[str, ...] = ()
-    """Those that do not change the health."""
+    conditions: dict[str, ObjectHealth]
     unmanaged: tuple[str, ...] = ()
     """Values of `spec.managementState` with which nothing is to be waited for."""
 
+    def types(self, health: ObjectHealth) -> list[str]:
+        """Return the types of the conditions with this meaning, the most specific one first."""
+        return [kind for kind, meaning in reversed(self.conditions.items()) if meaning is health]
 
-HEALTH: Final[Mapping[Resource, Health]] = {
-    LEADERWORKERSETS: Health(
-        healthy=(conditions.AVAILABLE.type, conditions.COMPLETE.type),
-        progressing=(conditions.UPDATE_IN_PROGRESS.type, conditions.PROGRESSING.type),
-        degraded=(conditions.FAILED.type, conditions.DEGRADED.type),
-        needed=(conditions.WORKLOAD_SCHEDULING_CREATED.type,),
-        # A group that leaves a node is Progressing by itself. Until then it serves, and a sync must not wait for a drain.
-        neutral=(conditions.MOVE_IN_PROGRESS.type,),
-    ),
-    DISAGGREGATED_SETS: Health(healthy=(setstatus.AVAILABLE.type,), progressing=(setstatus.PROGRESSING.type,)),
-    ROLE_SCALERS: Health(healthy=("Ready",)),
-    OPERATORS: Health(
-        healthy=(operatorstatus.AVAILABLE,),
-        progressing=(operatorstatus.PROGRESSING,),
-        degraded=(operatorstatus.DEGRADED, operatorstatus.SYNC_DEGRADED),
-        neutral=(operatorstatus.UPGRADEABLE, operatorstatus.DELETES_DEFINITIONS),
-        unmanaged=("Unmanaged", "Force", "Removed"),
+
+HEALTH: Final[Mapping[Resource, HealthCheck]] = {
+    LEADERWORKERSETS: HealthCheck({row.type: row.health for row in CONDITIONS}),
+    DISAGGREGATED_SETS: HealthCheck({row.type: row.health for row in setstatus.CONDITIONS}),
+    ROLE_SCALERS: HealthCheck({rolescalers.READY: ObjectHealth.HEALTHY}),
+    OPERATORS: HealthCheck(
+        {kind.value: kind.health for kind in OperatorCondition}, unmanaged=("Unmanaged", "Force", "Removed")
     ),
 }
 """Every kind with a definition of ours."""
@@ -85,18 +72,19 @@ return result("Progressing", found["KIND"] and text(found["KIND"]) or "waiting f
 """
 
 
-def lua(health: Health) -> str:
+def lua(check: HealthCheck) -> str:
     """Return the health check of Argo CD: a Lua 5.1 program that reads `obj`."""
-    steps = [BEGIN, UNMANAGED.replace("UNMANAGED", quoted(health.unmanaged)) if health.unmanaged else "", OBSERVE]
-    for kinds, status, means in (
-        (health.degraded, "True", "Degraded"),
-        (health.needed, "False", "Progressing"),
-        (health.progressing, "True", "Progressing"),
-        (health.healthy, "True", "Healthy"),
+    steps = [BEGIN, UNMANAGED.replace("UNMANAGED", quoted(check.unmanaged)) if check.unmanaged else "", OBSERVE]
+    for health, status, state in (
+        (ObjectHealth.DEGRADED, "True", "Degraded"),
+        (ObjectHealth.REQUIRED, "False", "Progressing"),
+        (ObjectHealth.PROGRESSING, "True", "Progressing"),
+        (ObjectHealth.HEALTHY, "True", "Healthy"),
     ):
-        step = ANY.replace("STATUS", status).replace("HEALTH", means).replace("KINDS", quoted(kinds))
+        kinds = check.types(health)
+        step = ANY.replace("STATUS", status).replace("HEALTH", state).replace("KINDS", quoted(kinds))
         steps.append(step if kinds else "")
-    return "".join([*steps, END.replace("KIND", health.healthy[0])])
+    return "".join([*steps, END.replace("KIND", check.types(ObjectHealth.HEALTHY)[-1])])
 
 
 def quoted(names: Sequence[str]) -> str:
@@ -107,8 +95,8 @@ def quoted(names: Sequence[str]) -> str:
 def argo_cd() -> JSONObject:
     """Return what the ConfigMap of Argo CD gets, as a patch of its keys."""
     data = {
-        f"resource.customizations.health.{resource.group}_{resource.kind}": lua(health)
-        for resource, health in HEALTH.items()
+        f"resource.customizations.health.{resource.group}_{resource.kind}": lua(check)
+        for resource, check in HEALTH.items()
     }
     return {
         "apiVersion": CONFIG_MAPS.api_version,
@@ -121,24 +109,29 @@ def argo_cd() -> JSONObject:
 def flux() -> list[JSONObject]:
     """Return `spec.healthCheckExprs` of a Kustomization of Flux."""
     return [
-        {"apiVersion": resource.api_version, "kind": resource.kind, "current": current(health)}
-        | ({"failed": f"{SEEN} && ({failed})"} if (failed := " || ".join(map(is_true, health.degraded))) else {})
-        for resource, health in HEALTH.items()
+        {"apiVersion": resource.api_version, "kind": resource.kind, "current": current(check)}
+        | ({"failed": f"{SEEN} && ({failed})"} if (failed := any_true(check, ObjectHealth.DEGRADED)) else {})
+        for resource, check in HEALTH.items()
     ]
 
 
-def current(health: Health) -> str:
+def current(check: HealthCheck) -> str:
     """Return the expression that is true where all is well with the newest generation, or nothing is to be waited for."""
     newest = "(!has(c.observedGeneration) || c.observedGeneration == metadata.generation)"
-    healthy = " || ".join(is_true(kind, f" && {newest}") for kind in health.healthy)
+    healthy = any_true(check, ObjectHealth.HEALTHY, f" && {newest}")
     well = [
         SEEN,
-        f"({healthy})" if len(health.healthy) > 1 else healthy,
-        *(f"!{has_status(kind, 'False')}" for kind in health.needed),
-        *(f"!{is_true(kind)}" for kind in health.progressing),
+        f"({healthy})" if len(check.types(ObjectHealth.HEALTHY)) > 1 else healthy,
+        *(f"!{has_status(kind, 'False')}" for kind in check.types(ObjectHealth.REQUIRED)),
+        *(f"!{is_true(kind)}" for kind in check.types(ObjectHealth.PROGRESSING)),
     ]
-    left = f"has(spec.managementState) && spec.managementState in [{quoted(health.unmanaged)}] || "
-    return (left if health.unmanaged else "") + " && ".join(well)
+    left = f"has(spec.managementState) && spec.managementState in [{quoted(check.unmanaged)}] || "
+    return (left if check.unmanaged else "") + " && ".join(well)
+
+
+def any_true(check: HealthCheck, health: ObjectHealth, more: str = "") -> str:
+    """Return the expression that a condition with this meaning is True."""
+    return " || ".join(is_true(kind, more) for kind in check.types(health))
 
 
 def is_true(kind: str, more: str = "") -> str:

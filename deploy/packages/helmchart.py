@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deploy.packages import alerts, chartvalues, userroles
+from deploy.packages import alerts, chartvalues, dashboarddeployment, userroles
 from deploy.packages.templating import block, either, expressions, inline, items, only_if, value
 
 import leaderworkerset
@@ -72,6 +72,7 @@ PROMETHEUS: Final = ".Values.enablePrometheus"
 RECORDER: Final = ".Values.recorder.enable"
 DISRUPTION: Final = ".Values.disruptionBudgets.enable"
 MAINTENANCE: Final = ".Values.maintenance.enable"
+DASHBOARD: Final = ".Values.dashboard.enable"
 USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
 GATED: Final = f'eq (toString {SCHEDULER}) "{gate.BUILT_IN_NAME}"'
@@ -134,7 +135,7 @@ def templates(served: Served) -> dict[str, str]:
     switched[MANAGER_ROLE] += only_if(RECORDER, rendering.document(served.recording))
     switched[MANAGER_ROLE] += only_if(DISRUPTION, rendering.document(served.disruption))
     switched[MANAGER_ROLE] += only_if(MAINTENANCE, rendering.document(served.maintaining))
-    return switched | _user_roles(served.plain) | _alerts()
+    return switched | _user_roles(served.plain) | _dashboard() | _alerts()
 
 
 def _switched(gated: str, otherwise: str) -> str:
@@ -146,6 +147,16 @@ def _user_roles(declared: Declared) -> dict[str, str]:
     objects = userroles.build(declared)
     names = _released(objects)
     return {_file(kind, meta.name(obj)): only_if(USER_ROLES, _text(kind, obj, names)) for kind, obj in objects}
+
+
+def _dashboard() -> dict[str, str]:
+    """Return the dashboard; a NetworkPolicy as for the manager."""
+    objects = dashboarddeployment.build_dashboard(NAMESPACE, IMAGE)
+    names = _released(objects)
+    texts = {_file(kind, meta.name(obj)): _text(kind, obj, names) for kind, obj in objects}
+    policy = _file(NETWORK_POLICIES, dashboarddeployment.NAME)
+    texts[policy] = only_if(TOGGLES[NETWORK_POLICIES], texts[policy])
+    return {name: only_if(DASHBOARD, text) for name, text in texts.items()}
 
 
 def _alerts() -> dict[str, str]:
@@ -258,7 +269,8 @@ def _quoted(text: str) -> str:
 def _valued(kind: Resource, obj: JSONObject) -> JSONObject:
     """Replace fields of an object by values of the chart."""
     if kind == DEPLOYMENTS:
-        return _valued_deployment(obj)
+        is_manager = meta.name(obj) == metadata.MANAGER
+        return _valued_deployment(obj) if is_manager else _valued_dashboard(obj)
     if kind == SERVICES and meta.name(obj) == metadata.METRICS_SERVICE:
         return obj | {"spec": meta.spec(obj) | {"type": value("service.type")}}
     if kind == CONFIG_MAPS:
@@ -275,6 +287,24 @@ def _with_sections(text: str) -> str:
         for section in SECTIONS
     ]
     return text.replace(f"{indent}{MARK}", "".join(expressions))
+
+
+def _valued_dashboard(obj: JSONObject) -> JSONObject:
+    """Replace what the dashboard's pod has in common with the managers', and its resources."""
+    spec: dict[str, Any] = meta.spec(obj)
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    valued = container | {
+        "imagePullPolicy": value("image.manager.pullPolicy"),
+        "resources": block("dashboard.resources"),
+        "securityContext": block("securityContext"),
+    }
+    placed = {
+        name: block(name)
+        for name in ("imagePullSecrets", "nodeSelector", "tolerations", "affinity", "priorityClassName")
+    }
+    own = pod | placed | {"securityContext": block("podSecurityContext"), "containers": [valued]}
+    return obj | {"spec": spec | {"template": spec["template"] | {"spec": own}}}
 
 
 def _valued_deployment(obj: JSONObject) -> JSONObject:

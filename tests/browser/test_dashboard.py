@@ -30,6 +30,7 @@ PAGES = (
     "sets/default/web/logs",
     "sets/default/web/history",
     "sets/default/web/history/0/3",
+    "sets/default/web/history/0/3?with=0/3",
     "topology",
 )
 

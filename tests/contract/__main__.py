@@ -7,9 +7,9 @@ Ends with 1 where a required rule has no proof. `-v` prints the tests' names.
 import re
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from testkit.repository import ROOT
 from tests.contract.rules import (
     ELSEWHERE,
     NO_BEHAVIOUR,
@@ -22,7 +22,6 @@ from tests.contract.rules import (
     uncovered,
 )
 
-ROOT = Path(__file__).parents[2]
 CONTRACTS = ROOT / "docs" / "reference"
 
 

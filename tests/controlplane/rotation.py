@@ -3,7 +3,7 @@
     python -m tests.controlplane.rotation
 
 The date of the last commit chooses the version, so that a run of a commit can be repeated. The part is what differs
-between versions: rollouts and updates in place. A version that is not built is named, and not built: that takes minutes.
+between versions: rollouts. A version that is not built is named, and not built: that takes minutes.
 """
 
 import os
@@ -13,12 +13,13 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
+from testkit import repository
 from tests.controlplane import build
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = repository.ROOT
 ROTATING: Final = tuple(version for version in build.VERSIONS if version != build.DEFAULT)
 FOLDER: Final = "packages/leaderworkerset/tests/integration/lws"
-PART: Final = tuple(f"{FOLDER}/test_{name}.py" for name in ("creation", "rollout", "inplace"))
+PART: Final = (f"{FOLDER}/test_rollout.py",)
 OPTIONS: Final = ("--tier", "kubernetes", "-k", "not other_version")
 
 

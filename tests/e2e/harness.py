@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+from testkit import repository
 from testkit.waiting import until
 
 from kuberuntime.objects.meta import JSONObject
 
 Running: TypeAlias = "subprocess.Popen[str]"
 
-ROOT = Path(__file__).parents[2]
+ROOT = repository.ROOT
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 SECONDS = 90.0
 KEPT = frozenset({"history", "ephemeral"})

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from email.message import Message
 from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from testkit.waiting import until
-from tests.e2e.harness import Cluster, Running, line_with, lws, shell_script
+from tests.e2e.harness import Cluster, Running, Shell, line_with, lws, shell_script
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -37,6 +37,13 @@ class Browser:
         opened = self.ask("GET", f"open?{link.query}")
         assert opened.status == 200
         self.cookie = str(opened.headers["Set-Cookie"]).partition(";")[0]
+
+    @classmethod
+    def at(cls, host: str) -> "Browser":
+        """Return a browser without a link, which has to log in."""
+        browser = cls.__new__(cls)
+        browser.host, browser.base, browser.cookie = host, "/", ""
+        return browser
 
     def ask(self, method: str, path: str, body: str | None = None, **headers: str) -> Answer:
         """Return the answer to a request."""
@@ -99,6 +106,50 @@ def test_actions_do_what_the_command_that_they_show_does(cluster: Cluster) -> No
         assert not missing["done"]
         assert "nobody" in missing["text"]
         assert cluster.lws("get", "acted", "-o", "jsonpath={.spec.replicas}") == "2"
+
+
+def test_a_shared_dashboard_acts_with_the_token_of_its_user(cluster: Cluster) -> None:
+    cluster.start(lws("shared", shell_script("sleep 3600")))
+    place = cluster.shell.state / cluster.name / "kubeconfig"
+    token = re.findall(r"token: (\S+)", place.read_text())[0].strip('"')
+    words = ("dashboard", f"--local={cluster.name}", "--listen", "127.0.0.1", "--allow-actions", "--no-browser")
+    with cluster.shell.running(*words) as dashboard:
+        host = line_with(dashboard, "listens on ").partition("listens on ")[2].partition(";")[0]
+        browser = Browser.at(host)
+        own = {"Origin": f"http://{host}", "Content-Type": "application/x-www-form-urlencoded"}
+        assert browser.ask("GET", "healthz").text == "ok\n"
+        assert browser.ask("GET", "").status == 401
+        assert browser.ask("POST", "login", "token=wrong", **own).status == 403
+        entered = browser.ask("POST", "login", urlencode({"token": token}), **own)
+        assert entered.status == 303, entered.text
+        browser.cookie = str(entered.headers["Set-Cookie"]).partition(";")[0]
+        action = re.findall('data-action="([^"]+)"', browser.text("sets/default/shared"))[0]
+        asked = {"verb": "scale", "namespace": "default", "name": "shared", "groups": "2", "confirmed": True}
+        headers = {"X-Dashboard-Token": action, "Origin": f"http://{host}"}
+        assert json.loads(browser.ask("POST", "act", json.dumps(asked), **headers).text)["done"]
+        assert cluster.lws("get", "shared", "-o", "jsonpath={.spec.replicas}") == "2"
+        dashboard.send_signal(signal.SIGTERM)
+        assert dashboard.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_the_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
+    """The same link shows the cluster again after `lws down` and `lws up`, also a new one on another port."""
+    shell.lws("up", "comes", "--detach")
+    cluster = Cluster(shell, "comes")
+    cluster.start(lws("first", shell_script("sleep 3600")))
+    with shell.running("dashboard", "--local=comes", "--no-browser") as dashboard:
+        browser = Browser(dashboard)
+        assert "first" in browser.text()
+        shell.lws("down", "comes", *(["--delete"] if deletes else []))
+        browser.wait("?stream=", b"does not answer")
+        shell.lws("up", "comes", "--detach")
+        cluster.start(lws("second", shell_script("sleep 3600")))
+        browser.wait("sets/default/second?stream=", b"1 of 1 group ready")
+        until(lambda: "does not answer" not in browser.text(), "the end of the notice")
+        assert ('id="s/default/first"' in browser.text()) is not deletes
+        dashboard.send_signal(signal.SIGINT)
+        assert dashboard.wait(timeout=30) == 0
 
 
 def test_a_page_is_saved_as_one_file(cluster: Cluster, tmp_path: Path) -> None:

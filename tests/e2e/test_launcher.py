@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from bench.idle import processes
+from bench.processes import processes
 from testkit.waiting import until
 from tests.e2e.harness import SLEEP, Cluster, Shell, facts, is_whole, lws, ranks
 

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from bench.idle import processes
+from bench.processes import processes
 from tests.e2e.harness import SELDOM, Cluster, Shell, lws, ranks
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]

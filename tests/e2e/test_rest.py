@@ -3,7 +3,7 @@
 import select
 
 import pytest
-from bench.idle import processes, revision, wakeups
+from bench.processes import processes, revision, wakeups
 from tests.e2e.harness import SLEEP, Cluster, Shell, lws
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]

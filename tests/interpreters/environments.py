@@ -9,9 +9,10 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
+from testkit import repository
 from tests.interpreters.discovery import Interpreter
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = repository.ROOT
 ENVIRONMENTS: Final = ROOT / ".venvs"
 PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "testkit")
 QUIET: Final = ("--quiet", "--disable-pip-version-check")

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from testkit.repository import ROOT
 from tests.controlplane.process import StartError
 from tests.node.cluster import Cluster
 from tests.node.images import PRODUCT
@@ -17,7 +18,6 @@ NAMESPACE: Final = "lws-system"
 ADDITIONS: Final = ("in-place",)
 """Folders with rights that the manager has only where somebody grants them."""
 
-ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 
 

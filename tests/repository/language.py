@@ -27,7 +27,7 @@ LEFT_OUT: Final = re.compile(
     r"CONTRIBUTING|reference/contract|docs/adr/|CHANGELOG|changelog\.d/0000|/golden/|/vectors/"
 )
 """The page with the word list, numbered rules, decisions of their time, and the log of releases."""
-FOLDERS_OF_CODE: Final = ("packages/*/src/**/*.py", "docs/*.py", "deploy/**/*.py", "bench/*.py")
+FOLDERS_OF_CODE: Final = ("packages/*/src/**/*.py", "docs/*.py", "deploy/**/*.py", "bench/**/*.py")
 FOLDERS_OF_TESTS: Final = ("tests/**/*.py", "packages/*/tests/**/*.py")
 FOLDERS_OF_PAGES: Final = ("*.md", "docs/**/*.md", "packages/*/README.md", "examples/**/README.md", "changelog.d/*.md")
 

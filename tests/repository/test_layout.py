@@ -11,6 +11,7 @@ ROLES_OF_FOLDERS: Final = {
     "kuberuntime": {},
     "localkube": {"controller": "the driver of one controller, in the folder of that controller"},
     "leaderworkerset": {
+        "capability": "the type of capabilities, and the value of one in its folder",
         "disaggregatedset": "what a folder has for this kind: its fields, admission, controller and entry in the registry",
         "document": "what a folder shows, as the values of `-o json`: views and diagnosis",
         "leaderworkerset": "as disaggregatedset",
@@ -24,6 +25,7 @@ ROLES_OF_FOLDERS: Final = {
 """For each package, the names of modules that stand in several of its folders, and the role they play in each."""
 
 ROLES_OF_THE_TREE: Final = {
+    "capability": "see above",
     "controller": "what runs one controller: its driver in localkube, the loop that every driver has in kuberuntime",
     "disaggregatedset": "see above",
     "errors": "the errors of a package that its callers catch: kuberuntime, localkube, and the command line",
@@ -84,6 +86,16 @@ def test_modules_of_a_package_have_one_name_only_where_they_play_one_role(packag
 def test_a_module_name_stands_three_times_in_the_tree_only_for_one_role() -> None:
     everywhere = [name for package in repository.PACKAGES for name in layout.module_names(package)]
     assert layout.repeated(everywhere, times=3) == sorted(ROLES_OF_THE_TREE)
+
+
+def test_no_module_counts_the_folders_up_to_the_repository() -> None:
+    """`testkit.repository` knows it."""
+    counting = [
+        path.relative_to(repository.ROOT).as_posix()
+        for path in (repository.ROOT / "tests").rglob("*.py")
+        if f"Path(__file__).parents[{len(path.relative_to(repository.ROOT).parts) - 1}]" in path.read_text()
+    ]
+    assert counting == []
 
 
 def test_a_cluster_of_a_folder_of_tests_ends_with_it() -> None:

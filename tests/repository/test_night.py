@@ -5,10 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from testkit.repository import ROOT
 from tests import night
 from tests.night import CAMPAIGNS, Campaign, Outcome
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("campaign", CAMPAIGNS, ids=lambda one: one.name)

@@ -12,7 +12,9 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from leaderworkerset.api import labels
-from leaderworkerset.core.disruption import disruptionsettings as disruption
+from leaderworkerset.capabilities.disruption import disruptionsettings as disruption
+from leaderworkerset.capabilities.lostnodes.lost import GRACES
+from leaderworkerset.capabilities.restartinplace.allcontainers import DEADLINES
 from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import MOST_RESTARTS, Range
@@ -90,7 +92,7 @@ FIELDS: Final = (
     ),
     one("groupRestarts.resetAfter", *limits(settings.RESETS)),
     one("groupRestarts.maxGroupRestarts", 1, MOST_RESTARTS),
-    one("groupRestarts.releaseLostPodsAfter", *limits(settings.RELEASES)),
+    one("groupRestarts.releaseLostPodsAfter", *limits(GRACES)),
     one("recorder.enable", None, False, True),
     one("recorder.keepFor", None, *limits(configurationrules.EPISODE_AGES)),
     Factor(
@@ -135,8 +137,8 @@ ANNOTATIONS: Final = (
     one(labels.RESTART_RESET_AFTER, None, *limits(settings.RESETS)),
     one(labels.MAX_GROUP_RESTARTS, None, "1", str(MOST_RESTARTS), settings.UNLIMITED),
     one(labels.RESUME_GROUP_RESTARTS, None, "a" * settings.LONGEST_RESUMED),
-    one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(settings.RELEASES), settings.OFF),
-    one(labels.IN_PLACE_RESTARTS, None, *limits(settings.IN_PLACE)),
+    one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(GRACES), settings.OFF),
+    one(labels.IN_PLACE_RESTARTS, None, *limits(DEADLINES)),
     one(labels.DO_NOT_DISRUPT, None, disruption.STARTING),
     one(labels.DISRUPTION_BUDGET, None, disruption.OFF, disruption.ROLLOUT, "0", "100%"),
     one(labels.MOVE_OFF_CLOSED_NODES, None, "on", "off"),

@@ -71,6 +71,11 @@ def key_of(lws: JSONObject) -> str:
     return revisions.content_hash(revisions.build_data(lws))
 
 
+def annotated(annotations: Mapping[str, str]) -> leaderworkerset.LeaderWorkerSet:
+    """Return a LeaderWorkerSet with these annotations, decoded."""
+    return leaderworkerset.decode(leaderworkerset_object(metadata={"annotations": dict(annotations)}))
+
+
 def revision(lws: JSONObject, *, key: str | None = None, number: int = 1, uid: str = "") -> JSONObject:
     """Return the stored ControllerRevision of a LeaderWorkerSet."""
     data = revisions.build_data(lws)

@@ -15,10 +15,12 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, Resource
+from kuberuntime.serving.bindaddresses import Address
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.livemodel import LiveModel
-from leaderworkerset.dashboard.webserver import Dashboard, opened
+from leaderworkerset.dashboard.visitors import NotAdmittedError
+from leaderworkerset.dashboard.webserver import Dashboard, opened, shared
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.kinds.managed import MANAGED
 from localkube.apiserver import builtin
@@ -128,7 +130,7 @@ class House:
         key = ObjectKey(NAMESPACE, name)
         await self.client.patch(PODS, key, {"status": status}, kind="merge", subresource="status", manager="test")
 
-    async def crash(self, name: str, code: int = 3, message: str = "out of luck") -> None:
+    async def crash(self, name: str, code: int = 3, message: str = "out of luck", *, restarts: int = 3) -> None:
         """Let the container of a pod crash again and again."""
         ended = {
             "terminated": {
@@ -139,7 +141,14 @@ class House:
             }
         }
         state = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container"}}
-        status = {"name": "main", "restartCount": 3, "ready": False, "image": "app:1", "imageID": "", "state": state}
+        status = {
+            "name": "main",
+            "restartCount": restarts,
+            "ready": False,
+            "image": "app:1",
+            "imageID": "",
+            "state": state,
+        }
         unready = {"type": "Ready", "status": "False"}
         running = {"phase": "Running", "conditions": [unready], "containerStatuses": [status | {"lastState": ended}]}
         await self.set_pod(name, running)
@@ -160,21 +169,44 @@ class House:
             return await response.text()
 
 
+@dataclass
+class Tokens:
+    """The cluster's side of a shared dashboard: the users by token, and the commands that each ran."""
+
+    users: dict[str, str] = field(default_factory=lambda: {"token-of-ann": "ann", "token-of-bob": "bob"})
+    runners: dict[str, CommandLog] = field(default_factory=dict)
+
+    async def admit(self, token: str) -> str:
+        """Return the user of a token."""
+        if token not in self.users:
+            raise NotAdmittedError("The API server does not know this token: it may have expired.")
+        return self.users[token]
+
+    def runner(self, token: str) -> CommandLog:
+        """Return what runs the commands of a user."""
+        return self.runners.setdefault(self.users[token], CommandLog())
+
+
 @asynccontextmanager
-async def open_house(*, actions: bool = False) -> AsyncIterator[House]:
-    """Serve a dashboard of all namespaces in the body, within `LIMIT` seconds."""
+async def open_house(
+    *, actions: bool = False, tokens: Tokens | None = None, seconds: float = LIMIT
+) -> AsyncIterator[House]:
+    """Serve a dashboard of all namespaces in the body, at most for these seconds; with tokens it is shared."""
     kinds = [*builtin.kinds(), *map(kind_from_crd, MANAGED.definitions())]
     server = ApiServer(Store(), kinds, SystemClock())
     await server.start()
     try:
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(seconds):
             transport = OddTransport(server)
             client = Client(transport)
             await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
             await client.patch(
                 NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
             )
-            async with serving(transport, CommandLog() if actions else None) as house:
+            serve = (
+                serving(transport, CommandLog() if actions else None) if tokens is None else sharing(transport, tokens)
+            )
+            async with serve as house:
                 yield house
     finally:
         await server.close()
@@ -190,11 +222,16 @@ class OddTransport(InProcessTransport):
         self.odd: Resource | None = None
         self.said = b""
         """What the log of every container says; empty: as no node runs, it cannot be read."""
+        self.logs: dict[str, bytes] = {}
+        """What the logs of these pods say instead."""
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        if self.said and request.path.endswith("/log"):
-            yield StreamResponse(200, {}, _pieces(self.said))
+        said = self.logs.get(request.path.split("/")[-2], self.said) if request.path.endswith("/log") else b""
+        if said and request.path.split("/")[-2] in self.logs and ("timestamps", "true") not in request.query:
+            said = b"".join(line.partition(b" ")[2] for line in said.splitlines(keepends=True))
+        if said:
+            yield StreamResponse(200, {}, _pieces(said))
             return
         async with super().stream(request) as response:
             yield response
@@ -218,6 +255,15 @@ async def serving(transport: OddTransport, runner: CommandLog | None = None) -> 
     model = LiveModel(client, "", Commands())
     async with opened(model, runner, 0) as dashboard:
         yield House(client, model, dashboard, runner, transport)
+
+
+@asynccontextmanager
+async def sharing(transport: OddTransport, tokens: Tokens) -> AsyncIterator[House]:
+    """Serve a shared dashboard in the body, as the command does with --listen."""
+    client = Client(transport)
+    model = LiveModel(client, "", Commands())
+    async with shared(model, tokens, Address("127.0.0.1", 0)) as dashboard:
+        yield House(client, model, dashboard, None, transport)
 
 
 async def until(check: Any, what: str) -> None:

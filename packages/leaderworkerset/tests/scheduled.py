@@ -7,7 +7,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.capabilities.deciding import admit_pod
 from leaderworkerset.core.gang import workloads
 from leaderworkerset.core.gang.gangs import SCHEDULING, Gangs, served_name
 from leaderworkerset.core.policies import levels, workloadnames

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from testkit import repository
 from tests.integration.clusters import objects
 from tests.kubernetes.install.conftest import Administrator
 from tests.kubernetes.install.served import IN, kubeconfig_of, may_listen, served
@@ -27,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(not may_listen(), reason="this user may not listen at port 443"),
 ]
 
-ROOT = Path(__file__).parents[3]
+ROOT = repository.ROOT
 GROUPS = "groups"
 INSTALL, MANIFESTS, KUSTOMIZE, CHART, OPERATED = INSTALLERS = (
     *("lws install", "manifests.yaml", "kustomize", "Helm"),

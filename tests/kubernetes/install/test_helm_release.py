@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from testkit.repository import ROOT
 from tests.integration.clusters import objects
 from tests.kubernetes.install.conftest import DEFINITION, Administrator
 from tests.kubernetes.programs.build import HELM
@@ -18,7 +19,6 @@ from leaderworkerset.kinds.managed import MANAGED
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(HELM.find() is None, reason=HELM.missing)]
 
-ROOT = Path(__file__).parents[3]
 CHART = str(ROOT / "deploy/helm/lws")
 IN = ("-n", "lws-system")
 GO_IMAGE = {"image": {"manager": {"repository": "registry.k8s.io/lws/lws", "tag": "v0.7.0"}}}

@@ -3,10 +3,10 @@
 import base64
 import re
 import shlex
-from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.repository import ROOT
 from tests.integration.clusters import objects
 from tests.kubernetes.install.conftest import Administrator
 from tests.kubernetes.install.served import served
@@ -18,7 +18,6 @@ from leaderworkerset.kinds.managed import MANAGED
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[3]
 IN = ("-n", "lws-system")
 SECRET = ("secret/lws-webhook-server-cert", *IN)
 MUTATING = "mutatingwebhookconfiguration/lws-mutating-webhook-configuration"

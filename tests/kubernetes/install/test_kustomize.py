@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from deploy.packages import userroles
+from testkit.repository import ROOT
 from tests.kubernetes.install.conftest import Administrator
 
 from kuberuntime.manifests.yamltext import SafeLoader
@@ -23,7 +24,6 @@ from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[3]
 KUSTOMIZE = ROOT / "deploy" / "kustomize"
 
 

@@ -2,11 +2,11 @@
 
 import subprocess
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from testkit.repository import ROOT
 from tests.integration.clusters import objects as sets
 from tests.kubernetes.install.conftest import Administrator
 from tests.kubernetes.lwsoperator.certmanager import definition
@@ -17,7 +17,7 @@ from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, PROME
 
 pytestmark = pytest.mark.slow
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
+DEPLOY = ROOT / "deploy"
 RELEASE = str(DEPLOY / "manifests.yaml")
 IN = ("-n", "lws-system")
 HELM = build.HELM.find()

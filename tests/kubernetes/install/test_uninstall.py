@@ -1,10 +1,10 @@
 """`lws uninstall` on a real control plane: what stands in its way, what goes, what stays."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.repository import ROOT
 from tests.integration.clusters import objects
 from tests.kubernetes.install.conftest import DEFINITION, Administrator
 
@@ -13,8 +13,8 @@ from leaderworkerset.api import labels
 
 pytestmark = pytest.mark.slow
 
-USER_ROLES = Path(__file__).parents[3] / "deploy/kustomize/components/user-roles/roles.yaml"
-RESTARTS = Path(__file__).parents[3] / "docs/how-to/restarts.md"
+USER_ROLES = ROOT / "deploy/kustomize/components/user-roles/roles.yaml"
+RESTARTS = ROOT / "docs/how-to/restarts.md"
 IN = ("-n", "lws-system")
 
 

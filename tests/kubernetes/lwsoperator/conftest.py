@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from deploy.packages.operatordeployment import OperatorSettings, build_operator, cluster, deployment
 from testkit.clusters.kubernetes import build_node
+from testkit.repository import ROOT
 from tests.controlplane import build
 from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane, free_ports
@@ -32,7 +33,7 @@ ACCOUNT = f"system:serviceaccount:{OPERATOR}:{OPERATOR}"
 MANAGER = ("deployment/lws-controller-manager", *IN)
 OBJECT = "leaderworkersetoperators/cluster"
 IMAGE = "example.com/lws:1"
-PROGRAMS = Path(__file__).parents[3] / "deploy"
+PROGRAMS = ROOT / "deploy"
 """The folder of the programs that images have in `/`."""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from testkit.repository import ROOT
 from tests.kubernetes.install.conftest import Administrator
 from tests.kubernetes.lwsoperator.certmanager import definition
 from tests.olmgraph import resolve
@@ -18,7 +19,6 @@ from tests.olmgraph import resolve
 from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 
-ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / "deploy" / "olm"
 GROUP: Final = "operators.coreos.com"
 SUBSCRIPTIONS: Final = Resource(GROUP, "v1alpha1", "subscriptions", "Subscription")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.repository import ROOT
 from tests.integration.clusters import objects as sets
 from tests.kubernetes.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, Site, objects
 from tests.kubernetes.lwsoperator.managers import Managers, managers
@@ -18,7 +19,6 @@ from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, OWNED_BY
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[3]
 NEWER = "example.com/lws:2"
 GROUPS = "groups"
 CERTIFICATE_ROLE = "lws-certificates-role"

@@ -75,7 +75,7 @@ async def _install(client: Client, cluster: Cluster, replica: Replica) -> None:
     await installation.install(
         client,
         replica.webhooks,
-        managed(chosen.gang_provider, opted=opted_in(chosen)),
+        managed(chosen.gang_provider, configured=opted_in(chosen)),
         "internal" if internal.enable else "cert-manager",
         {
             SERVICE_NAME: internal.webhook_service_name,

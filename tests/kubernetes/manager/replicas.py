@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import aiohttp
+from testkit.repository import ROOT
 from tests.controlplane.process import free_ports
 
 from kuberuntime.serving.bindaddresses import DISABLED
@@ -22,7 +23,7 @@ from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.manager import goflags, managerflags
 from leaderworkerset.manager.config import configuration as config
 
-ENTRY: Final = Path(__file__).parents[3] / "deploy" / "manager"
+ENTRY: Final = ROOT / "deploy" / "manager"
 """The program of the manager's image, which Deployments start."""
 
 T = TypeVar("T")

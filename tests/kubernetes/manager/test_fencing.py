@@ -9,7 +9,7 @@ from tests.kubernetes.manager.world import World
 pytestmark = pytest.mark.slow
 
 ROUNDS: Final = 2
-"""`python -m bench.fencing` has two hundred."""
+"""`python -m bench.manager fencing` has two hundred."""
 
 
 @pytest.mark.parametrize("client", [{"qps": 5, "burst": 5}, {}], ids=["limited", "usual"])

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 from testkit.examples import examples
+from testkit.repository import ROOT
 from tests import hostile
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
@@ -29,7 +30,7 @@ from leaderworkerset.core.gang.gate import BUILT_IN
 from leaderworkerset.diagnosis.observed import RESOURCE_QUOTAS
 from leaderworkerset.kinds.managed import managed
 
-PAGE: Final = (Path(__file__).parents[3] / "docs/how-to/share-a-cluster.md").read_text()
+PAGE: Final = (ROOT / "docs/how-to/share-a-cluster.md").read_text()
 
 RESYNC: Final = 120.0
 """Seconds in which a controller of quotas finds the kinds that were defined since it was started; it looks each 30."""
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.slow
 
 SEED: Final = 1
 OBJECTS: Final = examples(60)
-"""The attacker stores so many, several of each kind; `EXAMPLES=20` has more than a thousand, `make night` (bench.hostile) more yet."""
+"""The attacker stores so many, several of each kind; `EXAMPLES=20` has more than a thousand, `make night` (bench.manager hostile) more yet."""
 
 GROUPS: Final = 2
 

@@ -1,9 +1,9 @@
 """Metrics: what they tell, and to whom (R-MGR-5, R-MGR-6)."""
 
 import re
-from pathlib import Path
 
 import pytest
+from testkit.repository import ROOT
 from tests.kubernetes.manager.installation import SCRAPER, token_of
 from tests.kubernetes.manager.world import World
 
@@ -12,7 +12,7 @@ from leaderworkerset.install.installsettings import NAMESPACE
 
 pytestmark = pytest.mark.slow
 
-REFERENCE = Path(__file__).parents[3] / "docs/reference/manager.md"
+REFERENCE = ROOT / "docs/reference/manager.md"
 
 
 def documented() -> set[str]:

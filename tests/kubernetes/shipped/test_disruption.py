@@ -21,7 +21,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.disruption.disruptionsettings import STARTING
+from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING
 
 pytestmark = pytest.mark.slow
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 import yaml
+from testkit.repository import ROOT
 from tests.controlplane.process import StartError
 from tests.kubernetes.programs.build import HELM
 from tests.node import product
 from tests.node.images import PRODUCT
 from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place, restarts
-from tests.node.product import NAMESPACE, ROOT
+from tests.node.product import NAMESPACE
 
 pytestmark = pytest.mark.long
 

@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+from testkit.repository import ROOT
 from tests.node.cluster import Cluster
 from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place
-from tests.node.product import NAMESPACE, ROOT
+from tests.node.product import NAMESPACE
 
 MANAGERS = ("--namespace", NAMESPACE, "--selector=control-plane=controller-manager")
 

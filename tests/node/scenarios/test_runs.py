@@ -3,13 +3,13 @@
 import subprocess
 from pathlib import Path
 
+from testkit.repository import ROOT
 from tests.node.images import ALLREDUCE, PRODUCT
 from tests.node.objects import PREFIX, WAIT, container, leaderworkerset, pod
 from tests.node.place import LWS, Place
 
 from leaderworkerset import rendezvous
 
-ROOT = Path(__file__).parents[3]
 SHELL = Path(rendezvous.__file__).parent / "rendezvous.sh"
 STEPS = 'for i in 1 2 3; do echo "::lws progress step=$i total=3"; sleep 1; done'
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from deploy.packages import alerts, operatordeployment
 from deploy.packages.alerts import ALERTS, OPERATOR_ALERTS, Alert
+from testkit.repository import ROOT
 
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api.metadata import METRICS_SERVICE
 from leaderworkerset.kinds.managed import MANAGED
 
-ROOT = Path(__file__).parents[3]
 DOCUMENTED = (ROOT / "docs/reference/manager.md").read_text()
 OF_PROMETHEUS = {"up"}
 METRIC = re.compile(r"([a-z][a-z_]*)\{")

@@ -3,14 +3,13 @@
 import itertools
 import json
 import re
-from pathlib import Path
 
 from deploy.packages import board
+from testkit.repository import ROOT
 from tests.repository.deploy.test_alerts import DOCUMENTED, METRIC, OF_PROMETHEUS, shown
 
 from leaderworkerset.manager.metricsserver import NAME as CERTIFICATE_ENDS
 
-ROOT = Path(__file__).parents[3]
 BOARD = board.build()
 SUFFIXES = re.compile(r"_bucket$")
 

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ import yaml
 from deploy.packages import bundle, catalog, changelog, publishing
 from deploy.packages.bundle import ALIAS, FORMER, LEADER_WORKER_SET, PACKAGES, Package, Publication
 from deploy.packages.operatordeployment import OperatorSettings, build_operator
+from testkit.repository import ROOT
 from tests.olmgraph import resolve
 
 import leaderworkerset
@@ -52,11 +52,10 @@ def granted(rules: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 def test_page_chart_and_version_name_the_same_oldest_kubernetes() -> None:
     """R-OP-55."""
-    root = Path(__file__).parents[3]
-    chart = yaml.safe_load((root / "deploy/helm/lws/Chart.yaml").read_text())
+    chart = yaml.safe_load((ROOT / "deploy/helm/lws/Chart.yaml").read_text())
     assert chart["kubeVersion"] == f">={OLDEST_KUBERNETES}-0"
     oldest = OLDEST_KUBERNETES.removesuffix(".0")
-    assert f"before {oldest}" in (root / "docs/how-to/install.md").read_text()
+    assert f"before {oldest}" in (ROOT / "docs/how-to/install.md").read_text()
 
 
 def test_names_are_those_of_the_contract() -> None:
@@ -107,7 +106,7 @@ def test_a_bundle_holds_the_version_and_the_operators_definition(package: Packag
         "openshift-lws-operator.servicemonitor",
         "openshift-lws-operator.prometheusrule",
     ]
-    folder = Path(__file__).parents[3] / "deploy/olm" / package.name
+    folder = ROOT / "deploy/olm" / package.name
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert files == {
         "bundle.Containerfile",
@@ -259,7 +258,7 @@ def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
 @each
 def test_a_subscription_asks_for_what_the_catalog_has(package: Package) -> None:
     """R-OP-64, AT-000-2: source, package, channel and namespace, and a group that the version may be installed with."""
-    folder = Path(__file__).parents[3] / "deploy/olm"
+    folder = ROOT / "deploy/olm"
     source = yaml.safe_load((folder / "catalogsource.yaml").read_text())
     *others, asked = yaml.safe_load_all((folder / f"subscriptions/{package.name}.yaml").read_text())
     assert asked["spec"] == {
@@ -329,6 +328,6 @@ def test_a_release_with_the_former_version_does_not_skip_itself() -> None:
 
 def test_releases_name_their_day() -> None:
     """`createdAt` is the day in CHANGELOG.md."""
-    _, moment = changelog.released((Path(__file__).parents[3] / "CHANGELOG.md").read_text(), RELEASE.version)
+    _, moment = changelog.released((ROOT / "CHANGELOG.md").read_text(), RELEASE.version)
     created = datetime.fromisoformat(publishing.published().created)
     assert created.timestamp() == moment

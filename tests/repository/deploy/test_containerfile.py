@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit.repository import ROOT
 
-ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "deploy/Containerfile").read_text()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from deploy import generate
+from testkit.repository import ROOT
 
 from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects import meta
@@ -17,7 +18,7 @@ from leaderworkerset.kinds.managed import MANAGED
 
 pytestmark = pytest.mark.slow
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
+DEPLOY = ROOT / "deploy"
 
 
 def load(path: Path) -> list[JSONObject]:

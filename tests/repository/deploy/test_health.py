@@ -24,8 +24,9 @@ from leaderworkerset.api.conditions import (
     UPDATE_IN_PROGRESS,
     WORKLOAD_SCHEDULING_CREATED,
     ConditionOutcome,
+    ObjectHealth,
 )
-from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, ROLE_SCALERS
 from leaderworkerset.cli import app
 from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.core.disaggregatedset.setstatus import ConditionPair
@@ -226,35 +227,12 @@ def test_every_state_of_a_set_is_tried() -> None:
     assert {(outcome.type, value) for outcome in CONDITIONS for value in ("True", "False")} == seen
 
 
-DECLARED: Final = {
-    LEADERWORKERSETS: {outcome.type for outcome in CONDITIONS},
-    DISAGGREGATED_SETS: {setstatus.AVAILABLE.type, setstatus.PROGRESSING.type},
-    ROLE_SCALERS: {"Ready"},
-    OPERATORS: {
-        operatorstatus.AVAILABLE,
-        operatorstatus.PROGRESSING,
-        operatorstatus.DEGRADED,
-        operatorstatus.SYNC_DEGRADED,
-        operatorstatus.UPGRADEABLE,
-        operatorstatus.DELETES_DEFINITIONS,
-    },
-}
-"""The condition types that the controller of each kind writes."""
-
-
-@pytest.mark.parametrize("resource", health.HEALTH, ids=lambda resource: resource.kind)
-def test_every_condition_has_one_meaning_for_health(resource: Resource) -> None:
-    """Argo CD and Flux would treat a condition without one as if it did not exist."""
-    meaning = health.HEALTH[resource]
-    kinds = [*meaning.healthy, *meaning.progressing, *meaning.degraded, *meaning.needed, *meaning.neutral]
-    assert sorted(kinds) == sorted(DECLARED[resource])
-
-
 @pytest.mark.parametrize("resource", health.HEALTH, ids=lambda resource: resource.kind)
 def test_shipped_checks_name_each_condition_that_counts(
     programs: dict[str, str], expressions: dict[str, JSONObject], resource: Resource
 ) -> None:
-    counted = DECLARED[resource] - set(health.HEALTH[resource].neutral)
+    conditions = health.HEALTH[resource].conditions
+    counted = {kind for kind, meaning in conditions.items() if meaning is not ObjectHealth.NEUTRAL}
     flux = " ".join(expressions[resource.kind].values())
     assert {kind for kind in counted if f'"{kind}"' in programs[resource.kind]} == counted
     assert {kind for kind in counted if f'"{kind}"' in flux} == counted

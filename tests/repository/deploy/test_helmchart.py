@@ -3,17 +3,17 @@
 import json
 import re
 from functools import cache
-from pathlib import Path
 
 import msgspec
 from deploy.packages import chartvalues
+from testkit.repository import ROOT
 
 from kuberuntime.objects import duration, meta
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.config.configuration import GangSchedulingManagement, GroupRestarts
 from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 
-CHART = Path(__file__).parents[3] / "deploy/helm/lws"
+CHART = ROOT / "deploy/helm/lws"
 
 
 @cache

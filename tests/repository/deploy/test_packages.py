@@ -2,10 +2,10 @@
 
 import re
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.repository import ROOT
 
 import kuberuntime
 import leaderworkerset
@@ -13,7 +13,6 @@ import localkube
 from leaderworkerset.cli import app
 from leaderworkerset.cli.commandtable import COMMANDS
 
-ROOT = Path(__file__).parents[3]
 PROJECTS = {
     "kuberuntime": ROOT / "packages/kuberuntime/pyproject.toml",
     "localkube": ROOT / "packages/localkube/pyproject.toml",

@@ -13,12 +13,12 @@ from deploy import release
 from deploy.packages import bundle, changelog, publishing
 from deploy.packages.operatordeployment import OperatorSettings
 from docs import buildsite
+from testkit.repository import ROOT
 
 import kuberuntime
 import leaderworkerset
 import localkube
 
-ROOT = Path(__file__).parents[3]
 WORKFLOW = ROOT / ".github/workflows/release.yaml"
 ZIZMOR = Path(sys.executable).parent / "zizmor"
 VERSION = leaderworkerset.__version__

@@ -3,14 +3,13 @@
 import importlib.metadata
 import json
 import re
-from pathlib import Path
 
 import pytest
 from deploy.packages import sbom
+from testkit.repository import ROOT
 
 import leaderworkerset
 
-ROOT = Path(__file__).parents[3]
 LOCK = (ROOT / "requirements/runtime.lock").read_text()
 BILL = sbom.build(LOCK, leaderworkerset.__version__)
 ROOT_REFERENCE = BILL["metadata"]["component"]["bom-ref"]

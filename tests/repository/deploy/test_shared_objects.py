@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 import pytest
 import yaml
 from deploy import generate
 from deploy.packages.operatordeployment import cluster
+from testkit.repository import ROOT
 
 from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects import meta
@@ -20,7 +20,7 @@ from leaderworkerset.operator.operand import OperatorPlace, Surroundings
 from leaderworkerset.operator.operatornames import OWNED_LABEL, SPEC_HASH
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
+DEPLOY = ROOT / "deploy"
 NAMESPACE = "lws-system"
 DIFFERING = {"Deployment", "ConfigMap", "RoleBinding"}
 """Kinds that a choice of settings changes: certificates, replicas, the namespace of Prometheus."""

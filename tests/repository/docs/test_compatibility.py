@@ -10,7 +10,7 @@ from tests import results
 from tests.controlplane import build
 from tests.unit.leaderworkerset.api.test_fieldtypes import ADDED
 
-from leaderworkerset.api import labels
+from leaderworkerset.api import kubernetesfeatures, labels
 from leaderworkerset.cli.commandtable import COMMANDS
 from leaderworkerset.manager.config.configuration import FeatureGates
 
@@ -33,7 +33,13 @@ def test_every_feature_gate_has_a_class_and_commands_are_those_of_the_table() ->
     assert set(stability.NEW_COMMANDS) <= set(COMMANDS)
 
 
-def test_page_has_every_tested_version_of_kubernetes() -> None:
+def test_version_is_tested_if_a_run_without_failures_is_recorded() -> None:
+    runs = [run for run in results.read(generate_compatibility.RESULTS) if run.part == "integration"]
+    passed = [kubernetesfeatures.parse(run.kubernetes) for run in runs if run.passed and not run.failed]
+    assert {version.minor for version in passed if version} == set(kubernetesfeatures.TESTED)
+
+
+def test_page_has_every_version_of_kubernetes() -> None:
     page = generate_compatibility.compatibility()
     assert all(version.removeprefix("v") in page for version in build.VERSIONS.values())
     assert "| maxUnavailable of StatefulSets | 1.35, but not 1.35.4 until 1.37.0 | no | no | no | yes |" in page

@@ -2,11 +2,10 @@
 
 import ast
 import re
-from pathlib import Path
 
+from testkit.repository import ROOT
 from tests.node.kubeletscenarios import LIVES
 
-ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "explanation" / "what-the-tests-prove.md").read_text()
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+from testkit.repository import ROOT
+
 LEFT_OUT = {".git", ".venv", ".venvs", "__pycache__", "build", "dist", "node_modules"}
 
 

@@ -5,9 +5,10 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import fields
-from pathlib import Path
+from importlib import import_module
 
 from bench import everything
+from testkit import repository
 
 from leaderworkerset import client
 from leaderworkerset.api.conditions import CONDITIONS
@@ -19,7 +20,7 @@ from localkube.apiserver.builtin import registry
 from localkube.apiserver.front.http import BODY_LIMIT, BODY_SECONDS
 from localkube.apiserver.storage.store import LARGEST
 
-ROOT = Path(__file__).parents[3]
+ROOT = repository.ROOT
 VERBS = {"get", "list", "watch", "create", "update", "patch", "delete"}
 MEBIBYTE = 2**20
 SCRIPTS = [ROOT / "README.md", *(ROOT / "docs/how-to").glob("*.md"), *(ROOT / "examples").rglob("README.md")]
@@ -93,11 +94,16 @@ def test_every_dependency_has_a_line() -> None:
 
 
 def test_every_benchmark_is_described_and_make_bench_runs_the_first() -> None:
-    named = [row[0] for row in rows("bench/README.md", "# Benchmarks")]
-    modules = list(dict.fromkeys(re.findall(r"bench\.\w+", " ".join(named))))
-    runnable = {path.stem for path in (ROOT / "bench").glob("*.py") if '__name__ == "__main__"' in path.read_text()}
-    assert {f"bench.{stem}" for stem in runnable} == {*modules}
-    assert {arguments[0] for arguments in (*everything.ALL, *everything.ONCE)} == {*modules[:6]}
+    named = [re.findall(r"`bench\.([\w ]+)", row[0])[0].split() for row in rows("bench/README.md", "# Benchmarks")]
+    single = {path.stem for path in (ROOT / "bench").glob("*.py") if '__name__ == "__main__"' in path.read_text()}
+    subjects = {path.parent.name for path in (ROOT / "bench").glob("*/__main__.py")}
+    several = {(name, one) for name in subjects for one in import_module(f"bench.{name}.__main__").NAMES}
+    assert {tuple(words) for words in named} == several | {(name,) for name in single - {"bare"}}
+    assert {path.stem for path in (ROOT / "bench").glob("*/[!_]*.py")} == {one for _, one in several}
+    runs = {words[: 1 + (words[0].removeprefix("bench.") in subjects)] for words in (*everything.ALL, *everything.ONCE)}
+    first = list(dict.fromkeys(tuple(words) for words in named))[: len(runs)]
+    assert runs == {(f"bench.{name}", *rest) for name, *rest in first}
+    assert len(subjects | single) <= 10
 
 
 def test_the_controllers_of_the_metrics_are_those_that_run() -> None:

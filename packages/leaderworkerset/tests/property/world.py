@@ -18,12 +18,10 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, 
 from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, flat
 from leaderworkerset.api import labels, recreationrecord
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset import groupfacts
-from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
-from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.policies.policy import LiveGroup
 from localkube.apiserver.patch import merge
 
@@ -73,8 +71,8 @@ class ModeledCluster:
                 for leader in leaders
             ],
         )
-        anew = kept.checked(of_lws.decide)(observed, self.now)
-        self.remembered = of_lws.decide(
+        anew = kept.checked(deciding.decide)(observed, self.now)
+        self.remembered = deciding.decide(
             replace(observed, edition=self.remembered.edition, applied=self.applied), self.now
         )
         self.check_memory(anew.plan, self.remembered.plan)
@@ -109,7 +107,7 @@ class ModeledCluster:
             has_service=self.get(SERVICES, meta.name(leader)) is not None,
             record=self.get(CONTROLLER_REVISIONS, recreationrecord.name_of(leader)),
         )
-        return kept.checked(of_pod.reconcile)(observed)
+        return kept.checked(deciding.reconcile_group)(observed)
 
     # What the executor does.
 
@@ -294,7 +292,7 @@ class ModeledCluster:
             "ownerReferences": [meta.controller_reference(statefulset)],
         }
         spec = template["spec"] | {"subdomain": statefulset["spec"]["serviceName"]}
-        return self._new(admit_pod({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}))
+        return self._new(deciding.admit_pod({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}))
 
     def _roll(self, statefulset: JSONObject) -> None:
         """Replace one outdated pod, the highest first, waiting for the one before (the default of Kubernetes)."""

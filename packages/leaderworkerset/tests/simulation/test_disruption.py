@@ -20,9 +20,10 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.disruption.disruptionsettings import STARTING, DisruptionSettings
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
-from leaderworkerset.kinds.managed import OptIns, managed
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
+from leaderworkerset.kinds.managed import managed
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes.runner import Exit
 
@@ -113,7 +114,7 @@ def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, 
             managers=(faulty,),
             others=SLOW,
             nodes=NodeSettings(count=4),
-            kinds=managed(opted=OptIns(disruption=settings)),
+            kinds=managed(configured={names.DISRUPTION: settings}),
         ),
     )
     return found
@@ -147,7 +148,7 @@ def test_without_a_watch_of_nodes_all_groups_take_turns(identity: str) -> None:
             managers=(SLOW,),
             others=SLOW,
             nodes=NodeSettings(count=4),
-            kinds=managed(opted=OptIns(disruption=TAKING_TURNS)),
+            kinds=managed(configured={names.DISRUPTION: TAKING_TURNS}),
         ),
     )
     assert (found.broken, found.granted > 0) == ([], True)
@@ -191,7 +192,7 @@ def hunted(identity: str, seed: int = 1) -> Evictions:
             managers=(SLOW,),
             others=SLOW,
             nodes=NodeSettings(count=4),
-            kinds=managed(opted=OptIns(disruption=WATCHING)),
+            kinds=managed(configured={names.DISRUPTION: WATCHING}),
             seed=seed,
         ),
     )
@@ -247,6 +248,6 @@ def test_kubectl_drain_ends_although_names_of_groups_come_back(seed: int, identi
             managers=(SLOW,),
             others=SLOW,
             nodes=NodeSettings(count=3),
-            kinds=managed(opted=OptIns(disruption=WATCHING, maintenance=MaintenanceSettings())),
+            kinds=managed(configured={names.DISRUPTION: WATCHING, names.MOVES: MaintenanceSettings()}),
         ),
     )

@@ -26,8 +26,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
-from leaderworkerset.kinds.managed import OptIns, managed
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
+from leaderworkerset.kinds.managed import managed
 
 REPLICAS = 4
 SIZE = 2
@@ -111,7 +112,7 @@ def settings(seed: int, manager: Schedule) -> Settings:
         seed=seed,
         managers=(manager,),
         others=Schedule(latency=(0.001, 0.02)),
-        kinds=managed(opted=OptIns(maintenance=MaintenanceSettings())),
+        kinds=managed(configured={names.MOVES: MaintenanceSettings()}),
     )
 
 

@@ -204,17 +204,17 @@ class WorkQueue(Generic[K]):
         try:
             await waiter
         except asyncio.CancelledError:
-            if waiter.cancelled():
-                self._waiters.remove(waiter)
-            else:
+            if not waiter.cancelled():
                 self._wake()  # another one takes what this one was woken for
             raise
 
     def _wake(self, count: int = 1) -> None:
-        """Wake so many of those that wait: one for each key, as the others would find none."""
-        for _ in range(min(count, len(self._waiters))):
-            if not (waiter := self._waiters.popleft()).done():
+        """Wake as many waiting workers as there are new keys; further ones would find none."""
+        while count and self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():  # done: its worker was cancelled
                 waiter.set_result(None)
+                count -= 1
 
     def _has_its_share(self, tenant: Hashable) -> bool:
         return sum(self._tenant(key) == tenant for key in self._processing) >= self._share

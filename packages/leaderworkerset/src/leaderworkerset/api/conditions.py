@@ -1,6 +1,23 @@
-"""The conditions of a LeaderWorkerSet, each declared once: status, definition and metrics are made of them."""
+"""The conditions of a LeaderWorkerSet, one row each.
 
+Status, definition, metrics, `lws wait --for` and the health checks for other tools follow from the rows. A row has no default,
+so that the type checker names what a new condition lacks.
+"""
+
+from enum import StrEnum
 from typing import Final, NamedTuple
+
+
+class ObjectHealth(StrEnum):
+    """The meaning of a condition for tools that wait for an object (Argo CD, Flux)."""
+
+    HEALTHY = "Healthy"
+    PROGRESSING = "Progressing"
+    DEGRADED = "Degraded"
+    REQUIRED = "Required"
+    """While it is False, the object makes progress."""
+    NEUTRAL = "Neutral"
+    """It does not change the health."""
 
 
 class ConditionOutcome(NamedTuple):
@@ -10,62 +27,97 @@ class ConditionOutcome(NamedTuple):
     reason: str
     message: str
     description: str
-    excludes: frozenset[str] = frozenset()
+    excludes: frozenset[str]
     """The types that cannot be True at the same time (R-STAT-12)."""
+    health: ObjectHealth
+    wait_words: tuple[str, ...]
+    """The words of `lws wait --for` for it; `condition=TYPE` waits for every condition."""
+    exhausted_message: str | None
+    """The message while it is False because groups are exhausted (N-ST-12); None if that does not change it."""
 
+
+_STOPPED: Final = "Automatic recovery is stopped for one or more replicas"
 
 AVAILABLE: Final = ConditionOutcome(
     "Available",
     "AllGroupsReady",
     "All replicas are ready",
     "every group is ready",
-    frozenset({"Progressing", "UpdateInProgress", "Complete", "Failed"}),
+    excludes=frozenset({"Progressing", "UpdateInProgress", "Complete", "Failed"}),
+    health=ObjectHealth.HEALTHY,
+    wait_words=("ready",),
+    exhausted_message="Not all replicas are ready",
 )
 PROGRESSING: Final = ConditionOutcome(
     "Progressing",
     "GroupsProgressing",
     "Replicas are progressing",
     "groups are created, become ready or are updated",
-    frozenset({"Available", "Complete", "Failed"}),
+    excludes=frozenset({"Available", "Complete", "Failed"}),
+    health=ObjectHealth.PROGRESSING,
+    wait_words=(),
+    exhausted_message=_STOPPED,
 )
 UPDATE_IN_PROGRESS: Final = ConditionOutcome(
     "UpdateInProgress",
     "GroupsUpdating",
     "Rolling Upgrade is in progress",
     "groups of an earlier template are replaced",
-    frozenset({"Available", "Complete", "Failed"}),
+    excludes=frozenset({"Available", "Complete", "Failed"}),
+    health=ObjectHealth.PROGRESSING,
+    wait_words=(),
+    exhausted_message="No rolling update is in progress",
 )
 COMPLETE: Final = ConditionOutcome(
     "Complete",
     "AllGroupsComplete",
     "All replicas are complete",
     "the leader of every group of a set that runs to completion has exited with code 0; absent until then",
-    frozenset({"Available", "Progressing", "UpdateInProgress", "Failed"}),
+    excludes=frozenset({"Available", "Progressing", "UpdateInProgress", "Failed"}),
+    health=ObjectHealth.HEALTHY,
+    wait_words=("done", "complete"),
+    exhausted_message=None,
 )
 FAILED: Final = ConditionOutcome(
     "Failed",
     "DeadlineExceeded",
     "One or more replicas were not complete at the deadline",
     "groups of a set that runs to completion were terminated at its deadline, and no other group runs; absent until then",
-    frozenset({"Available", "Progressing", "UpdateInProgress", "Complete"}),
+    excludes=frozenset({"Available", "Progressing", "UpdateInProgress", "Complete"}),
+    health=ObjectHealth.DEGRADED,
+    wait_words=("failed",),
+    exhausted_message=None,
 )
 DEGRADED: Final = ConditionOutcome(
     "Degraded",
     "ReplicaRestartBudgetExceeded",
-    "Automatic recovery is stopped for one or more replicas",
+    _STOPPED,
     "groups used up their restarts, were terminated and are kept for diagnosis",
+    excludes=frozenset(),
+    health=ObjectHealth.DEGRADED,
+    wait_words=("degraded",),
+    exhausted_message=None,
 )
 WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
     "WorkloadSchedulingCreated",
     "SchedulingPrerequisitesCreated",
     "scheduling prerequisites created",
     "the objects exist that `spec.scheduling` needs before the leaders; absent without that field",
+    excludes=frozenset(),
+    health=ObjectHealth.REQUIRED,
+    wait_words=(),
+    exhausted_message=None,
 )
 MOVE_IN_PROGRESS: Final = ConditionOutcome(
     "MoveInProgress",
     "GroupsMoving",
     "Groups have to leave nodes",
     "groups are to leave their nodes, and are moved as the budget allows; absent until the first one is",
+    excludes=frozenset(),
+    # A group that leaves a node is Progressing by itself. Until then it serves, and a sync must not wait for a drain.
+    health=ObjectHealth.NEUTRAL,
+    wait_words=(),
+    exhausted_message=None,
 )
 CONDITIONS: Final = (
     AVAILABLE,
@@ -77,19 +129,15 @@ CONDITIONS: Final = (
     WORKLOAD_SCHEDULING_CREATED,
     MOVE_IN_PROGRESS,
 )
+"""All of them. Of several with the same health, tools show the message of the last, which is the most specific."""
+
+WAIT_WORDS: Final = {word: outcome for outcome in CONDITIONS for word in outcome.wait_words}
 
 NOT_DEGRADED: Final = ("AsExpected", "No replica has exhausted its restart budget")
 """Reason and message of `DEGRADED` while it is False (N-ST-11)."""
 
 NOT_MOVING: Final = ("AsExpected", "No group has to leave a node")
 """Reason and message of `MOVE_IN_PROGRESS` once it is False."""
-
-STOPPED: Final = {
-    AVAILABLE.type: "Not all replicas are ready",
-    PROGRESSING.type: DEGRADED.message,
-    UPDATE_IN_PROGRESS.type: "No rolling update is in progress",
-}
-"""The messages of conditions that are False because groups are exhausted; the reason is that of `DEGRADED` (N-ST-12)."""
 
 FORMER: Final = "RestartsExhausted"
 """A condition of earlier versions, which none sets any more."""

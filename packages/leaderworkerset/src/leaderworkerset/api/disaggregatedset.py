@@ -42,6 +42,25 @@ class ScalingMode(StrEnum):
     STATIC = "Static"
     EXTERNAL = "External"
 
+    @property
+    def is_external(self) -> bool:
+        """Return whether a scaler sets the number of groups."""
+        match self:
+            case ScalingMode.EXTERNAL:
+                return True
+            case ScalingMode.STATIC:
+                return False
+            case _:
+                assert_never(self)
+
+
+EXTERNAL: Final = tuple(mode for mode in ScalingMode if mode.is_external)
+
+
+def has_scaler(role: JSONObject) -> bool:
+    """Return whether a scaler sets the number of groups of a role of the spec."""
+    return (role.get("scaling") or {}).get("mode") in EXTERNAL
+
 
 class PlacementType(StrEnum):
     """Whether slices, or whole sets, have topology domains of their own."""
@@ -49,6 +68,17 @@ class PlacementType(StrEnum):
     NONE = "None"
     EXCLUSIVE_SLICE = "ExclusiveSlice"
     EXCLUSIVE_TOPOLOGY = "ExclusiveTopology"
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Return whether pods get affinity terms."""
+        match self:
+            case PlacementType.EXCLUSIVE_SLICE | PlacementType.EXCLUSIVE_TOPOLOGY:
+                return True
+            case PlacementType.NONE:
+                return False
+            case _:
+                assert_never(self)
 
 
 class Scaling(Base, frozen=True, kw_only=True):
@@ -100,13 +130,7 @@ class Role(Base, frozen=True, kw_only=True):
     def is_external(self) -> bool:
         """Return whether a role scaler sets the number of groups."""
         mode = None if self.scaling is None else self.scaling.mode
-        match mode:
-            case ScalingMode.EXTERNAL:
-                return True
-            case ScalingMode.STATIC | None:
-                return False
-            case _:
-                assert_never(mode)
+        return mode is not None and mode.is_external
 
     @property
     def replicas(self) -> int:
@@ -135,7 +159,7 @@ class PlacementPolicy(Base, frozen=True, kw_only=True):
     @property
     def is_exclusive(self) -> bool:
         """Return whether pods get affinity terms."""
-        return (self.type or PlacementType.NONE) != PlacementType.NONE
+        return self.type is not None and self.type.is_exclusive
 
 
 class DisaggregatedSetSpec(Base, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import GroupIdentity
+from leaderworkerset.api.leaderworkerset import WITH_RANDOM_KEYS
 
 HOST_CHARACTERS: Final = 8
 """How many characters of a random key are part of host names."""
@@ -36,12 +36,12 @@ def revision(obj: JSONObject) -> str:
 
 def is_hash(pod: JSONObject) -> bool:
     """Return whether the pod's group has a random key."""
-    return meta.annotations(pod).get(labels.GROUP_IDENTITY) == GroupIdentity.HASH
+    return meta.annotations(pod).get(labels.GROUP_IDENTITY) in WITH_RANDOM_KEYS
 
 
 def is_hash_set(lws: JSONObject) -> bool:
     """Return whether the groups of a LeaderWorkerSet have random keys."""
-    return bool(meta.spec(lws).get("groupIdentity") == GroupIdentity.HASH)
+    return meta.spec(lws).get("groupIdentity") in WITH_RANDOM_KEYS
 
 
 def is_exhausted(leader: JSONObject) -> bool:

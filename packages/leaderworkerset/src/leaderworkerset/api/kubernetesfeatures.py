@@ -11,8 +11,11 @@ from msgspec import Struct
 
 from kuberuntime.objects import decimals
 
-TESTED: Final = (34, 35, 36, 37)
-"""The minor versions of Kubernetes whose control planes the tests run; docs/how-to/install.md has the same list."""
+TESTED: Final = (36, 37)
+"""The minor versions with a recorded run of the integration tests (docs/reference/compatibility.md, "What ran")."""
+
+SUPPORTED: Final = 34
+"""The oldest minor version that upstream supports."""
 
 
 class Version(NamedTuple):
@@ -135,16 +138,17 @@ def untested(text: str) -> str:
     >>> untested("v1.36.3")
     ''
     >>> untested("v1.38.0")
-    'Kubernetes v1.38.0 is not tested with this version of lws: 1.34 to 1.37 are'
+    'Kubernetes v1.38.0 is not tested with this version of lws: 1.36 and 1.37 are'
     """
     version = parse(text)
     if version is not None and version.minor in TESTED:
         return ""
-    return f"Kubernetes {text} is not tested with this version of lws: 1.{TESTED[0]} to 1.{TESTED[-1]} are"
+    tested = " and ".join(f"1.{minor}" for minor in TESTED)
+    return f"Kubernetes {text} is not tested with this version of lws: {tested} are"
 
 
 def degraded(text: str) -> list[str]:
-    """Return what a version lacks that the oldest tested one has, and what happens instead.
+    """Return what a version lacks that the oldest supported one has, and what happens instead.
 
     >>> [one.partition(":")[0] for one in degraded("v1.33.2")]
     ['streaming lists', 'matchLabelKeys merged into the selectors of topology spread']
@@ -154,5 +158,5 @@ def degraded(text: str) -> list[str]:
     version = parse(text)
     if version is None:
         return []
-    expected = Version(TESTED[0])
+    expected = Version(SUPPORTED)
     return [f"{one.name}: {one.without}" for one in missing(version) if one.is_in(expected)]

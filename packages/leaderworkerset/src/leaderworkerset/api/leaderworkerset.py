@@ -65,6 +65,28 @@ class RestartPolicy(StrEnum):
             case _:
                 assert_never(self)
 
+    @property
+    def tolerates_start(self) -> bool:
+        """Return whether failures do not count while the group has pending pods (R-POD-5.2)."""
+        match self:
+            case RestartPolicy.RECREATE_GROUP_AFTER_START:
+                return True
+            case RestartPolicy.RECREATE_GROUP_ON_POD_RESTART | RestartPolicy.NONE | RestartPolicy.DEFAULT:
+                return False
+            case _:
+                assert_never(self)
+
+    @property
+    def current(self) -> "RestartPolicy":
+        """Return the spelling that replaces an old one."""
+        match self:
+            case RestartPolicy.NONE | RestartPolicy.DEFAULT:
+                return RestartPolicy.NONE
+            case RestartPolicy.RECREATE_GROUP_ON_POD_RESTART | RestartPolicy.RECREATE_GROUP_AFTER_START:
+                return self
+            case _:
+                assert_never(self)
+
 
 class SubdomainPolicy(StrEnum):
     """Whether all groups share one headless service or each has its own."""
@@ -142,6 +164,24 @@ class RolloutStrategyType(StrEnum):
     """How a new template is rolled out."""
 
     ROLLING_UPDATE = "RollingUpdate"
+
+    @property
+    def has_bounds(self) -> bool:
+        """Return whether `rollingUpdateConfiguration` bounds the rollout."""
+        match self:
+            case RolloutStrategyType.ROLLING_UPDATE:
+                return True
+            case _:
+                assert_never(self)
+
+
+# The values with which these questions are answered from JSON. They are tuples: a value that cannot be hashed is not an error.
+AWAITING_LEADER: Final = tuple(policy for policy in StartupPolicy if policy.awaits_leader)
+NOT_RECREATING: Final = tuple(policy for policy in RestartPolicy if not policy.recreates)
+WITH_OWN_SERVICES: Final = tuple(policy for policy in SubdomainPolicy if not policy.is_shared)
+WITHOUT_LEADER: Final = tuple(kind for kind in SubGroupPolicyType if not kind.has_leader)
+WITH_RANDOM_KEYS: Final = tuple(identity for identity in GroupIdentity if identity.is_hash)
+WITH_BOUNDS: Final = tuple(kind for kind in RolloutStrategyType if kind.has_bounds)
 
 
 class SubGroupPolicy(Base, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from msgspec import Struct
 from kuberuntime.objects import duration
 from kuberuntime.objects.field import FieldError, invalid
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 
 TRUE: Final = "true"
 RECREATE: Final = "recreate"
@@ -92,7 +92,7 @@ def _missing(name: str, lws: LeaderWorkerSet) -> str | None:
             return f"needs the annotation {labels.PROGRESS_TIMEOUT}"
         case labels.ON_HANG if not recreates:
             return "needs a restartPolicy that recreates groups"
-        case labels.RUN_TO_COMPLETION if lws.spec.group_identity is GroupIdentity.HASH:
+        case labels.RUN_TO_COMPLETION if lws.spec.group_identity.is_hash:
             return "groups with random keys cannot run to completion: use groupIdentity Ordinal"
         case labels.COMPLETION_DEADLINE | labels.TTL_AFTER_FINISHED if labels.RUN_TO_COMPLETION not in lws.annotations:
             return f"needs the annotation {labels.RUN_TO_COMPLETION}"

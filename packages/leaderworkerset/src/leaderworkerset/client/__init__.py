@@ -12,7 +12,14 @@ ConnectionFailedError        the API server was not reached
 """
 
 from kuberuntime.errors import APIError, ConflictError, ConnectionFailedError, KubeError, NotFoundError
-from leaderworkerset.api.leaderworkerset import RestartPolicy, StartupPolicy
+from leaderworkerset.api.leaderworkerset import (
+    GroupIdentity,
+    GroupReplacementPolicy,
+    RestartPolicy,
+    StartupPolicy,
+    SubdomainPolicy,
+    SubGroupPolicyType,
+)
 from leaderworkerset.client.asyncclient import AsyncClient, LogLine, LogOptions
 from leaderworkerset.client.manifest import Container, Manifest
 from leaderworkerset.client.syncclient import Client
@@ -28,6 +35,8 @@ __all__ = [
     "ConnectionFailedError",
     "Container",
     "Group",
+    "GroupIdentity",
+    "GroupReplacementPolicy",
     "KubeError",
     "LogError",
     "LogLine",
@@ -37,6 +46,8 @@ __all__ = [
     "Rank",
     "RestartPolicy",
     "StartupPolicy",
+    "SubGroupPolicyType",
+    "SubdomainPolicy",
     "View",
     "WaitTimeoutError",
 ]

@@ -171,7 +171,7 @@ class AsyncClient:
     @overload
     async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View: ...
     async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
-        """Wait for `ready`, `delete`, `replicas=N`, `condition=TYPE[=STATUS]` or `jsonpath={PATH}[=VALUE]`.
+        """Wait for a condition of `lws wait --for`, as `ready`, `done`, `failed`, `delete` or `replicas=N`.
 
         Returns the view then, None for `delete`.
 

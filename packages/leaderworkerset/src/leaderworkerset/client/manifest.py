@@ -5,11 +5,19 @@ Add other fields to the dictionary that `build` returns; the API server fills in
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.api.leaderworkerset import RestartPolicy, StartupPolicy
+from leaderworkerset.api.leaderworkerset import (
+    GroupIdentity,
+    GroupReplacementPolicy,
+    RestartPolicy,
+    StartupPolicy,
+    SubdomainPolicy,
+    SubGroupPolicyType,
+)
+from leaderworkerset.api.usersettings import SETTINGS
 
 
 class Named:
@@ -17,20 +25,15 @@ class Named:
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]
-    MEANT: ClassVar[Mapping[str, str]] = {
-        "replicas": "groups",
-        "restartPolicy": "restart",
-        "restart_policy": "restart",
-        "startupPolicy": "startup",
-        "startup_policy": "startup",
-        "limits": "resources",
-    }
+    MEANT: ClassVar[Mapping[str, str]] = {"limits": "resources"}
 
     def __new__(cls, **given: object) -> Self:
         """Check the names before `__init__` does."""
         own = cls.__dataclass_fields__
         for name in given.keys() - own.keys():
-            meant = cls.MEANT.get(name, "")
+            wire = "".join(part.capitalize() if index else part for index, part in enumerate(name.split("_")))
+            paths = {path.rpartition(".")[2]: field for field, path in FIELDS.items()}
+            meant = cls.MEANT.get(name) or paths.get(wire, "")
             advice = f"write {meant}=…" if meant in own else "add it to the dictionary that build() returns"
             raise TypeError(f"{cls.__name__} has no field {name}: {advice} (fields: {', '.join(own)})")
         return super().__new__(cls)
@@ -64,6 +67,36 @@ class Container(Named):
         return {name: value for name, value in found.items() if value}
 
 
+FIELDS: Final[Mapping[str, str]] = {
+    "groups": "replicas",
+    "startup": "startupPolicy",
+    "identity": "groupIdentity",
+    "replacement": "groupReplacementPolicy",
+    "size": "leaderWorkerTemplate.size",
+    "restart": "leaderWorkerTemplate.restartPolicy",
+    "max_group_restarts": "leaderWorkerTemplate.maxGroupRestarts",
+    "subgroup_type": "leaderWorkerTemplate.subGroupPolicy.subGroupPolicyType",
+    "subgroup_size": "leaderWorkerTemplate.subGroupPolicy.subGroupSize",
+    "partition": "rolloutStrategy.rollingUpdateConfiguration.partition",
+    "max_unavailable": "rolloutStrategy.rollingUpdateConfiguration.maxUnavailable",
+    "max_surge": "rolloutStrategy.rollingUpdateConfiguration.maxSurge",
+    "subdomain": "networkConfig.subdomainPolicy",
+}
+"""The scalar fields of a `Manifest` and their paths in the spec; None means absent."""
+
+BY_DICTIONARY: Final = frozenset(
+    {
+        "scheduling",
+        "rolloutStrategy.type",
+        "leaderWorkerTemplate.volumeClaimTemplates",
+        "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy",
+    }
+)
+"""The paths of the spec that a `Manifest` does not have; `build` returns a dictionary to which they can be added."""
+
+NAMED_SETTINGS: Final = {setting.name: setting.annotation for setting in SETTINGS}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(Named):
     """A LeaderWorkerSet: a number of groups and of ranks in each; all run `worker`, or the first rank `leader`."""
@@ -77,29 +110,55 @@ class Manifest(Named):
     labels: Mapping[str, str] = field(default_factory=dict)
     startup: StartupPolicy = StartupPolicy.LEADER_CREATED
     restart: RestartPolicy = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART
+    max_group_restarts: int | None = None
+    identity: GroupIdentity | None = None
+    replacement: GroupReplacementPolicy | None = None
+    subdomain: SubdomainPolicy | None = None
+    subgroup_size: int | None = None
+    subgroup_type: SubGroupPolicyType | None = None
+    partition: int | None = None
+    max_unavailable: int | str | None = None
+    max_surge: int | str | None = None
     exclusive_topology: str = ""
     """The label of nodes of which each value is used by at most one group, as `cloud.google.com/gke-nodepool`."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Annotations that set what a LeaderWorkerSet does, without their prefix, as `{"run-to-completion": "true"}`."""
 
     def build(self) -> JSONObject:
-        """Return the object in the form of the API.
+        """Return the object in the form of the API; an unknown setting is a `ValueError`.
 
-        >>> web = Manifest(name="web", worker=Container(image="app:1"), groups=2, size=4)
-        >>> web.build()["spec"]["leaderWorkerTemplate"]["size"]
-        4
+        >>> web = Manifest(name="web", worker=Container(image="app:1"), groups=2, size=4, max_surge="50%")
+        >>> web.build()["spec"]["rolloutStrategy"]
+        {'rollingUpdateConfiguration': {'maxSurge': '50%'}}
         """
-        metadata: JSONObject = {"name": self.name, "namespace": self.namespace, "labels": dict(self.labels)}
-        if self.exclusive_topology:
-            metadata["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: self.exclusive_topology}
-        template: JSONObject = {
-            "size": self.size,
-            "restartPolicy": str(self.restart),
-            "workerTemplate": {"spec": {"containers": [self.worker.build()]}},
+        metadata: JSONObject = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "labels": dict(self.labels),
+            "annotations": self._annotations(),
         }
+        template: JSONObject = {"workerTemplate": {"spec": {"containers": [self.worker.build()]}}}
         if self.leader is not None:
             template["leaderTemplate"] = {"spec": {"containers": [self.leader.build()]}}
+        spec: JSONObject = {"leaderWorkerTemplate": template}
+        for name, path in FIELDS.items():
+            value = getattr(self, name)
+            if value is not None:
+                *parents, last = path.split(".")
+                part = spec
+                for parent in parents:
+                    part = part.setdefault(parent, {})
+                part[last] = str(value) if isinstance(value, str) else value
         return {
             "apiVersion": leaderworkerset.API_VERSION,
             "kind": leaderworkerset.KIND,
             "metadata": {name: value for name, value in metadata.items() if value},
-            "spec": {"replicas": self.groups, "startupPolicy": str(self.startup), "leaderWorkerTemplate": template},
+            "spec": spec,
         }
+
+    def _annotations(self) -> dict[str, str]:
+        for name in self.settings:
+            if name not in NAMED_SETTINGS:
+                raise ValueError(f"Manifest.settings: unknown setting {name!r}: use one of {', '.join(NAMED_SETTINGS)}")
+        found = {NAMED_SETTINGS[name]: value for name, value in self.settings.items()}
+        return found | ({labels.EXCLUSIVE_TOPOLOGY: self.exclusive_topology} if self.exclusive_topology else {})

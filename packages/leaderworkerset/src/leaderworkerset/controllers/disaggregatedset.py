@@ -17,7 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import SERVICES
 from kuberuntime.plan import Plan
-from leaderworkerset.api.disaggregatedset import SET_NAME, ScalingMode
+from leaderworkerset.api.disaggregatedset import SET_NAME, has_scaler
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.controllers import kept, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
@@ -47,7 +47,7 @@ def scaler_values(obj: JSONObject) -> Iterable[str]:
     return [
         str(ObjectKey(namespace, scaler_name(name, role.get("name") or "")))
         for role in meta.spec(obj).get("roles") or []
-        if (role.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL
+        if has_scaler(role)
     ]
 
 

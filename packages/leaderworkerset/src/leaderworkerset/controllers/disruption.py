@@ -1,4 +1,4 @@
-"""The controller of disruption budgets: watches, observation, the call of the core (`core/disruption/`).
+"""The controller of disruption budgets: watches, observation, the call of the core (`capabilities/disruption/`).
 
 Its keys are LeaderWorkerSets. Whether a group is whole is in the status of its budget, so of pods only leaders count, and
 pods on nodes that are closed. Before a group is opened, the budgets are read from the API server: the answer to an
@@ -22,12 +22,8 @@ from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
-from leaderworkerset.controllers import indexes, kept, permissions
-from leaderworkerset.controllers.caches import Cache, Caches
-from leaderworkerset.controllers.spec import ControllerSpec, Driver
-from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.core.disruption.reconcile import (
+from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities.disruption.reconcile import (
     ObservedDisruption,
     is_closed,
     is_cordoned,
@@ -35,6 +31,10 @@ from leaderworkerset.core.disruption.reconcile import (
     reconcile,
     wants_to_lose,
 )
+from leaderworkerset.controllers import indexes, kept, permissions
+from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 
 NAME: Final = "disruption"

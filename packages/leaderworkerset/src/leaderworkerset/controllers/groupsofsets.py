@@ -11,9 +11,10 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.groupname import is_leader
+from leaderworkerset.capabilities.deciding import describe
 from leaderworkerset.controllers import indexes
 from leaderworkerset.core.leaderworkerset.fold import Folded, Groups
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, describe
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 
 class GroupsOfSets:

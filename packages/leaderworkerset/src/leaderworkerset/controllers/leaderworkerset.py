@@ -25,6 +25,10 @@ from kuberuntime.plan import Plan, PutStatus, flat, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.deciding import decide, describe
+from leaderworkerset.capabilities.history import revisionhistory
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import gangobjects, indexes, leaders, maintenancenodes, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.endings import Endings
@@ -33,13 +37,11 @@ from leaderworkerset.controllers.groupsofsets import GroupsOfSets
 from leaderworkerset.controllers.maintenancenodes import MaintenanceNodes
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.leaderworkerset import revisionhistory, services
+from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
-from leaderworkerset.core.leaderworkerset.reconcile import decide
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe_workers
 from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import Parent
@@ -206,7 +208,7 @@ class LeaderWorkerSetDriver(Driver):
             leader_deployment=self._deployments.store.get(key),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
             evidence=self._kept(key),
-            leaving={} if self._closed is None else self._closed.leaving(lws),
+            facts={} if self._closed is None else {names.MOVES: self._closed.leaving(lws)},
         )
 
     def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:

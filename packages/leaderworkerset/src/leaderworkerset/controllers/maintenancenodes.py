@@ -11,10 +11,10 @@ from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.capabilities.moves.closing import closing, must_leave
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import indexes, kept
 from leaderworkerset.controllers.caches import Cache, Caches
-from leaderworkerset.core.maintenance.closing import closing, must_leave
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 
 MARKED: Final = "marked to move"
 

@@ -37,12 +37,13 @@ from kuberuntime.plan import Event
 from leaderworkerset.api import groupname, recreationrecord
 from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS, MOVE_IN_PROGRESS
 from leaderworkerset.api.recreationrecord import Recreation, RecreationState
+from leaderworkerset.capabilities.enabled import EXTENSIONS
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import Meter
 from leaderworkerset.controllers.maintenancenodes import MaintenanceNodes
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.policies.failures import has_failed
 
 READY_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
@@ -260,7 +261,7 @@ def cause_of(leader: JSONObject, pods: Store) -> str:
         return DELETED
     group = indexes.group_value(indexes.lws_key(known), groupname.label(known))
     members = pods.by_index(indexes.BY_GROUP, group)
-    restarted = any(has_failed(pod) and not meta.is_deleting(pod) for pod in members)
+    restarted = any(has_failed(pod, excuses=EXTENSIONS.excuses) and not meta.is_deleting(pod) for pod in members)
     return RESTARTED if restarted else DELETED
 
 

@@ -6,10 +6,10 @@ remembered in their last state until the group is observed: a pod deleted withou
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kuberuntime.cache.informer import Change
@@ -20,14 +20,16 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
-from leaderworkerset.api import groupname, labels, recreationrecord, runsettings
+from leaderworkerset.api import groupname, labels, recreationrecord
+from leaderworkerset.capabilities.deciding import reconcile_group
+from leaderworkerset.capabilities.enabled import EXTENSIONS, WAKING_GROUPS
 from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import services
-from leaderworkerset.core.pod.reconcile import reconcile, wants_lost_nodes, wants_node
+from leaderworkerset.core.pod.reconcile import wants_node
 from leaderworkerset.core.policies import delegation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import LiveGroup
@@ -36,12 +38,19 @@ from leaderworkerset.core.restarts.settings import ANNOTATIONS, DEFAULTS, Restar
 
 NAME: Final = "pod"
 
+NONE: Final[Mapping[str, Any]] = {}
+"""No settings of capabilities."""
+
 
 class GroupOptions(Struct, frozen=True):
-    """The configuration of groups: the gang schedulers that may be used, and how groups are recreated."""
+    """The configuration of groups: the gang schedulers that may be used, and how groups are recreated.
+
+    `capabilities` is what capabilities are configured with, by their names.
+    """
 
     gang: Gang = NO_GANG
     restarts: RestartSettings = DEFAULTS
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
 
 
 class PodDriver(Driver):
@@ -51,7 +60,7 @@ class PodDriver(Driver):
         self._informers = informers = indexes.informers_of(caches)
         self._gang_objects = GangObjects(caches, options.gang)
         self._gang = options.gang
-        self._restarts = options.restarts
+        self._options = options
         self._client = client
         self._clock = clock
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
@@ -83,11 +92,11 @@ class PodDriver(Driver):
             async with self._turn:
                 group = await self.observe(key)
                 if group is not None:
-                    return self._settle(key, group, await asyncio.to_thread(reconcile, group, self._gang))
+                    return self._settle(key, group, await asyncio.to_thread(reconcile_group, group, self._gang))
         if group is None:  # workers that ended after their leader belong to no group any more
             self._gone.pop(key, None)
             return Plan()
-        return self._settle(key, group, reconcile(group, self._gang))
+        return self._settle(key, group, reconcile_group(group, self._gang))
 
     def _settle(self, key: ObjectKey, group: LiveGroup, plan: Plan) -> Plan:
         """Forget the deleted pods if the plan does nothing because of them; return the plan."""
@@ -101,14 +110,12 @@ class PodDriver(Driver):
         if leader is None:
             return None
         group = self._observe_cached(key, leader)
-        if node := wants_node(group):
-            group = replace(group, node=await self._client.find(NODES, ObjectKey("", node)))
+        names = {*EXTENSIONS.nodes_of(group), *filter(None, [wants_node(group)])}
+        if names:
+            nodes = {name: await self._client.find(NODES, ObjectKey("", name)) for name in sorted(names)}
+            group = replace(group, nodes=nodes)
         if delegation.is_needed_by(group):
             group = replace(group, parent=await gangobjects.find_parent(self._client, group.obj))
-        if names := wants_lost_nodes(group):
-            group = replace(
-                group, lost_nodes={name: await self._client.find(NODES, ObjectKey("", name)) for name in names}
-            )
         return group
 
     def watches(self) -> Sequence[Watch]:
@@ -141,7 +148,8 @@ class PodDriver(Driver):
             record=self._find_record(leader),
             gang_objects=self._gang_objects.of_group(lws, group_index),
             gang_kinds=self._gang_objects.served(),
-            defaults=self._restarts,
+            defaults=self._options.restarts,
+            facts=self._options.capabilities,
         )
 
     def _find_record(self, leader: JSONObject) -> JSONObject | None:
@@ -218,7 +226,7 @@ class PodDriver(Driver):
 
 def _settings(lws: JSONObject) -> list[str | None]:
     found = meta.annotations(lws)
-    return [found.get(name) for name in (*ANNOTATIONS, *runsettings.ANNOTATIONS, labels.POD_TERMINATION_POLICY)]
+    return [found.get(name) for name in (*ANNOTATIONS, *WAKING_GROUPS)]
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
@@ -247,11 +255,13 @@ def keys_of_lost_service(change: Change) -> Iterable[ObjectKey]:
     return keys_of_named(change) if change.new is None else ()
 
 
-def specify(gang: Gang = NO_GANG, restarts: RestartSettings = DEFAULTS) -> ControllerSpec:
-    """Return the controller with these gang schedulers and settings of recreations."""
+def specify(
+    gang: Gang = NO_GANG, restarts: RestartSettings = DEFAULTS, capabilities: Mapping[str, Any] = NONE
+) -> ControllerSpec:
+    """Return the controller with these gang schedulers and settings of recreations, and those of capabilities."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> PodDriver:
-        return PodDriver(caches, client, clock, GroupOptions(gang, restarts))
+        return PodDriver(caches, client, clock, GroupOptions(gang, restarts, capabilities))
 
     caches = (*indexes.CACHES, *gang_caches(gang))
     return ControllerSpec(name=NAME, caches=caches, build=build, writes=(*permissions.POD, *gang_permissions(gang)))

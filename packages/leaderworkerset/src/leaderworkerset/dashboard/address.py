@@ -1,7 +1,7 @@
 """The addresses of pages: which view of what, in which form. Pure.
 
 Below the base of the server, `` is Now, `sets/NAMESPACE/NAME` a LeaderWorkerSet, `sets/NAMESPACE/NAME/rollout` and
-`…/logs` its rollout and logs, `…/history` its recorded failures and `…/history/GROUP/NUMBER` one of them, `disaggregated/NAMESPACE/NAME` a DisaggregatedSet, and
+`…/logs` its rollout and logs, `…/history` its recorded failures and `…/history/GROUP/NUMBER` one of them (with `?with=GROUP/NUMBER` next to another one), `disaggregated/NAMESPACE/NAME` a DisaggregatedSet, and
 `topology` the nodes, and `causes/CODE` explains a cause.
 """
 
@@ -63,12 +63,14 @@ class NoSuchPageError(ValueError):
 class Address(Struct, frozen=True, kw_only=True):
     """One page.
 
-    `key` names the set of a page that is about one. `episode` is the group and number of a recorded failure, or the code of a cause.
+    `key` names the set of a page that is about one. `episode` is the group and number of a recorded failure, or the code of a cause;
+    `other` is a second recorded failure, which is shown next to it.
     """
 
     kind: PageKind
     key: ObjectKey = NOBODY
     episode: str = ""
+    other: str = ""
     arrangement: Arrangement = Arrangement.GROUP
     form: PageForm = PageForm.PAGE
 
@@ -106,7 +108,10 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
         raise NoSuchPageError(path)
     if kind is PageKind.LOGS and form is PageForm.FILE:
         raise NoSuchPageError(f"{path}: the page saves the lines that it has")
-    return Address(kind=kind, key=key, episode=episode, arrangement=arrangement, form=form)
+    other = query.get("with", "") if kind is PageKind.HISTORY and episode else ""
+    if other and _episode(["history", *other.split("/")])[1] != other:
+        raise NoSuchPageError(f"{path}: with={other} names no recorded failure: write GROUP/NUMBER")
+    return Address(kind=kind, key=key, episode=episode, other=other, arrangement=arrangement, form=form)
 
 
 def _episode(parts: Sequence[str]) -> tuple[Sequence[str], str]:

@@ -109,7 +109,7 @@ class Gate(Struct, frozen=True):
     @property
     def base(self) -> str:
         """Return the path below which everything is."""
-        return f"/{self.secrets.place}/"
+        return f"/{self.secrets.place}/" if self.secrets.place else "/"
 
     @property
     def hosts(self) -> frozenset[str]:

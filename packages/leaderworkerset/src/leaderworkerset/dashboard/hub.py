@@ -70,12 +70,12 @@ class Hub:
 
     async def channel(self, address: Address) -> Channel:
         """Return the channel of a page as it is now."""
-        return (await self._current(address, waits=not PAGES[address.kind].shows_first)).channel
+        return (await self._current(address, waits=not PAGES[address.kind].shows_first(address))).channel
 
     @asynccontextmanager
     async def looking(self, address: Address) -> AsyncIterator[Channel]:
         """Keep a page current meanwhile; yield its channel."""
-        opened = await self._current(address, waits=not PAGES[address.kind].shows_first)
+        opened = await self._current(address, waits=not PAGES[address.kind].shows_first(address))
         opened.lookers += 1
         try:
             async with self._model.looking():
@@ -96,7 +96,7 @@ class Hub:
                     is_due = opened.lookers and self._is_due(address, opened)
                     if is_due:
                         tasks.create_task(self._renew(address, opened))
-                    if opened.lookers and (not is_due or PAGES[address.kind].shows_first):
+                    if opened.lookers and (not is_due or PAGES[address.kind].shows_first(address)):
                         self._show(address, opened)
                 if self._model.picture is picture:  # else there was another one meanwhile
                     await self._model.changed()
@@ -144,7 +144,8 @@ class Hub:
             # It may not be read, or is too long: the page says what it knows without it.
             with suppress(KubeError, TimeoutError, TooManyError):
                 async with timeouts.within(PATIENCE):
-                    found[query.resource] = await Lists(self._model.client).bounded(query)
+                    read = await Lists(self._model.client).bounded(query)
+                    found.setdefault(query.resource, []).extend(read)
         return found
 
     async def _episodes(self, key: ObjectKey) -> Sequence[Episode] | None:

@@ -24,7 +24,7 @@ from leaderworkerset.diagnosis.diagnose import is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import surveying
-from leaderworkerset.observation.following import AllSets, Followed, following
+from leaderworkerset.observation.following import AllSets, Followed, Relistable, following
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.recording.episode import Episode
 from leaderworkerset.views.disaggregation import SetView, set_view
@@ -62,6 +62,10 @@ class Wholes:
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` on every change."""
         self._informer.subscribe(callback)
+
+    def relist(self, then: Callable[[], None]) -> None:
+        """Read all of them again."""
+        self._informer.relist(then)
 
     async def run(self) -> None:
         """Follow them until cancelled, unless the user may not."""
@@ -115,7 +119,7 @@ class LiveModel:
         self.picture = Picture(namespace=namespace, now=self.clock.now())
 
     @property
-    def followed(self) -> tuple[Followed, ...]:
+    def followed(self) -> tuple[Relistable, ...]:
         """Return the informers."""
         return (*self.everything.all, self._wholes)
 
@@ -159,6 +163,11 @@ class LiveModel:
         """Notice changes from now on."""
         for one in self.followed:
             one.subscribe(self._note)
+
+    def relist(self) -> None:
+        """Read everything again: the cluster may be another one."""
+        for one in self.followed:
+            one.relist(lambda: None)
 
     def _note(self, _: Change) -> None:
         self._changed.set()

@@ -12,6 +12,7 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import errorlines
 from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.dashboard import firsterror
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.dashboard.logstream import LONGEST_LINE
@@ -21,11 +22,12 @@ from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.observation.diagnosing import observe_view
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions, read
-from leaderworkerset.views import changes, masking
+from leaderworkerset.views import changes, masking, reasons
 from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.groups import Rank, View
 from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.selection import Selection
+from leaderworkerset.views.wording import counted
 
 LINES: Final = 20
 EVENTS: Final = 30
@@ -34,7 +36,7 @@ PATIENCE: Final = 5.0
 
 async def pane(model: LiveModel, view: View, chosen: Selection) -> Safe | None:
     """Return what is known of one rank; None if the set has no such rank."""
-    ranks = (rank for group in view.groups if group.name == chosen.group for rank in group.ranks)
+    ranks = [rank for group in view.groups if group.name == chosen.group for rank in group.ranks]
     rank = next((rank for rank in ranks if rank.index == chosen.rank), None)
     if rank is None:
         return None
@@ -43,14 +45,30 @@ async def pane(model: LiveModel, view: View, chosen: Selection) -> Safe | None:
         told = tasks.create_task(_explained(model, lists, view, chosen))
         events = tasks.create_task(_events(lists, model, view, chosen))
         lines = tasks.create_task(_last_lines(model, rank))
+        first = tasks.create_task(_first_error(model, view, ranks))
     return joined(
         tag("h2", f"{view.name} {rank.place} ", tag("small", rank.pod)),
         tag("p", changes.describe(rank), f" · {rank.node}" if rank.node else ""),
+        first.result(),
         tag("h3", "Last lines ", _all_lines(view, rank)),
         tag("pre", _marked(lines.result()) or "no lines", tabindex=0),
         told.result(),
         tag("h3", "Events"),
         events.result(),
+    )
+
+
+async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> Safe | None:
+    """Return the first error of the group, with a link to its rank; None if no rank has a problem."""
+    if not any(rank.deaths or reasons.is_problem(rank) for rank in ranks):
+        return None
+    first = await firsterror.find(model.client, ranks)
+    if first is None:
+        return None
+    href = f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(first.rank)}"
+    searched = f"the first error of {counted(first.read, 'rank')}"
+    return tag(
+        "p", tag("mark", first.text), " ", tag("a", first.rank, href=href), f" {first.time}, {searched}", class_="first"
     )
 
 

@@ -1,7 +1,7 @@
 """The HTTP server of the dashboard: every request passes the gate, pages come from the hub, streams are bounded.
 
 Addresses below the base: `open` (the link), pages (`address.py`), the same with `?stream=STATE` for what changes there,
-`pane/NAMESPACE/NAME/GROUP/RANK`, `logs/NAMESPACE/NAME`, `static/FILE`, and `act` for actions.
+`pane/NAMESPACE/NAME/GROUP/RANK`, `logs/NAMESPACE/NAME`, `first-error/NAMESPACE/NAME`, `search`, `static/FILE`, and `act` for actions.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import msgspec
 import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.objects import decimals
@@ -21,18 +22,20 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address as BindAddress
 from kuberuntime.serving.listening import bounds
 from kuberuntime.serving.serving import Listener
-from leaderworkerset.dashboard import actions, address, exporting, logstream, sidepane
+from leaderworkerset.dashboard import actions, address, exporting, firsterror, logstream, responses, searching, sidepane
 from leaderworkerset.dashboard.actions import ActionError, Runner
 from leaderworkerset.dashboard.address import PageForm, PageKind
 from leaderworkerset.dashboard.channel import HEARTBEAT, Channel
-from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS, Asked, Gate, Refusal, Secrets
+from leaderworkerset.dashboard.gatekeeper import COOKIE, Gate, Refusal, Secrets
 from leaderworkerset.dashboard.hub import PAGES, Hub
 from leaderworkerset.dashboard.livemodel import LiveModel, live
+from leaderworkerset.dashboard.logindoor import VISITOR, LoginDoor
 from leaderworkerset.dashboard.logstream import LogRequest
 from leaderworkerset.dashboard.markup import tag
 from leaderworkerset.dashboard.pages import causepage, htmldocument
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.htmldocument import Serving
+from leaderworkerset.dashboard.visitors import LONGEST_TOKEN, LONGEST_VISIT, RECHECK, Host, Visitors
 from leaderworkerset.observation.following import Followed
 from leaderworkerset.views.groups import name_of
 from leaderworkerset.views.selection import Selection
@@ -44,6 +47,9 @@ MOST_BODY: Final = 4096
 
 MOST_STREAMS: Final = 48
 """The maximum of streams that are open at once: pages and logs of all tabs."""
+
+AGAIN: Final = b"retry: 500\n\n"
+"""How soon a browser opens a stream again that ended, in milliseconds."""
 
 BETWEEN_BEATS: Final = 15.0
 PATIENCE: Final = 30.0
@@ -58,14 +64,22 @@ NOBODY: Final = ClusterIdentity()
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def new_secrets() -> Secrets:
-    """Make the secrets of one server."""
+def new_secrets(place: str | None = None) -> Secrets:
+    """Make the secrets of one server; the beginning of its addresses is random, unless given."""
     return Secrets(
-        place=secrets.token_hex(8),
+        place=secrets.token_hex(8) if place is None else place,
         link=secrets.token_urlsafe(32),
         session=secrets.token_urlsafe(32),
         action=secrets.token_urlsafe(32),
     )
+
+
+class Rights(msgspec.Struct, frozen=True):
+    """The rights of a user: the secret of the own pages, and the runner of commands, if any."""
+
+    user: str
+    action: str
+    runner: Runner | None
 
 
 class Dashboard(msgspec.Struct):
@@ -77,13 +91,16 @@ class Dashboard(msgspec.Struct):
     secrets: Secrets = msgspec.field(default_factory=new_secrets)
     port: int = 0
     about: ClusterIdentity = ClusterIdentity()
+    door: LoginDoor | None = None
+    """The door of a shared dashboard; None: only the browser that opened the link may enter."""
+    host: str = LOOPBACK
     _streams: set[asyncio.Task[None] | None] = msgspec.field(default_factory=set)
     _listener: Listener | None = None
 
     async def listen(self, port: int) -> None:
-        """Listen on this port of this machine alone (0: on a free one); raise `ConfigError` if that cannot be."""
+        """Listen on this port (0: on a free one), of this machine alone unless shared; raise `ConfigError`."""
         limits = bounds(CONNECTIONS)
-        self._listener = Listener(self.application(), BindAddress(LOOPBACK, port), name="dashboard", limits=limits)
+        self._listener = Listener(self.application(), BindAddress(self.host, port), name="dashboard", limits=limits)
         await self._listener.__aenter__()
         self.port = self._listener.port
 
@@ -108,48 +125,68 @@ class Dashboard(msgspec.Struct):
 
     def application(self) -> web.Application:
         """Build the application."""
-        made = web.Application(middlewares=[self._guarded], client_max_size=MOST_BODY)
+        most = MOST_BODY if self.door is None else MOST_BODY + LONGEST_TOKEN
+        made = web.Application(middlewares=[self._guarded], client_max_size=most)
         made.router.add_route("*", "/{rest:.*}", self._answer)
-        made.on_response_prepare.append(_protect)
+        made.on_response_prepare.append(responses.protect)
         return made
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse what the gate refuses, before anything is read."""
-        refusal = self.gate.refusal(_asked(request))
-        return _refused(refusal) if refusal is not None else await handler(request)
+        """Refuse what the gate or the door refuses, before anything is read."""
+        if self.door is not None:
+            return await self.door.guard(request, handler)
+        refusal = self.gate.refusal(responses.asked(request))
+        return responses.refused(refusal) if refusal is not None else await handler(request)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         base = self.gate.base
         if not request.path.startswith(base):
-            return _missing()
+            return responses.missing()
         first, *rest = request.path.removeprefix(base).split("/")
         if request.method == "POST":
-            return await self._act(request) if (first, rest) == ("act", []) else _missing()
+            return await self._act(request) if (first, rest) == ("act", []) else responses.missing()
         return await self._read(request, first, rest)
 
     async def _read(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse:
         match first, rest:
-            case "open", []:
-                return self._open(request)
-            case "static", [name]:
-                return _static(name)
             case "pane", [namespace, name, group, rank]:
                 return await self._pane(ObjectKey(namespace, name), group, rank)
+            case "first-error", [namespace, name]:
+                return await self._first_error(request, ObjectKey(namespace, name))
             case "logs", [namespace, name]:
                 return await self._logs(request, ObjectKey(namespace, name))
             case _:
-                return await self._page(request, "/".join([first, *rest]))
+                return self._known(request, first, rest) or await self._page(request, "/".join([first, *rest]))
+
+    def _rights(self, request: web.Request) -> Rights:
+        """Return what the user of a request may do."""
+        if self.door is None:
+            return Rights(self.about.user, self.secrets.action, self.runner)
+        visitor = request[VISITOR]
+        return Rights(visitor.user, visitor.action, self.door.visitors.host.runner(visitor.token))
+
+    def _known(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse | None:
+        """Return the answers that read nothing from the API server; None for other addresses."""
+        match first, rest:
+            case "open", [] if self.door is None:
+                return self._open(request)
+            case "static", [name]:
+                return responses.static(name)
+            case "search", []:
+                return responses.html(searching.fragment(self.model.picture, request.query.get("q", "")))
+            case _:
+                return None
 
     def _open(self, request: web.Request) -> web.StreamResponse:
         """Exchange the token of the link for the cookie; then the browser goes on by itself, as from its own page."""
         if not self.secrets.exchange(request.query.get("token", "")):
-            return _refused(Refusal.USED)
+            return responses.refused(Refusal.USED)
         base = self.gate.base
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
         icon = tag("link", rel="icon", href=f"{base}static/icon.svg")  # else the browser asks for one elsewhere
         head = tag("head", onward, icon, tag("title", "lws"))
-        response = _html("<!doctype html>" + tag("html", head, tag("body"), lang="en"))
+        response = responses.html("<!doctype html>" + tag("html", head, tag("body"), lang="en"))
         response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
         return response
 
@@ -157,13 +194,13 @@ class Dashboard(msgspec.Struct):
         try:
             found = address.parse(path, request.query)
         except address.NoSuchPageError:
-            return _missing()
+            return responses.missing()
         match found.form:
             case PageForm.TEXT:
                 lines = PAGES[found.kind].text(self.model.picture, found, await self.hub.facts(found))
                 return web.Response(text="".join(f"{line}\n" for line in lines))
             case PageForm.FILE:
-                saved = _html(exporting.exported(self.model.picture, found, await self.hub.facts(found)))
+                saved = responses.html(exporting.exported(self.model.picture, found, await self.hub.facts(found)))
                 saved.headers["Content-Disposition"] = "attachment"
                 return saved
             case PageForm.PAGE | PageForm.TABLE:
@@ -173,13 +210,14 @@ class Dashboard(msgspec.Struct):
         if "stream" in request.query:
             return await self._stream(request, found)
         channel = await self.hub.channel(found)
+        rights = self._rights(request)
         serving = Serving(
             base=self.gate.base,
-            action=self.secrets.action if self.runner else "",
-            about=self.about,
+            action=rights.action if rights.runner else "",
+            about=replace(self.about, user=rights.user),
             namespace=self.model.namespace,
         )
-        shown = _html(htmldocument.document(PAGES[found.kind], found, channel.shown, channel.ident, serving))
+        shown = responses.html(htmldocument.document(PAGES[found.kind], found, channel.shown, channel.ident, serving))
         if not self._exists(found):
             shown.set_status(404)
         return shown
@@ -199,12 +237,13 @@ class Dashboard(msgspec.Struct):
     async def _stream(self, request: web.Request, found: address.Address) -> web.StreamResponse:
         """Send what changes on a page, from the state that the browser has on."""
         if len(self._streams) >= MOST_STREAMS:
-            return _busy()
+            return responses.busy(MOST_STREAMS)
         last = request.headers.get("Last-Event-ID") or request.query["stream"]
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         with self._streaming(), suppress(ConnectionError, TimeoutError):  # the browser has left, or reads nothing
-            async with self.hub.looking(found) as channel:
+            async with self.hub.looking(found) as channel, timeouts.within(RECHECK if self.door else None):
                 await response.prepare(request)
+                await response.write(AGAIN)
                 await _send(response, channel, last)
         return response
 
@@ -223,9 +262,9 @@ class Dashboard(msgspec.Struct):
         places = query.getall("rank", [])
         tail = decimals.natural(query.get("tail", str(logstream.TAIL)))
         if not all(map(logstream.is_place, places)) or len(places) > logstream.MOST_STREAMS or tail is None:
-            return _missing()
+            return responses.missing()
         if len(self._streams) >= MOST_STREAMS:
-            return _busy()
+            return responses.busy(MOST_STREAMS)
         wanted = LogRequest(
             key=key,
             places=frozenset(places),
@@ -242,37 +281,46 @@ class Dashboard(msgspec.Struct):
         with self._streaming():
             try:
                 await response.prepare(request)
-                await logstream.send(self.model, wanted, write)
+                async with timeouts.within(LONGEST_VISIT if self.door else None):
+                    await logstream.send(self.model, wanted, write)
             except* (ConnectionError, TimeoutError):
                 pass
         return response
 
+    async def _first_error(self, request: web.Request, key: ObjectKey) -> web.StreamResponse:
+        view, places = self.model.picture.find(key), frozenset(request.query.getall("rank", []))
+        if view is None or not all(map(logstream.is_place, places)):
+            return responses.missing()
+        first = await firsterror.find(self.model.client, firsterror.searched(view, places))
+        return web.json_response(None if first is None else msgspec.to_builtins(first))
+
     async def _pane(self, key: ObjectKey, group: str, rank: str) -> web.StreamResponse:
         view, number = self.model.picture.find(key), decimals.natural(rank)
         if view is None or number is None:
-            return _missing()
+            return responses.missing()
         found = await sidepane.pane(self.model, view, Selection(view.name, name_of(group), number))
-        return _missing() if found is None else _html(found)
+        return responses.missing() if found is None else responses.html(found)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
         """Run the command of an action: a dry run, unless the page says that it was seen and confirmed."""
-        if self.runner is None:  # the gate has refused it
-            return _refused(Refusal.READ_ONLY)
+        rights = self._rights(request)
+        if rights.runner is None:  # the gate has refused it, unless the dashboard is shared
+            return responses.refused(Refusal.READ_ONLY)
         try:
             asked = msgspec.json.decode(await request.read(), type=dict[str, object])
             words = actions.words(asked)
         except web.HTTPRequestEntityTooLarge:
-            return _refused(Refusal.ADDRESS)
+            return responses.refused(Refusal.ADDRESS)
         except (msgspec.DecodeError, ActionError) as error:
             return web.json_response({"error": str(error)}, status=422)
         is_trial = asked.get("confirmed") is not True
         limit = PATIENCE if is_trial else LONGEST_ACTION
         try:
             async with timeouts.within(limit):
-                is_done, text = await self.runner([*words, "--dry-run"] if is_trial else words)
+                is_done, text = await rights.runner([*words, "--dry-run"] if is_trial else words)
         except TimeoutError:
             is_done, text = False, f"not done after {limit:g} s"
-        log.info("action", command=" ".join(words), trial=is_trial, done=is_done)
+        log.info("action", user=rights.user, command=" ".join(words), trial=is_trial, done=is_done)
         answer = {"command": " ".join([self.model.commands.lws, *words]), "done": is_done, "text": text}
         return web.json_response(answer)
 
@@ -282,11 +330,27 @@ async def opened(
     model: LiveModel, runner: Runner | None, port: int, *beside: Followed, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
     """Serve a dashboard meanwhile; `beside` may end it with an error."""
-    hub = Hub(model)
-    dashboard = Dashboard(model, hub, runner, about=about)
-    async with live(model, *beside), asyncio.TaskGroup() as tasks:
+    async with _served(Dashboard(model, Hub(model), runner, about=about), port, *beside) as dashboard:
+        yield dashboard
+
+
+@asynccontextmanager
+async def shared(
+    model: LiveModel, host: Host, where: BindAddress, about: ClusterIdentity = NOBODY
+) -> AsyncIterator[Dashboard]:
+    """Serve a dashboard meanwhile on this address, for everybody whose token the host admits."""
+    door = LoginDoor(Visitors(host, model.clock, lambda: secrets.token_urlsafe(32)))
+    async with _served(
+        Dashboard(model, Hub(model), about=about, door=door, host=where.host, secrets=new_secrets(place="")), where.port
+    ) as dashboard:
+        yield dashboard
+
+
+@asynccontextmanager
+async def _served(dashboard: Dashboard, port: int, *beside: Followed) -> AsyncIterator[Dashboard]:
+    async with live(dashboard.model, *beside), asyncio.TaskGroup() as tasks:
         await dashboard.listen(port)
-        showing = tasks.create_task(hub.run())
+        showing = tasks.create_task(dashboard.hub.run())
         try:
             yield dashboard
         finally:
@@ -309,44 +373,3 @@ async def _send(response: web.StreamResponse, channel: Channel, last: str) -> No
         except TimeoutError:
             async with timeouts.within(PATIENCE):
                 await response.write(HEARTBEAT)
-
-
-async def _protect(_: web.Request, response: web.StreamResponse) -> None:
-    """Set the headers of every response, also of those to errors."""
-    response.headers.update(HEADERS)
-
-
-def _asked(request: web.Request) -> Asked:
-    headers = request.headers
-    return Asked(
-        method=request.method,
-        path=request.path,
-        hosts=headers.getall("Host", []),
-        origins=headers.getall("Origin", []),
-        sites=headers.getall("Sec-Fetch-Site", []),
-        cookies=headers.getall("Cookie", []),
-        action_tokens=headers.getall(ACTION_HEADER, []),
-    )
-
-
-def _html(text: str) -> web.Response:
-    return web.Response(body=text.encode(errors="replace"), content_type="text/html", charset="utf-8")
-
-
-def _refused(refusal: Refusal) -> web.Response:
-    return web.Response(status=refusal.status, text=f"{refusal.text}\n")
-
-
-def _missing() -> web.Response:
-    return web.Response(status=404, text="there is no such page\n")
-
-
-def _busy() -> web.Response:
-    return web.Response(status=503, text=f"{MOST_STREAMS} pages are open: close some\n", headers={"Retry-After": "5"})
-
-
-def _static(name: str) -> web.Response:
-    text = exporting.files().get(name)
-    if text is None:
-        return _missing()
-    return web.Response(text=text, content_type=exporting.kind_of(name))

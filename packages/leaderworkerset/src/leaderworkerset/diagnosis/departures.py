@@ -8,9 +8,9 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.capabilities.moves.closing import OF_KUBERNETES, must_leave
+from leaderworkerset.capabilities.moves.maintenancesettings import OFF
 from leaderworkerset.core.leaderworkerset import budget
-from leaderworkerset.core.maintenance.closing import OF_KUBERNETES, must_leave
-from leaderworkerset.core.maintenance.maintenancesettings import OFF
 from leaderworkerset.views.groups import Group, View
 
 Closed: TypeAlias = Mapping[str, tuple[JSONObject, ...]]

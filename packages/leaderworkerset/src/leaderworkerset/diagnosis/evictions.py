@@ -10,9 +10,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import decode
-from leaderworkerset.core.disruption import disruptionsettings as settings
-from leaderworkerset.core.disruption import groupbudget
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities.disruption import disruptionsettings as settings
+from leaderworkerset.capabilities.disruption import groupbudget
+from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.views.groups import GroupName, View, name_of
 from leaderworkerset.views.wording import counted, listed
 

@@ -6,7 +6,8 @@ The scale subresource calls no webhook, and a cluster may have had none for a wh
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
 from leaderworkerset.api.leaderworkerset import DecodeError, decode
-from leaderworkerset.core.admission import disaggregatedset, leaderworkerset
+from leaderworkerset.capabilities import deciding
+from leaderworkerset.core.admission import disaggregatedset
 from leaderworkerset.diagnosis.observed import Observed
 
 
@@ -15,7 +16,7 @@ def errors(observed: Observed) -> list[FieldError]:
     try:
         if observed.of_set is not None:
             return disaggregatedset.stored_errors(observed.of_set.object)
-        return leaderworkerset.stored_errors(decode(observed.view.object))
+        return deciding.stored_errors(decode(observed.view.object))
     except DecodeError as error:
         return [error.error]
     except GoTypeError:  # the controllers report it

@@ -1,8 +1,8 @@
 """The kind PodDisruptionBudget, for those of groups."""
 
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.controllers import disruption as controller
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.kinds.kind import Kind
 
 

@@ -4,9 +4,9 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import descriptions
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import leaderworkerset as controller
 from leaderworkerset.controllers.instruments import KindMetrics, Meter
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.webhooks import handlers

@@ -1,7 +1,7 @@
 """The kinds that the manager serves: a new one is added here."""
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -10,9 +10,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import descriptions
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities import names
 from leaderworkerset.core.gang.gangs import Gangs
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, NoGang, Support
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 from leaderworkerset.kinds.disaggregatedset import ROLE_SCALER, disaggregatedset
@@ -29,19 +28,10 @@ def nothing() -> Collection[str]:
     return ()
 
 
-class OptIns(msgspec.Struct, frozen=True):
-    """The optional functions of a manager.
+Configured: TypeAlias = Mapping[str, Any]
+"""The settings of capabilities by their names, as far as the configuration enables them."""
 
-    With `records` failures are recorded, with `disruption` groups get disruption budgets, with
-    `maintenance` they are moved off closed nodes.
-    """
-
-    records: bool = False
-    disruption: DisruptionSettings | None = None
-    maintenance: MaintenanceSettings | None = None
-
-
-NOTHING_MORE: Final = OptIns()
+NOTHING_MORE: Final[Configured] = {}
 
 
 def managed(
@@ -50,36 +40,33 @@ def managed(
     restarts: RestartSettings = DEFAULTS,
     *,
     workload_aware: bool = False,
-    opted: OptIns = NOTHING_MORE,
+    configured: Configured = NOTHING_MORE,
 ) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
-    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`, `opted` what
-    is off by default, as it needs further permissions.
+    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`, `configured` what
+    is off by default.
     """
     if not provider:
         none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
-        kinds = _registry(none, lambda: none, restarts, opted.maintenance)
+        kinds = _registry(none, lambda: none, restarts, configured)
     else:
         gangs = Gangs(default=provider, is_enabled=workload_aware)
-        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts, opted.maintenance)
-    if opted.disruption is not None:
+        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts, configured)
+    if (budgets := configured.get(names.DISRUPTION)) is not None:
         from leaderworkerset.kinds.disruptionbudget import disruption_budget
 
-        kinds = kinds.with_kind(disruption_budget(opted.disruption))
-    if not opted.records:
+        kinds = kinds.with_kind(disruption_budget(budgets))
+    if not configured.get(names.RECORDER):
         return kinds
     from leaderworkerset.kinds.besidecontrollers import RECORDER  # no other manager needs it
 
     return replace(kinds, beside=(RECORDER,))
 
 
-def _registry(
-    gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings, maintenance: MaintenanceSettings | None
-) -> Registry:
-    return Registry(
-        (leaderworkerset(gang, ask, maintenance), pod(gang, ask, restarts), disaggregatedset(ask), ROLE_SCALER)
-    )
+def _registry(gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings, configured: Configured) -> Registry:
+    own = leaderworkerset(gang, ask, configured.get(names.MOVES))
+    return Registry((own, pod(gang, ask, restarts, configured), disaggregatedset(ask), ROLE_SCALER))
 
 
 MANAGED: Final = managed()

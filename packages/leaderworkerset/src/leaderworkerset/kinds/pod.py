@@ -1,5 +1,8 @@
 """The kind Pod, for pods that are members of groups."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.controllers import ganggate
 from leaderworkerset.controllers import pod as controller
@@ -10,11 +13,13 @@ from leaderworkerset.webhooks import handlers
 from leaderworkerset.webhooks.handlers import Ask
 
 
-def pod(gang: Gang, ask: Ask, restarts: RestartSettings = DEFAULTS) -> Kind:
+def pod(
+    gang: Gang, ask: Ask, restarts: RestartSettings = DEFAULTS, configured: Mapping[str, Any] = controller.NONE
+) -> Kind:
     """Return the kind, with the gang schedulers of the configuration, and the ones that admission may use now.
 
-    `restarts` is the configuration of groups that fail.
+    `restarts` is the configuration of groups that fail, `configured` the settings of capabilities.
     """
     gate = (ganggate.SPEC,) if gang.opens_gates else ()
-    controllers = (controller.specify(gang, restarts), *gate)
+    controllers = (controller.specify(gang, restarts, configured), *gate)
     return Kind(resource=PODS, controllers=controllers, webhooks=handlers.pod_webhooks(ask))

@@ -120,7 +120,7 @@ class ManagerProcess:
             served,
             self._configuration.restarts,
             workload_aware=workload_aware,
-            opted=opted_in(self._configuration),
+            configured=opted_in(self._configuration),
         )
         self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None

@@ -10,7 +10,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection, only
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import ForbiddenError
+from kuberuntime.errors import ForbiddenError, UnauthorizedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
@@ -24,6 +24,9 @@ from leaderworkerset.views.groups import View, view
 from leaderworkerset.views.missing import Check
 
 T = TypeVar("T")
+
+AGAIN: Final = 5.0
+"""Seconds before a supplement is requested again whose user was not known."""
 
 LONGEST_PAUSE: Final = 0.25
 """The maximum seconds that a change waits for others."""
@@ -42,6 +45,13 @@ class Followed(Protocol):
         """Wait until the first objects are there."""
 
 
+class Relistable(Followed, Protocol):
+    """Objects that can be read again."""
+
+    def relist(self, then: Callable[[], None]) -> None:
+        """Read all objects again and call back once they are known."""
+
+
 class Supplement:
     """Objects that explain others: followed from the first request on, if the user may list them."""
 
@@ -58,14 +68,23 @@ class Supplement:
         """Call `callback` on every change."""
         self._informer.subscribe(callback)
 
+    def relist(self, then: Callable[[], None]) -> None:
+        """Read all of them again."""
+        self._informer.relist(then)
+
     async def wait_synced(self) -> None:
         """Return at once: a supplement is never waited for."""
 
     async def run(self) -> None:
-        """Follow the objects once they were requested, unless the user may not."""
+        """Follow the objects once they were requested, unless the user may not; while unknown, ask again."""
         await self._wanted.wait()
-        with suppress(ForbiddenError):
-            await self._informer.run(gives_up=True)
+        while True:
+            try:
+                await self._informer.run(gives_up=True)
+            except ForbiddenError:
+                return
+            except UnauthorizedError:  # a token that has expired meanwhile; who it is about is followed elsewhere
+                await asyncio.sleep(AGAIN)
 
 
 class Explanations:
@@ -76,7 +95,7 @@ class Explanations:
         self._records = Supplement(client, lists.records_of(namespace, name))
 
     @property
-    def all(self) -> tuple[Followed, ...]:
+    def all(self) -> tuple[Relistable, ...]:
         """Return both supplements."""
         return (self._events, self._records)
 
@@ -161,7 +180,7 @@ class AllSets:
         self._explanations = Explanations(client, namespace)
 
     @property
-    def all(self) -> tuple[Followed, ...]:
+    def all(self) -> tuple[Relistable, ...]:
         """Return the informers."""
         return (self.sets, self.pods, *self._explanations.all)
 

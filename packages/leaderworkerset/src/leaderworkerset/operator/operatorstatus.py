@@ -5,23 +5,45 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from enum import StrEnum
+from typing import Final, assert_never
 
 from msgspec import Struct
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
+from leaderworkerset.api.conditions import ObjectHealth
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatornames import DELETE_CRDS
 
-AVAILABLE: Final = "Available"
-DEGRADED: Final = "Degraded"
-SYNC_DEGRADED: Final = "TargetConfigControllerDegraded"
-PROGRESSING: Final = "Progressing"
-UPGRADEABLE: Final = "Upgradeable"
-DELETES_DEFINITIONS: Final = "DeletesDefinitions"
+
+class OperatorCondition(StrEnum):
+    """A condition type that the operator writes."""
+
+    AVAILABLE = "Available"
+    DEGRADED = "Degraded"
+    SYNC_DEGRADED = "TargetConfigControllerDegraded"
+    PROGRESSING = "Progressing"
+    UPGRADEABLE = "Upgradeable"
+    DELETES_DEFINITIONS = "DeletesDefinitions"
+
+    @property
+    def health(self) -> ObjectHealth:
+        """Return what it means to tools that wait for the object."""
+        match self:
+            case OperatorCondition.AVAILABLE:
+                return ObjectHealth.HEALTHY
+            case OperatorCondition.PROGRESSING:
+                return ObjectHealth.PROGRESSING
+            case OperatorCondition.DEGRADED | OperatorCondition.SYNC_DEGRADED:
+                return ObjectHealth.DEGRADED
+            case OperatorCondition.UPGRADEABLE | OperatorCondition.DELETES_DEFINITIONS:
+                return ObjectHealth.NEUTRAL
+            case _:
+                assert_never(self)
+
 
 AS_EXPECTED: Final = "AsExpected"
 MISSING_DEPENDENCY: Final = "MissingDependency"
@@ -74,7 +96,7 @@ def refresh(
     status = build(cluster, deployment, desired, outcome)
     # A dependency that is there now is not what keeps the operand from being complete.
     if outcome.error and any(one.get("reason") == MISSING_DEPENDENCY for one in old):
-        status["conditions"].append(_condition(DEGRADED, "True", "SyncError", outcome.error))
+        status["conditions"].append(_condition(OperatorCondition.DEGRADED, "True", "SyncError", outcome.error))
     status["conditions"] = merge(old, status["conditions"], now)
     if deployment is not None:
         status["generations"] = [_generation(deployment)]
@@ -101,13 +123,13 @@ def conditions(deployment: JSONObject | None, desired: Desired, outcome: SyncOut
         _deletes(outcome),
     ]
     if outcome.missing or outcome.error:
-        found.append(_condition(SYNC_DEGRADED, "True", "SyncError", outcome.error or outcome.missing))
+        found.append(_condition(OperatorCondition.SYNC_DEGRADED, "True", "SyncError", outcome.error or outcome.missing))
     else:
-        found.append(_condition(SYNC_DEGRADED, "False", AS_EXPECTED))
+        found.append(_condition(OperatorCondition.SYNC_DEGRADED, "False", AS_EXPECTED))
     if outcome.missing:
-        found.append(_condition(DEGRADED, "True", MISSING_DEPENDENCY, outcome.missing))
+        found.append(_condition(OperatorCondition.DEGRADED, "True", MISSING_DEPENDENCY, outcome.missing))
     elif outcome.complete and not outcome.error:
-        found.append(_condition(DEGRADED, "False", AS_EXPECTED))
+        found.append(_condition(OperatorCondition.DEGRADED, "False", AS_EXPECTED))
     return found
 
 
@@ -129,7 +151,7 @@ def is_rolled_out(deployment: JSONObject) -> bool:
 def may_become_available(cluster: JSONObject, deployment: JSONObject | None) -> bool:
     """Return whether all managers run, but the object does not say so yet: then their webhooks are tried."""
     runs = deployment is not None and available(deployment) > 0 and _runs(deployment)
-    return runs and not meta.is_condition_true(cluster, AVAILABLE)
+    return runs and not meta.is_condition_true(cluster, OperatorCondition.AVAILABLE)
 
 
 def _runs(deployment: JSONObject) -> bool:
@@ -140,23 +162,32 @@ def _available(deployment: JSONObject | None, unreached: str) -> JSONObject:
     replicas = None if deployment is None else meta.spec(deployment).get("replicas")
     if deployment is not None and _runs(deployment):
         if unreached:
-            return _condition(AVAILABLE, "False", "WebhooksUnreachable", f"the manager is not available: {unreached}")
-        return _condition(AVAILABLE, "True", AS_EXPECTED)
+            return _condition(
+                OperatorCondition.AVAILABLE,
+                "False",
+                "WebhooksUnreachable",
+                f"the manager is not available: {unreached}",
+            )
+        return _condition(OperatorCondition.AVAILABLE, "True", AS_EXPECTED)
     found = "does not exist" if deployment is None else f"has {available(deployment)} of {replicas} replicas"
-    return _condition(AVAILABLE, "False", "DeploymentUnavailable", f"the manager is not available: it {found}")
+    return _condition(
+        OperatorCondition.AVAILABLE, "False", "DeploymentUnavailable", f"the manager is not available: it {found}"
+    )
 
 
 def _progressing(deployment: JSONObject | None, outcome: SyncOutcome) -> JSONObject:
     if deployment is not None and (outcome.rolls or not is_rolled_out(deployment)):
-        return _condition(PROGRESSING, "True", "RollingOut", "replicas of the newest template are starting")
-    return _condition(PROGRESSING, "False", AS_EXPECTED, outcome.note)
+        return _condition(
+            OperatorCondition.PROGRESSING, "True", "RollingOut", "replicas of the newest template are starting"
+        )
+    return _condition(OperatorCondition.PROGRESSING, "False", AS_EXPECTED, outcome.note)
 
 
 def _upgradeable(desired: Desired) -> JSONObject:
     if desired.overrides:
         text = "spec.unsupportedConfigOverrides changes the manager's configuration: remove it before an upgrade"
-        return _condition(UPGRADEABLE, "False", "UnsupportedConfigOverrides", text)
-    return _condition(UPGRADEABLE, "True", AS_EXPECTED)
+        return _condition(OperatorCondition.UPGRADEABLE, "False", "UnsupportedConfigOverrides", text)
+    return _condition(OperatorCondition.UPGRADEABLE, "True", AS_EXPECTED)
 
 
 def _deletes(outcome: SyncOutcome) -> JSONObject:
@@ -165,15 +196,18 @@ def _deletes(outcome: SyncOutcome) -> JSONObject:
     if outcome.ending:
         text = f"deleting this object deletes {', '.join(outcome.ending)}, and with them all objects of these kinds"
         return _condition(
-            DELETES_DEFINITIONS, "True", "Annotated", text + (f"; {ignored}" if outcome.unconfirmed else "")
+            OperatorCondition.DELETES_DEFINITIONS,
+            "True",
+            "Annotated",
+            text + (f"; {ignored}" if outcome.unconfirmed else ""),
         )
     if outcome.unconfirmed:
-        return _condition(DELETES_DEFINITIONS, "False", "NotConfirmed", ignored)
-    return _condition(DELETES_DEFINITIONS, "False", AS_EXPECTED)
+        return _condition(OperatorCondition.DELETES_DEFINITIONS, "False", "NotConfirmed", ignored)
+    return _condition(OperatorCondition.DELETES_DEFINITIONS, "False", AS_EXPECTED)
 
 
-def _condition(kind: str, status: str, reason: str, message: str = "") -> JSONObject:
-    return {"type": kind, "status": status, "reason": reason, "message": message}
+def _condition(kind: OperatorCondition, status: str, reason: str, message: str = "") -> JSONObject:
+    return {"type": kind.value, "status": status, "reason": reason, "message": message}
 
 
 def _timed(new: JSONObject, old: JSONObject | None, moment: str) -> JSONObject:

@@ -27,7 +27,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS
 from kuberuntime.turns import Turns
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import RestartPolicy
+from leaderworkerset.api.leaderworkerset import NOT_RECREATING
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.recording import building
 from leaderworkerset.recording.building import Traces
@@ -55,8 +55,6 @@ MOST_EVENTS: Final = 10_000
 AT_ONCE: Final = 8
 OF_A_NAMESPACE: Final = 4
 """The maximum number of failures that are recorded at once, in total and per namespace."""
-
-IN_PLACE: Final = frozenset({RestartPolicy.NONE, RestartPolicy.DEFAULT})
 
 T = TypeVar("T")
 
@@ -254,7 +252,7 @@ class Recorder:
         namespace, name = meta.namespace(pods[0]), meta.labels(pods[0]).get(labels.NAME, "")
         lws = await self._client.find(LEADERWORKERSETS, ObjectKey(namespace, name))
         identity = leader_uid
-        if record is None and leader_uid not in self._own and (lws is None or _policy(lws) in IN_PLACE):
+        if record is None and leader_uid not in self._own and (lws is None or _policy(lws) in NOT_RECREATING):
             if not failed:
                 return
             identity = failed

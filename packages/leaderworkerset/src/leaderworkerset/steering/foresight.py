@@ -15,10 +15,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.capabilities.inplace import inplace
+from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.admission import namebudgets, templatewarnings
-from leaderworkerset.core.leaderworkerset import budget, inplace, revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import budget, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.rollingupdate import Current
 from leaderworkerset.steering.fieldchanges import FieldChange, change_lines, field_changes, verdict
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
@@ -89,13 +90,13 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
     is_open = groupname.is_hash_set(after)
     world = World(Current(0, 0, "")) if is_open else _world(before, revisions.content_hash(content) if rolls else "")
     way = inplace.read(meta.annotations(after)) if rolls and not is_open else InPlace.OFF
-    obstacle = "" if old is None or way is InPlace.OFF else _obstacle(old, after)
-    is_barred = bool(obstacle) and way is InPlace.ONLY
+    obstacle = _obstacle(old, after) if old is not None and way.is_wanted else ""
+    is_barred = bool(obstacle) and way.forbids_recreation
     if is_open or is_barred:
         future = Forecast(waves=(), held=world.members.bit_count(), is_stuck=False)
     else:
         future = forecast(limits, world, is_new_revision=rolls)
-    staying = 0 if obstacle or way is InPlace.OFF else world.ready & ~world.updated
+    staying = world.ready & ~world.updated if way.is_wanted and not obstacle else 0
     return Foreseen(
         name=meta.name(after),
         is_new=old is None,

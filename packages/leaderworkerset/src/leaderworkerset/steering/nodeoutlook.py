@@ -14,8 +14,8 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.capabilities.moves import moves
 from leaderworkerset.core.leaderworkerset import budget
-from leaderworkerset.core.maintenance import moves
 from leaderworkerset.steering.foresight import startups
 from leaderworkerset.views.groups import Group, GroupName, View
 from leaderworkerset.views.wording import counted, duration

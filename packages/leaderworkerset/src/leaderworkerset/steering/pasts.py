@@ -12,7 +12,8 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset import revisionhistory, revisions
+from leaderworkerset.capabilities.history import revisionhistory
+from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import GroupName, View
 

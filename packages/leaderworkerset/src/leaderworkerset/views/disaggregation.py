@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SLICE, ScalingMode
+from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SLICE, has_scaler
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
 
@@ -120,7 +120,7 @@ def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
 def _count(obj: JSONObject, role: JSONObject, parts: Iterable[PartView]) -> RoleCount:
     """Count the groups of a role: the desired number is in the spec or, with a scaler, in the LeaderWorkerSets."""
     own = [part.view for part in parts if part.role == role.get("name")]
-    if (role.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL:
+    if has_scaler(role):
         desired = sum(view.desired for view in own)
     else:
         desired = int((role.get("spec") or {}).get("replicas", 1)) * int(meta.spec(obj).get("slices", 1))

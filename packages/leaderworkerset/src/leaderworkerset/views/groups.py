@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
+from leaderworkerset.api.leaderworkerset import AWAITING_LEADER, AWAITS_LEADER
 from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
@@ -229,7 +229,7 @@ def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
     lacking = desired - sum(0 <= index < desired for index in by_group)
     listed = 0 if groupname.is_hash_set(lws) else min(lacking, max(LISTED // size, 1))
     by_group |= {index: (index, {}) for index in islice((at for at in range(desired) if at not in by_group), listed)}
-    waits_for_leader = spec.get("startupPolicy") == StartupPolicy.LEADER_READY
+    waits_for_leader = spec.get("startupPolicy") in AWAITING_LEADER
     groups = (_group(lws, _Members(index, *found), size, waits_for_leader) for index, found in sorted(by_group.items()))
     return View(
         name=meta.name(lws),

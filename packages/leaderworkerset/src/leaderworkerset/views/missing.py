@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, runsettings
+from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, WAIT_WORDS, ConditionOutcome
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.views import jsonpath
 from leaderworkerset.views.disaggregation import SetView, Shown
@@ -22,14 +23,16 @@ Check: TypeAlias = Callable[[Shown | None], str | None]
 ASSIGNMENT: Final = re.compile(r"(?P<path>\{.*\}|.+?)(?:(?<![=!<>])=(?!=)(?P<value>.*))?")
 """A path, and the value that it is to have; `==` belongs to the path."""
 
+USABLE: Final = (
+    f"{', '.join(WAIT_WORDS)}, delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={{PATH}}[=VALUE]"
+)
+
 
 def parse(condition: str) -> Check:
     """Read the condition to wait for; raise ValueError if it is unknown."""
     word, _, value = condition.partition("=")
-    if word == "ready" and not value:
-        return for_ready
-    if word == "done" and not value:
-        return for_completion
+    if word in WAIT_WORDS and not value:
+        return for_outcome(WAIT_WORDS[word])
     if word == "delete" and not value:
         return for_deletion
     replicas = decimals.natural(value)
@@ -42,9 +45,16 @@ def parse(condition: str) -> Check:
         shown = jsonpath.completed(match["path"])
         steps = jsonpath.path(shown)
         return lambda view: for_path(view, shown, steps, match["value"])
-    raise ValueError(
-        f"{condition}: use ready, done, delete, replicas=N, condition=TYPE[=STATUS], or jsonpath={{PATH}}[=VALUE]"
-    )
+    raise ValueError(f"{condition}: use {USABLE}")
+
+
+def for_outcome(outcome: ConditionOutcome) -> Check:
+    """Return what waits for a condition by its word; the two that groups lead to also say what the groups lack."""
+    if outcome is AVAILABLE:
+        return for_ready
+    if outcome is COMPLETE:
+        return for_completion
+    return lambda view: for_condition(view, outcome.type, "True")
 
 
 def for_ready(view: Shown | None) -> str | None:

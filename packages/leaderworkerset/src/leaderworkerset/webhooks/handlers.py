@@ -15,9 +15,10 @@ from leaderworkerset.api.disaggregatedset import decode as decode_disaggregateds
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, namebudgets, pod, templatewarnings
+from leaderworkerset.capabilities import deciding
+from leaderworkerset.capabilities.enabled import EXTENSIONS
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, namebudgets, templatewarnings
 from leaderworkerset.core.admission.ratchet import new_errors
-from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.core.restarts import settings
@@ -44,7 +45,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     if review.operation == "DELETE":
         return Admitted(review.object)
     new, old = _read(review.object), _readable(review.old, _read)
-    errors = leaderworkerset.validate_leaderworkerset(new, old, gang)
+    errors = deciding.validate_leaderworkerset(new, old, gang)
     if review.old is not None:
         stored = None if old is None else review.old
         errors += new_errors(lambda obj, _: [*leaderworkerset.null_subdomain(obj)], review.object, stored)
@@ -57,7 +58,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
             *namebudgets.warnings(new),
             *leaderworkerset.queue_warnings(new),
             *settings.warnings(new.annotations),
-            *disruption.warnings(new.annotations),
+            *(text for warn in EXTENSIONS.warnings for text in warn(new.annotations)),
         ],
     )
 
@@ -100,7 +101,7 @@ def mutate_pod(review: Review, gang: Gang) -> JSONObject:
     """Return the pod as a member of its group (R-ADM)."""
     read = round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
     round_trip("PodSpec", meta.spec(review.object), "spec")
-    return pod.admit_pod(_with_texts(review.object, read), gang, review.uid)
+    return deciding.admit_pod(_with_texts(review.object, read), gang, review.uid)
 
 
 def _with_texts(obj: JSONObject, read: JSONObject) -> JSONObject:

@@ -17,6 +17,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.cli import errors
 from leaderworkerset.cli.applying import applier
 from leaderworkerset.cli.commands.rollout import diff, plan
@@ -30,7 +31,6 @@ from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.rollouts.restarting import Restart, RestartRequest
 from leaderworkerset.cli.sets.causes import Causes, StuckError
 from leaderworkerset.cli.watchwarnings import following
-from leaderworkerset.core.leaderworkerset import revisionhistory
 from leaderworkerset.steering import pasts, patches
 
 ODD = ["echo", "<a> & 'b' \u2028 \u00e9"]

@@ -17,19 +17,18 @@ from tests.property.growth.shapes import LargeSet
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Create, flat
-from leaderworkerset import core
+from leaderworkerset import capabilities, core
 from leaderworkerset.api import labels
-from leaderworkerset.core.disruption import reconcile as disruption
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities import deciding, names
+from leaderworkerset.capabilities.disruption import reconcile as disruption
+from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities.lostnodes import lost
 from leaderworkerset.core.gang import gate
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
-from leaderworkerset.core.leaderworkerset import reconcile
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, describe
-from leaderworkerset.core.pod import reconcile as pod
 from leaderworkerset.core.policies.edits import with_annotations
 from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.core.restarts import unseen
-from leaderworkerset.core.restarts.settings import DEFAULTS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
@@ -43,7 +42,11 @@ SETS: Final = "core.disaggregatedset.wholeset.reconcile"
 
 def decisions() -> set[str]:
     """Return the names of all functions by which the core decides about an object of a kind."""
-    modules = [importlib.import_module(one.name) for one in pkgutil.walk_packages(core.__path__, f"{core.__name__}.")]
+    packages = (core, capabilities)
+    found = (
+        one.name for package in packages for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    )
+    modules = [importlib.import_module(name) for name in found]
     return {
         module.__name__.removeprefix("leaderworkerset.") + ".reconcile"
         for module in modules
@@ -75,7 +78,7 @@ def _sets(world: LargeSet) -> object:
         replace(seen, records=records),
         replace(seen, leader_statefulset=rolled, groups=updated, history=world.revisions, records=records),
     )
-    return [reconcile.reconcile(one, NOW) for one in observed]
+    return [deciding.reconcile_set(one, NOW) for one in observed]
 
 
 def _updated(world: LargeSet, index: int) -> GroupFacts:
@@ -97,15 +100,13 @@ def _record(index: int) -> JSONObject:
 def _groups(world: LargeSet) -> object:
     """Decide about a group that failed, one that is new, one of a gang, and one whose pods are stuck on a lost node."""
     failed, new = world.observed_group, world.observed_new_group
-    stuck = replace(
-        failed, pods=[_lost(one) for one in failed.pods], defaults=replace(DEFAULTS, release_after=timedelta())
-    )
+    stuck = replace(failed, pods=[_lost(one) for one in failed.pods], facts={names.LOST_NODES: timedelta()})
     return [
-        pod.reconcile(failed),
-        pod.reconcile(replace(failed, obj=_recreating(world.posted))),
-        pod.reconcile(new),
-        pod.reconcile(replace(new, leader=NATIVE.mark(world.leader, "r")), NATIVE),
-        pod.reconcile(replace(stuck, lost_nodes=dict.fromkeys(pod.wants_lost_nodes(stuck)))),
+        deciding.reconcile_group(failed),
+        deciding.reconcile_group(replace(failed, obj=_recreating(world.posted))),
+        deciding.reconcile_group(new),
+        deciding.reconcile_group(replace(new, leader=NATIVE.mark(world.leader, "r")), NATIVE),
+        deciding.reconcile_group(replace(stuck, nodes=dict.fromkeys(lost.wants_nodes(stuck)))),
         unseen.lost("2099-01-01T00:00:00Z", world.worker_sets[-1], world.workers),
     ]
 
@@ -173,7 +174,7 @@ def _gangs(world: LargeSet) -> object:
 
 
 RECIPES: Final[Mapping[str, Recipe]] = {
-    "core.disruption.reconcile.reconcile": _evictions,
+    "capabilities.disruption.reconcile.reconcile": _evictions,
     "core.gang.gate.reconcile": _gate,
     "core.leaderworkerset.reconcile.reconcile": _sets,
     "core.pod.reconcile.reconcile": _groups,

@@ -271,7 +271,7 @@ class LargeSet:
             gone=self.gone,
             statefulsets=self.worker_sets,
             revisions=self.revisions,
-            node=self.node,
+            nodes={"n": self.node},
         )
 
     @cached_property
@@ -283,7 +283,7 @@ class LargeSet:
             obj=self.posted,
             pods=[self.leader],
             revisions=self.revisions,
-            node=self.node,
+            nodes={"n": self.node},
         )
 
     @cached_property

@@ -2,7 +2,7 @@
 
 Whoever may create one LeaderWorkerSet chooses how large it is, and one decision must not stop all others. The work is
 counted in executed lines, which do not depend on the machine. How long the largest objects take is measured in
-`bench.decisions`, which also sees what is searched and copied in C.
+`bench.core decisions`, which also sees what is searched and copied in C.
 """
 
 from functools import partial

@@ -8,9 +8,9 @@ from testkit import work
 from tests import builders
 from tests.property.growth.shapes import LargeSet
 
+from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
-from leaderworkerset.core.leaderworkerset.reconcile import decide
 
 SHAPES = ("claims", "labels", "ports", "quantities", "variables", "volumes")
 

@@ -21,7 +21,7 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset.revisions import COVERED
 
 FOREIGN: Final = "simulation/foreign"
@@ -178,7 +178,7 @@ class Facts:
         """Return whether a group is on its way to another revision in place."""
         found = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.name(group.leader))
         workers = found if found is not None and meta.is_controlled(found, group.leader) else None
-        return bool(groupfacts.describe(group.leader, workers).updating)
+        return bool(deciding.describe(group.leader, workers).updating)
 
     def is_outdated(self, leader: JSONObject) -> bool:
         """Return whether what keeps the leaders wants another revision than this leader has."""

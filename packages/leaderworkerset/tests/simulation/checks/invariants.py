@@ -54,7 +54,7 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.api import groupname, labels, restartnotes
 from leaderworkerset.api.recreationrecord import SUFFIX
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.capabilities.inplace import updating
 from localkube.apiserver.storage.store import Change, Store
 
 STORM: Final = 4
@@ -332,7 +332,7 @@ class Invariants:
         if group is None:
             self._violate(f"{actor} deletes {target}, which leads no group")
             return
-        if self.facts.is_outdated(leader) or groupfacts.is_refused(leader):
+        if self.facts.is_outdated(leader) or updating.is_refused(leader):
             return
         if not group.has_failed:
             self._violate(f"{actor} recreates group {group.index}, none of whose pods failed: {target}")

@@ -30,8 +30,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.maintenance.maintenancesettings import ON, MaintenanceSettings
-from leaderworkerset.kinds.managed import OptIns, managed
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.moves.maintenancesettings import ON, MaintenanceSettings
+from leaderworkerset.kinds.managed import managed
 
 CLOSABLE: Final = NODES[1:]
 """The nodes that are closed; the first one always takes pods, but where it is lost."""
@@ -92,7 +93,7 @@ async def play_moves(world: LeanWorld, name: str, branches: Sequence[int], send:
     managers = random.choice((1, 1, 2))
     if random.random() < 0.5:
         world.kubelet.pace = SLOW_PODS
-    kinds = managed(opted=OptIns(maintenance=MaintenanceSettings()))
+    kinds = managed(configured={names.MOVES: MaintenanceSettings()})
     world.settings = replace(world.settings, kinds=kinds)
     start_managers(world, managers)
     await asyncio.sleep(3.0)

@@ -30,19 +30,14 @@ from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.plan import Delete, Plan, PutStatus, flat, without
 from kuberuntime.serving import leaderelection
 from kuberuntime.serving.leaderelection import Sighting
+from leaderworkerset.capabilities import deciding
+from leaderworkerset.capabilities.history import revisionhistory
+from leaderworkerset.capabilities.termination import termination
 from leaderworkerset.controllers import leaderworkerset as of_lws
 from leaderworkerset.controllers import pod as of_pod
-from leaderworkerset.core.leaderworkerset import (
-    budget,
-    edition,
-    ordinalleaders,
-    reconcile,
-    revisionhistory,
-    revisions,
-    rollingupdate,
-)
+from leaderworkerset.core.leaderworkerset import budget, edition, ordinalleaders, revisions, rollingupdate
 from leaderworkerset.core.pod import reconcile as of_groups
-from leaderworkerset.core.policies import failures, restartpolicy, termination
+from leaderworkerset.core.policies import failures, restartpolicy
 from leaderworkerset.core.restarts import unseen
 from leaderworkerset.core.restarts.settings import RestartSettings
 
@@ -92,7 +87,7 @@ def _recreates_whatever_the_policy() -> Plant:
 
 def _ignores_restarts() -> Plant:
     """Recreate for deleted pods only."""
-    return patch.object(failures, "has_failed", lambda pod, **_: False)
+    return patch.object(failures, "has_failed", lambda *_, **__: False)
 
 
 def _misses_what_went_unseen() -> Plant:
@@ -109,8 +104,8 @@ def _forgets_recreations() -> Plant:
     """Do not record a recreation, so that every one is the first."""
     decide = restartpolicy.decide
 
-    def forgetful(group: Any) -> Any:
-        return decide(replace(group, record=None))
+    def forgetful(group: Any, *more: Any) -> Any:
+        return decide(replace(group, record=None), *more)
 
     return patch.object(restartpolicy, "decide", forgetful)
 
@@ -226,7 +221,7 @@ def _reports_once() -> Plant:
         decision = real(*arguments)
         return replace(decision, plan=kept(decision.plan))
 
-    real = reconcile.decide
+    real = deciding.decide
     return patch.object(of_lws, "decide", decide)
 
 
@@ -277,12 +272,12 @@ def _ends_all_together() -> Plant:
 
 def _leaves_gates_closed() -> Plant:
     """Never let a leader with an index learn its place."""
-    return patch.object(of_groups, "gate_patches", lambda group: ())
+    return patch.object(of_groups, "gate_patches", lambda *_: ())
 
 
 def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
-    real = module.reconcile
-    return patch.object(module, "reconcile", lambda *arguments: change(real(*arguments)))
+    real = module.reconcile_group
+    return patch.object(module, "reconcile_group", lambda *arguments: change(real(*arguments)))
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any
 from unittest.mock import patch
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.disruption import groupbudget, reconcile, window
-from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
-from leaderworkerset.core.disruption.window import Allowance
+from leaderworkerset.capabilities.disruption import groupbudget, reconcile, window
+from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
+from leaderworkerset.capabilities.disruption.window import Allowance
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 from typing import Any
 from unittest.mock import patch
 
-from leaderworkerset.core.leaderworkerset import inplace as of_sets
+from leaderworkerset.capabilities.inplace import inplace as of_sets
+from leaderworkerset.capabilities.inplace import inplacepods, inplaceresources
+from leaderworkerset.capabilities.inplace import inplacesteps as of_groups
 from leaderworkerset.core.leaderworkerset.fold import below
-from leaderworkerset.core.pod import inplacesteps as of_groups
-from leaderworkerset.core.policies import inplacepods, inplaceresources
 
 
 def lets_the_partition_fall() -> Any:

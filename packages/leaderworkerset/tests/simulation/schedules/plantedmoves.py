@@ -3,7 +3,7 @@
 from typing import Any
 from unittest.mock import patch
 
-from leaderworkerset.core.maintenance import moves
+from leaderworkerset.capabilities.moves import moves
 
 
 def moves_all_at_once() -> Any:
@@ -22,6 +22,6 @@ def forgets_who_is_away() -> Any:
 
     def choose(waiting: Any, available: Any, least: int) -> Any:
         found = list(waiting)
-        return real(found, {*available, *found, *range(1000, 1003)}, least)
+        return real(found, {*available, *found, *map(str, range(1000, 1003))}, least)
 
     return patch.object(moves, "choose", choose)

@@ -6,20 +6,18 @@ from unittest.mock import patch
 from msgspec.structs import replace
 
 from kuberuntime.objects import podstate
-from leaderworkerset.core.policies import failures
-from leaderworkerset.core.restarts import allcontainers
+from leaderworkerset.capabilities.restartinplace import allcontainers
 
 
 def tolerates_nothing() -> Any:
     """Recreate a group because a pod restarted all its containers in place, though its set tolerates that."""
-    real = failures.has_failed
-    return patch.object(failures, "has_failed", lambda pod, **_: real(pod))
+    return patch.object(allcontainers, "tolerated", lambda annotations: None)
 
 
 def waits_for_ever() -> Any:
     """Let a pod that is not ready again be late without end."""
     real = allcontainers.decide
-    return patch.object(allcontainers, "decide", lambda *given: replace(real(*given), late=None))
+    return patch.object(allcontainers, "decide", lambda *given: replace(real(*given), failure=None))
 
 
 def never_sees_ready_pods() -> Any:

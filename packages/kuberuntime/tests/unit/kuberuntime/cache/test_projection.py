@@ -102,7 +102,7 @@ def test_sharing_with_an_earlier_version_changes_no_value(value: Any, last: Any)
 
 
 def test_parts_of_an_earlier_version_are_used_again() -> None:
-    last = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "1"}, "status": {"phase": "Pending"}}
+    last: dict[str, Any] = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "1"}, "status": {"phase": "Pending"}}
     new = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "2"}, "status": {"phase": "Running"}}
     shared = Strings().shared(new, last)
     assert shared == new

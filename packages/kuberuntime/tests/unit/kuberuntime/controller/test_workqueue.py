@@ -175,6 +175,16 @@ async def test_a_tenant_has_no_more_than_its_share_of_the_workers() -> None:
     assert await queue.get() is None
 
 
+async def test_key_wakes_another_worker_when_the_first_is_cancelled() -> None:
+    queue = WorkQueue[str]()
+    first, second = (asyncio.create_task(queue.get()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    queue.add("a")
+    assert await second == "a"
+    assert (await asyncio.gather(first, return_exceptions=True))[0].__class__ is asyncio.CancelledError
+
+
 async def test_all_workers_end_when_shares_hold_back_the_last_keys() -> None:
     queue, worked = WorkQueue[str](tenant=lambda key: key[0], share=1), list[str]()
 

@@ -15,6 +15,7 @@ from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.cli.applying import serverside, unknownfields
 from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.applying.serverside import Applied
@@ -23,7 +24,6 @@ from leaderworkerset.cli.errors import CommandError, TimedOutError
 from leaderworkerset.cli.reading.manifests import Document, batches
 from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.policies.gang import NoGang, Support
 from leaderworkerset.steering import snapshots
 
@@ -55,7 +55,7 @@ def check_here(
 def _errors(obj: JSONObject, stored: JSONObject | None) -> Sequence[object]:
     try:
         old = None if stored is None else decode(stored)
-        return admission.validate_leaderworkerset(decode(snapshots.overlay(stored, obj)), old, ANY)
+        return deciding.validate_leaderworkerset(decode(snapshots.overlay(stored, obj)), old, ANY)
     except ValueError as error:
         return [error]
 

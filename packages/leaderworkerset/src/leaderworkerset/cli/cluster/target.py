@@ -5,6 +5,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -14,12 +15,14 @@ from kuberuntime.client.requests import Query
 from kuberuntime.errors import NotConfiguredError
 from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster import lifeline, places
+from leaderworkerset.cli.cluster.lastingtransport import LastingTransport
 from leaderworkerset.cli.cluster.lifeline import Lifeline
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
 
 if TYPE_CHECKING:
+    from kuberuntime.access.access import Access
     from kuberuntime.client.channels import Channels  # it imports aiohttp, which usage errors do not need
 import re
 from collections.abc import Iterator, Mapping
@@ -88,7 +91,8 @@ class Session(msgspec.Struct, frozen=True):
     cluster: `lws` and `kubectl` are the commands with them; a cluster of this machine needs no kubectl, and has none.
     With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks. `images` are the
     images that a cluster of this machine maps to directories; None if unknown. `cluster`, `context`
-    and `user` are the names of the kubeconfig, for people.
+    and `user` are the names of the kubeconfig, for people. A session that
+    outlives its cluster calls the functions in `on_renewal` after it has read another kubeconfig.
     """
 
     client: Client
@@ -102,6 +106,7 @@ class Session(msgspec.Struct, frozen=True):
     cluster: str = ""
     context: str = ""
     user: str = ""
+    on_renewal: list[Callable[[], None]] = msgspec.field(default_factory=list)
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,8 +118,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     local: str | None = None
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[Session]:
-        """Connect. Errors of the configuration are raised here, those of the network by the first request."""
+    async def session(self, *, outlives: bool = False) -> AsyncIterator[Session]:
+        """Connect. Errors of the configuration are raised here, those of the network by the first request.
+
+        A session that `outlives` its cluster reads the kubeconfig again when the server does not answer, or refuses it.
+        """
         from leaderworkerset.cli.process import lightaiohttp
 
         lightaiohttp.load()
@@ -125,11 +133,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         path = str(place.kubeconfig) if place else self.kubeconfig
         if own := place or places.of_kubeconfig(Path(path or os.environ.get("KUBECONFIG", ""))):
             lifeline.refuse_stopped(own)
+        load = partial(kubeconfig.load, os.environ, kubeconfig=path or "", context=self.context_name or "")
+        connect = partial(HTTPTransport, user_agent=f"lws/{leaderworkerset.__version__}")
         try:
-            access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
+            access = load()
         except NotConfiguredError as error:
             raise CommandError(f"{error}; {_on_this_machine()}") from error
-        transport = HTTPTransport(access, user_agent=f"lws/{leaderworkerset.__version__}")
+        files = partial(kubeconfig.find, os.environ, path or "")
+        transport = LastingTransport(files, lambda: connect(load())) if outlives else connect(access)
         client = Client(WarningTransport(transport, say_warning), field_validation="Strict")
         try:
             yield Session(
@@ -143,9 +154,22 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
                 cluster=f"{self.local} (on this machine)" if place else access.cluster or access.server,
                 context=access.context,
                 user=access.user,
+                on_renewal=transport.on_renewal if isinstance(transport, LastingTransport) else [],
             )
         finally:
             await client.close()
+
+    def access(self) -> "Access":
+        """Return how the cluster is reached; raise an error of the configuration."""
+        from kuberuntime.access import kubeconfig
+
+        path = str(self._local_place().kubeconfig) if self.local else self.kubeconfig
+        return kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
+
+    def options(self) -> list[str]:
+        """Return the options of `lws` that address the same cluster."""
+        given = {"--kubeconfig": self.kubeconfig, "--context": self.context_name, "--local": self.local}
+        return [f"{option}={value}" for option, value in given.items() if value]
 
     def run(self, act: Callable[[Session], Awaitable[T]]) -> T:
         """Connect, and return the result of a function of the session."""

@@ -1,11 +1,8 @@
 """`lws dashboard`: every group and rank in a browser, what is wrong and why, rollouts and logs."""
 
 import asyncio
-import os
-import sys
 import webbrowser
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +16,8 @@ from leaderworkerset import __version__
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster import recordings
-from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.cluster.commandrunner import CommandRunner
+from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets.diagnoses import commands_of
 from leaderworkerset.cli.shell import completing
@@ -27,8 +25,10 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.recording.episode import Episode
 from leaderworkerset.views.selection import Selection
 
-if TYPE_CHECKING:
-    from leaderworkerset.dashboard.webserver import Dashboard  # it imports what `--help` does not need
+if TYPE_CHECKING:  # they import what `--help` does not need
+    from leaderworkerset.dashboard.livemodel import LiveModel
+    from leaderworkerset.dashboard.pages.header import ClusterIdentity
+    from leaderworkerset.dashboard.webserver import Dashboard
 
 EVERYTHING: Final = "."
 """The value of --export without a name."""
@@ -41,6 +41,7 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
     port: int
     opens_browser: bool
     allows_actions: bool
+    listen: str | None
 
 
 @click.command("dashboard")
@@ -51,6 +52,11 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
 )
 @click.option(
     "--allow-actions", "allows_actions", is_flag=True, help="Allow to scale, restart and undo from the pages."
+)
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Share it: listen on this address (0.0.0.0: on all), where each user logs in with a token of the cluster.",
 )
 @click.option(
     "--export",
@@ -66,10 +72,11 @@ def command(target: Target, /, *, export: str | None, **given: Any) -> None:
 
     Serves on this machine only, until Ctrl-C, and opens one browser: the link that is printed works once. It has your
     rights on the cluster, and is read-only unless --allow-actions; an action shows its command and a dry run first.
+    With --listen it serves all who log in: they see what you may read, and act with their own rights.
     """
     wanted = DashboardRequest(**given)
-    if export is not None and (wanted.allows_actions or wanted.port):
-        raise UsageError("--export prints a file: it cannot be combined with --allow-actions or --port")
+    if export is not None and (wanted.allows_actions or wanted.port or wanted.listen):
+        raise UsageError("--export prints a file: it cannot be combined with --allow-actions, --port or --listen")
     asyncio.run(_export(target, wanted, export) if export is not None else _serve(target, wanted))
 
 
@@ -97,7 +104,7 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
     from leaderworkerset.dashboard.pages.header import ClusterIdentity
     from leaderworkerset.dashboard.webserver import opened
 
-    async with target.session() as session:
+    async with target.session(outlives=True) as session:
         logging.configure_default(session.lifeline.log_level)
         namespace = "" if wanted.everywhere else session.namespace
 
@@ -105,15 +112,31 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
             return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
 
         model = LiveModel(session.client, namespace, commands_of(session), read_episodes=read)
+        session.on_renewal.append(model.relist)
         about = ClusterIdentity(
             cluster=session.cluster, context=session.context, user=session.user, version=__version__
         )
-        runner = _Commands(session, target).run if wanted.allows_actions else None
-        async with opened(model, runner, wanted.port, session.lifeline, about=about) as served:
+        if wanted.listen is not None:
+            await _share(model, target, wanted, about)
+            return
+        runner = CommandRunner(target.options()).run if wanted.allows_actions else None
+        async with opened(model, runner, wanted.port, about=about) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
                 async with until_stopped() as stopped:
                     await _announce(served, Path(directory), wanted)
                     await stopped.wait()
+
+
+async def _share(model: "LiveModel", target: Target, wanted: DashboardRequest, about: "ClusterIdentity") -> None:
+    from kuberuntime.serving.bindaddresses import Address
+    from leaderworkerset.cli.cluster.tokenhost import TokenHost
+    from leaderworkerset.dashboard.webserver import shared
+
+    host = TokenHost(target.access(), model.namespace, allows_actions=wanted.allows_actions)
+    where = Address(wanted.listen or "", wanted.port)
+    async with shared(model, host, where, about) as served, until_stopped() as stopped:
+        say(f"The dashboard listens on {Address(where.host, served.port)}; users log in with tokens. Ctrl-C ends it.")
+        await stopped.wait()
 
 
 async def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) -> None:
@@ -130,38 +153,3 @@ async def _announce(served: "Dashboard", directory: Path, wanted: DashboardReque
     path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={served.link}"><title>lws</title>')
     if not await asyncio.to_thread(webbrowser.open, path.as_uri()):  # some browsers run in the terminal, and end late
         say("No browser was found here: open the link yourself.", err=True)
-
-
-class _Commands(Struct, frozen=True):
-    """Runs `lws` on the cluster that the dashboard shows, for actions."""
-
-    session: Session
-    target: Target
-
-    async def run(self, words: Sequence[str]) -> tuple[bool, str]:
-        """Run a command to its end; return whether it exited with code 0, and what it printed."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",  # no module of the working directory
-            "-m",
-            "leaderworkerset.cli",
-            *self._options(),
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, "NO_COLOR": "1"},
-        )
-        try:
-            output, _ = await process.communicate()
-        finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    process.terminate()
-                await process.wait()
-        return process.returncode == 0, output.decode(errors="replace")
-
-    def _options(self) -> list[str]:
-        target = self.target
-        given = {"--kubeconfig": target.kubeconfig, "--context": target.context_name, "--local": target.local}
-        return [f"{option}={value}" for option, value in given.items() if value]

@@ -146,7 +146,7 @@ def kinds_of(chosen: InstallSettings) -> Registry:
         decoded = configurationfile.parse(chosen.configuration.encode())
     except ConfigurationError as error:
         raise CommandError(f"the manager's configuration: {error}") from error
-    return managed(decoded.gang_provider, opted=opted_in(decoded))
+    return managed(decoded.gang_provider, configured=opted_in(decoded))
 
 
 async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) -> None:

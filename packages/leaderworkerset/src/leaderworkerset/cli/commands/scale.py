@@ -10,7 +10,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
-from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
+from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, has_scaler
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -156,7 +156,7 @@ async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> 
     if resource == LEADERWORKERSETS:
         raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: leave out --role")
     index, one = role_of(found, role)
-    if (one.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL:
+    if has_scaler(one):
         key = ObjectKey(session.namespace, scaler_name(name, role))
         now = int(meta.spec(await session.client.get(ROLE_SCALERS, key)).get("replicas", 1))
         refuse_other(f"{name} {role}", now, wanted.current_replicas)

@@ -12,6 +12,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, WAIT_WORDS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -55,7 +56,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
     default="ready",
     show_default=True,
     metavar="WHAT",
-    help="ready, done (complete), delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={PATH}[=VALUE].",
+    help=f"{missing.USABLE}.",
 )
 @timeout_option("2m")
 @stuck_options
@@ -121,7 +122,7 @@ async def wait_one(session: Session, name: str, wanted: WaitRequest, progress: P
     """Wait for the condition of one object; return its view then, None if it is deleted."""
     resource = await resource_of(session, name, wanted.condition)
     informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
-    asking = replace(session, until_done=session.until_done or wanted.condition == "done")
+    asking = replace(session, until_done=session.until_done or WAIT_WORDS.get(wanted.condition) is COMPLETE)
     causes = Causes(asking, name, progress.note, stuck_after=wanted.stuck_after)
     beside = (session.lifeline,) if wanted.condition == "delete" else (session.lifeline, causes)
     try:
@@ -152,8 +153,8 @@ async def quotation(client: Client, view: Shown | None) -> str:
 def reached(condition: str) -> str:
     """Return the reached condition as text.
 
-    >>> reached("ready"), reached("replicas=1"), reached("condition=Available")
-    ('is ready', 'has 1 ready group', 'has condition Available=True')
+    >>> reached("ready"), reached("complete"), reached("failed"), reached("replicas=1"), reached("condition=Available")
+    ('is ready', 'is complete', 'has condition Failed=True', 'has 1 ready group', 'has condition Available=True')
     """
     word, _, value = condition.partition("=")
     if word == "jsonpath":
@@ -162,7 +163,10 @@ def reached(condition: str) -> str:
         return f"has {counted(decimals.natural(value) or 0, 'ready group')}"
     if word == "condition":
         return f"has condition {value if '=' in value else f'{value}=True'}"
-    return {"delete": "is deleted", "done": "is complete"}.get(word, "is ready")
+    if word == "delete":
+        return "is deleted"
+    outcome = WAIT_WORDS[word]
+    return {AVAILABLE: "is ready", COMPLETE: "is complete"}.get(outcome, f"has condition {outcome.type}=True")
 
 
 def parse(condition: str) -> Check:

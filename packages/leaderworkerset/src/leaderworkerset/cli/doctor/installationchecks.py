@@ -118,7 +118,7 @@ def _server(facts: Facts) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D102", Level.NOTE, "server", text)
     else:
         yield CheckResult("LWS-D101", Level.OK, "server", f"Kubernetes {facts.version}")
-    fix = f"upgrade the cluster to 1.{kubernetesfeatures.TESTED[0]} or newer"
+    fix = f"upgrade the cluster to 1.{kubernetesfeatures.SUPPORTED} or newer"
     for text in kubernetesfeatures.degraded(facts.version):
         yield CheckResult("LWS-D103", Level.WARNING, "server", f"Kubernetes {facts.version} has no {text}", fix)
 

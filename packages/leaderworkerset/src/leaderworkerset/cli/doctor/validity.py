@@ -11,6 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.cli.doctor.findings import CheckResult, Level
 from leaderworkerset.cli.doctor.schemacheck import faults
 from leaderworkerset.core.admission import disaggregatedset
@@ -67,7 +68,7 @@ def _admission(obj: JSONObject) -> Iterable[object]:
     try:
         match obj["kind"]:
             case LEADERWORKERSETS.kind:
-                return admission.validate_leaderworkerset(
+                return deciding.validate_leaderworkerset(
                     decode(admission.default_leaderworkerset(obj)), gang=NoGang(ANY)
                 )
             case DISAGGREGATED_SETS.kind:

@@ -17,6 +17,9 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.cli import logging
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
@@ -26,9 +29,7 @@ from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions
 from leaderworkerset.cli.local.mappedimages import MappedImages
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.rehearsal.nodepools import Pool
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
-from leaderworkerset.kinds.managed import OptIns, full_definitions, managed
+from leaderworkerset.kinds.managed import full_definitions, managed
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.recording import recorder
 from leaderworkerset.recording.logsource import ReadFiles
@@ -40,7 +41,7 @@ from localkube.cluster import DamagedDataError, Devices, LocalkubeError, Nodes, 
 CONNECTIONS: Final = 8
 """The connections for the controllers' requests; both ends are in this process."""
 
-OPTED: Final = OptIns(disruption=DisruptionSettings(), maintenance=MaintenanceSettings())
+CONFIGURED: Final = {names.DISRUPTION: DisruptionSettings(), names.MOVES: MaintenanceSettings()}
 """Rehearsals need no configuration: LeaderWorkerSets select features by annotations."""
 
 PROGRESS_PACE: Final = 1.0
@@ -94,7 +95,7 @@ async def local_cluster(
             client = Client(transport)
             try:
                 progress("starting webhooks, controllers and kubelet")
-                kinds = managed(opted=OPTED)
+                kinds = managed(configured=CONFIGURED)
                 follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.waits)
                 async with (
                     lwsmanager.webhooks(client, clock, await full_definitions(client), kinds=kinds),

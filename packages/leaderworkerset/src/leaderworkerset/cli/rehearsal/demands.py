@@ -13,7 +13,7 @@ from kuberuntime.objects import decimals, quantity
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.quantity import Quantity, QuantityError
 from leaderworkerset.api import labels as names
-from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
+from leaderworkerset.api.leaderworkerset import WITHOUT_LEADER
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 OWN_TAINTS: Final = "node.kubernetes.io/"
@@ -76,7 +76,7 @@ def _of_set(source: str, lws: JSONObject, slices: int) -> Iterator[Demand]:
     policy = _map(group.get("subGroupPolicy"))
     subgroup = _number(policy.get("subGroupSize"), size) or size
     worker = _pod(group.get("workerTemplate"))
-    is_leader_alone = policy.get("subGroupPolicyType") == SubGroupPolicyType.LEADER_EXCLUDED
+    is_leader_alone = policy.get("subGroupPolicyType") in WITHOUT_LEADER
     leader = _pod(group.get("leaderTemplate")) if group.get("leaderTemplate") else worker
     for role, pod, pods in (("leader", leader, 1), ("workers", worker, size - 1)):
         if pods and replicas:

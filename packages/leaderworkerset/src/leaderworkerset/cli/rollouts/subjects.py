@@ -15,11 +15,11 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, POD
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.controllers.indexes import OF_STATEFULSETS
-from leaderworkerset.core.leaderworkerset import revisionhistory
 from leaderworkerset.steering import foresight, ownfields, pasts
 from leaderworkerset.steering.foresight import Situation
 from leaderworkerset.steering.pasts import Entry

@@ -13,6 +13,7 @@ import click
 from click import shell_completion
 from click.shell_completion import CompletionItem, ShellComplete
 
+from leaderworkerset.api.conditions import WAIT_WORDS
 from leaderworkerset.cli.faultnames import FAULTS, Of
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.shell.completing import matching
@@ -29,7 +30,7 @@ OF_NODES: Final = frozenset({"nodes", "drain", *(f"chaos {one.name}" for one in 
 OF_CLUSTERS: Final = frozenset({"up", "down"})
 VERBS: Final = frozenset({"rollout", "chaos"})
 
-CONDITIONS: Final = ("ready", "done", "complete", "delete", "replicas=", "condition=", "jsonpath=")
+CONDITIONS: Final = (*WAIT_WORDS, "delete", "replicas=", "condition=", "jsonpath=")
 
 
 def register() -> None:

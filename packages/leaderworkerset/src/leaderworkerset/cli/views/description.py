@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname, labels
-from leaderworkerset.cli.views import happenings, output, tables
+from leaderworkerset.api import groupname
+from leaderworkerset.api.usersettings import SETTINGS
+from leaderworkerset.cli.views import happenings, output, specfacts, tables
 from leaderworkerset.views import outcome, recreations, wording
 from leaderworkerset.views.disaggregation import PartView, SetView, Shown
 from leaderworkerset.views.events.eventhistory import Happening
@@ -60,7 +61,7 @@ def facts(found: Sequence[Fact]) -> list[str]:
     >>> facts([("Name", "web"), ("Node", "")])
     ['Name:           web']
     """
-    return [f"{name + ':':<{WIDTH}}{value}" for name, value in found if value]
+    return [f"{name + ':':<{WIDTH - 1}} {value}" for name, value in found if value]
 
 
 def _set(view: View, now: datetime) -> list[str]:
@@ -73,18 +74,14 @@ def _set(view: View, now: datetime) -> list[str]:
             ("Labels", pairs(meta.labels(view.object))),
             ("Groups", f"{view.desired} desired, {view.ready} ready, {view.up_to_date} up to date"),
             ("Size", wording.counted(int(template.get("size", 1)), "rank")),
-            ("Startup", str(spec.get("startupPolicy") or "LeaderCreated")),
-            ("Restart", str(template.get("restartPolicy") or "RecreateGroupOnPodRestart")),
-            ("Rollout", rollout_of(spec)),
-            ("Network", str((spec.get("networkConfig") or {}).get("subdomainPolicy") or "Shared")),
-            ("Subgroups", _subgroups(template)),
-            ("Placement", _placement(view.object)),
+            *specfacts.facts(spec),
         ]
     )
     return [
         *head,
         *containers_of("Leader", template.get("leaderTemplate")),
         *containers_of("Worker" if template.get("leaderTemplate") else "Every rank", template.get("workerTemplate")),
+        *_settings(view.object),
         *conditions(view.object, now),
         "",
         "Ranks:" if any(group.ranks for group in view.groups) else "Ranks:          none",
@@ -92,27 +89,11 @@ def _set(view: View, now: datetime) -> list[str]:
     ]
 
 
-def rollout_of(spec: JSONObject) -> str:
-    """Return the rollout strategy of a LeaderWorkerSet as text."""
-    configuration = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
-    told = [
-        f"{name} {configuration[name]}" for name in ("partition", "maxUnavailable", "maxSurge") if name in configuration
-    ]
-    return ", ".join(told)
-
-
-def _subgroups(template: JSONObject) -> str:
-    policy = template.get("subGroupPolicy") or {}
-    return f"of {policy['subGroupSize']} ranks" if policy.get("subGroupSize") else ""
-
-
-def _placement(obj: JSONObject) -> str:
-    own = meta.annotations(obj)
-    told = [
-        ("each group alone in a", labels.EXCLUSIVE_TOPOLOGY),
-        ("each subgroup alone in a", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY),
-    ]
-    return ", ".join(f"{words} {own[key]}" for words, key in told if key in own)
+def _settings(obj: JSONObject) -> list[str]:
+    """Return the annotations that users set, as a table with their meaning."""
+    values = meta.annotations(obj)
+    rows = [(row.name, values[row.annotation], row.description) for row in SETTINGS if row.annotation in values]
+    return ["", "Settings:", *output.table(("ANNOTATION", "VALUE", "MEANING"), rows, "  ")] if rows else []
 
 
 def containers_of(title: str, template: JSONObject | None) -> Iterator[str]:
@@ -280,7 +261,7 @@ def _role(view: SetView, role: JSONObject) -> tuple[str, ...]:
         str(updated),
         str(template.get("size", 1)),
         str((role.get("scaling") or {}).get("mode") or "Static"),
-        rollout_of(spec) or "-",
+        specfacts.rollout(spec) or "-",
         ", ".join(_images(template)) or "-",
     )
 

@@ -74,8 +74,8 @@ def warnings(obj: JSONObject) -> list[str]:
 
 def _role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
     strategy = None if role.spec is None else role.spec.rollout_strategy
-    if strategy is not None and strategy.type and strategy.type != RolloutStrategyType.ROLLING_UPDATE:
-        supported = [RolloutStrategyType.ROLLING_UPDATE.value]
+    if strategy is not None and strategy.type and strategy.type not in tuple(RolloutStrategyType):
+        supported = [kind.value for kind in RolloutStrategyType]
         yield not_supported(f"{path}.spec.rolloutStrategy.type", strategy.type, supported)
     rolling = role.rolling_update
     if rolling is not None:

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
-from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, Kind, invalid, required
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels, runsettings
+from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import (
     MAX_REPLICAS,
+    WITH_BOUNDS,
     GroupIdentity,
     GroupReplacementPolicy,
     LeaderWorkerSet,
@@ -27,17 +28,12 @@ from leaderworkerset.api.leaderworkerset import (
 )
 from leaderworkerset.core.admission import namebudgets, schedulingfield
 from leaderworkerset.core.admission.ratchet import new_errors
-from leaderworkerset.core.disruption import disruptionsettings as disruption
-from leaderworkerset.core.leaderworkerset.inplace import InPlace
+from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset.statefulsets import claim_fields
-from leaderworkerset.core.maintenance import maintenancesettings
-from leaderworkerset.core.policies import formernodes, termination
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
 
 MAX_PODS = 2**31 - 1
-
-IN_PLACE = (InPlace.IF_POSSIBLE.value, InPlace.ONLY.value)
 
 TEMPLATE = "spec.leaderWorkerTemplate"
 ROLLING_UPDATE = "spec.rolloutStrategy.rollingUpdateConfiguration"
@@ -88,12 +84,13 @@ def default_leaderworkerset(obj: JSONObject) -> JSONObject:
 
 def _default_restart_policy(template: JSONObject) -> JSONObject:
     policy = template.get("restartPolicy") or RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
-    return template | {"restartPolicy": RestartPolicy.NONE.value if policy == RestartPolicy.DEFAULT else policy}
+    current = next((known.current.value for known in RestartPolicy if known == policy), policy)
+    return template | {"restartPolicy": current}
 
 
 def _default_rollout_strategy(strategy: JSONObject) -> JSONObject:
     typed = strategy | {"type": strategy.get("type") or RolloutStrategyType.ROLLING_UPDATE.value}
-    if typed["type"] != RolloutStrategyType.ROLLING_UPDATE:
+    if typed["type"] not in WITH_BOUNDS:
         return typed
     return _without_null(typed, "rollingUpdateConfiguration", {"partition": 0, "maxUnavailable": 1, "maxSurge": 0})
 
@@ -103,23 +100,28 @@ def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
 
 
 def validate_leaderworkerset(
-    lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
+    lws: LeaderWorkerSet,
+    old: LeaderWorkerSet | None = None,
+    gang: Gang = NO_GANG,
+    extensions: Extensions = UPSTREAM,
 ) -> list[FieldError]:
     """Return all errors of an object that is created or, with `old`, those that its update adds.
 
     A name is rejected for its length at creation only: an autoscaler or the manager may add groups later.
     """
     if old is None:
-        return [*_all_errors(lws, None, gang), *namebudgets.errors(lws)]
-    return new_errors(lambda one, stored: _all_errors(one, stored, gang), lws, old)
+        return [*_all_errors(lws, None, gang, extensions), *namebudgets.errors(lws)]
+    return new_errors(lambda one, stored: _all_errors(one, stored, gang, extensions), lws, old)
 
 
-def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:
+def stored_errors(lws: LeaderWorkerSet, extensions: Extensions = UPSTREAM) -> list[FieldError]:
     """Return the errors that no update reports: creation would be rejected for them."""
-    return [*_all_errors(lws, lws, NO_GANG), *namebudgets.errors(lws)]
+    return [*_all_errors(lws, lws, NO_GANG, extensions), *namebudgets.errors(lws)]
 
 
-def _all_errors(lws: LeaderWorkerSet, old: LeaderWorkerSet | None, gang: Gang) -> list[FieldError]:
+def _all_errors(
+    lws: LeaderWorkerSet, old: LeaderWorkerSet | None, gang: Gang, extensions: Extensions
+) -> list[FieldError]:
     errors = [
         *objectmeta.validate(lws.metadata, names.dns_1035_label),
         *_counts(lws),
@@ -131,33 +133,9 @@ def _all_errors(lws: LeaderWorkerSet, old: LeaderWorkerSet | None, gang: Gang) -
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
         *settings.errors(lws.annotations),
-        *_in_place(lws),
-        *_in_place_restarts(lws),
-        *termination.errors(lws.annotations),
-        *formernodes.errors(lws.annotations),
-        *disruption.errors(lws.annotations),
-        *runsettings.errors(lws),
-        *maintenancesettings.errors(lws.annotations),
+        *extensions.setting_errors(lws),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
-
-
-def _in_place(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Refuse an unknown way of updates, and any where a ReplicaSet keeps the leaders: it replaces what differs from it."""
-    text, path = lws.annotations.get(labels.IN_PLACE), f"metadata.annotations.{labels.IN_PLACE}"
-    if text is None:
-        return
-    if text not in IN_PLACE:
-        yield not_supported(path, text, IN_PLACE)
-    elif lws.spec.group_identity.is_hash:
-        yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
-
-
-def _in_place_restarts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Refuse to tolerate restarts in place where no restart counts as a failure."""
-    if labels.IN_PLACE_RESTARTS in lws.annotations and not lws.spec.leader_worker_template.restart_policy.recreates:
-        where, text = f"metadata.annotations.{labels.IN_PLACE_RESTARTS}", lws.annotations[labels.IN_PLACE_RESTARTS]
-        yield invalid(where, text, "needs a restartPolicy that recreates groups: remove this annotation")
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:

@@ -9,11 +9,11 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.policies import (
     accelerators,
     environment,
     exclusive,
-    formernodes,
     identity,
     replacement,
     subdomain,
@@ -31,12 +31,13 @@ ADMITTING: Final[tuple[Policy, ...]] = (
     accelerators.POLICY,
     environment.POLICY,
     replacement.POLICY,
-    formernodes.POLICY,
 )
 """The policies that change pods, in their order: each sees what those before it added (R-ADM-4 to R-ADM-16)."""
 
 
-def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONObject:
+def admit_pod(
+    pod: JSONObject, gang: Gang = NO_GANG, request: str = "", extensions: Extensions = UPSTREAM
+) -> JSONObject:
     """Return the pod of a LeaderWorkerSet as a member of its group; other pods are returned unchanged.
 
     `request` is unique to this admission. A second admission of the same pod changes nothing (N-AT-3).
@@ -49,6 +50,6 @@ def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONO
     is_leader = groupname.is_leader(pod)
     worker_index = 0 if is_leader else identity.ordinal(pod)
     member = Member(size=size, worker_index=worker_index, is_leader=is_leader, request=request)
-    for policy in ADMITTING:
+    for policy in (*ADMITTING, *extensions.policies):
         pod = policy.admit(pod, member)
     return gang.mark(pod, request)

@@ -13,7 +13,7 @@ from kuberuntime.objects import meta, names
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, schedulinglevels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import levels
 from leaderworkerset.core.policies.gang import Support
 from leaderworkerset.core.policies.levels import PATH, LevelFields, Part, SchedulingLevel
@@ -226,7 +226,7 @@ def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Ite
     if level is SchedulingLevel.ROLE:
         yield from _role_counts(lws, parts)
     is_whole_gang = level is not SchedulingLevel.ROLE and any(part.min_count is not None for part in parts)
-    if is_whole_gang and lws.spec.startup_policy is StartupPolicy.LEADER_READY:
+    if is_whole_gang and lws.spec.startup_policy.awaits_leader:
         text = "a gang containing the leader and workers is incompatible with startupPolicy LeaderReady"
         yield _forbidden(PATH, text)
     places = any(part.min_count is not None or _topology(part.fields) for part in parts)

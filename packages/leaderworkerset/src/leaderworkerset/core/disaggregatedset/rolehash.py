@@ -16,7 +16,7 @@ from typing import Final
 from kuberuntime.objects.gotypes.declarations import element_of, shape_of
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api.fieldtypes import TYPES, round_trip
-from leaderworkerset.api.leaderworkerset import GroupIdentity
+from leaderworkerset.api.leaderworkerset import WITH_RANDOM_KEYS
 
 LENGTH: Final = 8
 TEMPLATE_TYPE: Final = "LeaderWorkerTemplate"
@@ -47,8 +47,8 @@ def _entry(role: JSONObject, path: str) -> JSONObject:
         "name": role.get("name") or "",
         "template": _typed(TEMPLATE_TYPE, spec.get("leaderWorkerTemplate") or {}, f"{path}.leaderWorkerTemplate"),
     }
-    if spec.get("groupIdentity") == GroupIdentity.HASH:
-        entry["groupIdentity"] = GroupIdentity.HASH.value
+    if (identity := spec.get("groupIdentity")) in WITH_RANDOM_KEYS:
+        entry["groupIdentity"] = identity
     if spec.get("scheduling") is not None:
         entry["scheduling"] = _typed(SCHEDULING_TYPE, spec["scheduling"], f"{path}.scheduling")
     return entry

@@ -6,6 +6,7 @@ each scaler sets, and the writes.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
@@ -18,6 +19,9 @@ from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.core.disaggregatedset import announcements, fleet
 from leaderworkerset.core.disaggregatedset.fleet import RolePart
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
+
+READY: Final = "Ready"
+"""The condition of a scaler whose role exists."""
 
 BOUND = "Bound"
 
@@ -81,17 +85,17 @@ def report(set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[Rol
 
 
 def _status(set_name: str, role: str, scaler: JSONObject, parts: Sequence[RolePart], now: datetime) -> JSONObject:
-    before = meta.find_condition(scaler, "Ready")
+    before = meta.find_condition(scaler, READY)
     is_old = before is not None and before.get("status") == "True"
     ready: JSONObject = {
-        "type": "Ready",
+        "type": READY,
         "status": "True",
         "reason": BOUND,
         "message": f"scales role {role} of DisaggregatedSet {set_name}",
         "observedGeneration": meta.generation(scaler),
         "lastTransitionTime": before["lastTransitionTime"] if before and is_old else timestamps.render(now),
     }
-    others = [one for one in meta.status(scaler).get("conditions") or [] if one.get("type") != "Ready"]
+    others = [one for one in meta.status(scaler).get("conditions") or [] if one.get("type") != READY]
     return {
         "replicas": sum(part.created for part in parts if part.role == role),
         "selector": f"{SET_NAME}={set_name},{ROLE}={role},{labels.WORKER_INDEX}={labels.LEADER_WORKER_INDEX}",

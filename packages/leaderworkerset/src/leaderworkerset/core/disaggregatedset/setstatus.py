@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from kuberuntime.objects import timestamps
+from leaderworkerset.api.conditions import ObjectHealth
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, DisaggregatedSetStatus, RoleStatus
 from leaderworkerset.api.leaderworkerset import Condition
 from leaderworkerset.core.disaggregatedset import roletargets
@@ -21,14 +22,24 @@ class ConditionPair(Struct, frozen=True):
     opposite: str
     reason: str
     message: str
+    health: ObjectHealth
 
 
 AVAILABLE: Final = ConditionPair(
-    "Available", "Progressing", "AllRolesReady", "All roles have their groups, ready and of the newest revision"
+    "Available",
+    "Progressing",
+    "AllRolesReady",
+    "All roles have their groups, ready and of the newest revision",
+    ObjectHealth.HEALTHY,
 )
 PROGRESSING: Final = ConditionPair(
-    "Progressing", "Available", "RolloutInProgress", "Not all roles have their groups, ready and of the newest revision"
+    "Progressing",
+    "Available",
+    "RolloutInProgress",
+    "Not all roles have their groups, ready and of the newest revision",
+    ObjectHealth.PROGRESSING,
 )
+CONDITIONS: Final = (AVAILABLE, PROGRESSING)
 
 
 def build(

@@ -6,14 +6,14 @@ plan from that.
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, auto
+from typing import Any
 
 from msgspec import Struct, field
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
-from kuberuntime.plan import Action, Delete, Emit, Event, Plan, together
+from kuberuntime.plan import Action, Delete, Emit, Event, Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.edition import Edition, LastApply, Source
 from leaderworkerset.core.leaderworkerset.fold import Folded
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
@@ -28,7 +28,7 @@ class OnDemand(Enum):
     """What must be read before a plan is performed, since caches may be behind with it (`controllers/leaders.py`)."""
 
     LEADERS = auto()
-    """An update or a move begins: no leader that stays may be deleted already. Otherwise the plan is void."""
+    """An update begins, or a capability deletes leaders: no leader that stays may be deleted already. Otherwise the plan is void."""
     HISTORY = auto()
     """Revisions are retired: the StatefulSet may be of none of them. Then the decision is made again with the history."""
     KEEPER = auto()
@@ -47,8 +47,8 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     what earlier decisions led to, if known; `whole` is what keeps the leaders with all its fields, if it was read. `leader_deployment` and `gated` are of groups with random keys, which have no
     leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
     LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's; an
-    `orphaned_service` is ours, and has no controller. `leaving`
-    are the leaders of groups with pods on nodes that are closed for maintenance, and these nodes' names.
+    `orphaned_service` is ours, and has no controller. `facts` are
+    observed for capabilities, by their names.
     """
 
     leaderworkerset: JSONObject | None
@@ -72,7 +72,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     leader_deployment: JSONObject | None = None
     gated: GatedLeaders = field(default_factory=GatedLeaders)
     evidence: Sequence[JSONObject] = ()
-    leaving: Mapping[str, Collection[str]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class SetFacts(Struct, frozen=True):
@@ -93,11 +93,12 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
     """What to do with the leaders, and what their state says.
 
     `applied` is what shall keep them, if it is to be applied, of this `resource`, after what is `announced`; otherwise come the
-    `actions`. `begins` tells that an update begins thereby, whose events are `updating`, `at_step` that it may change nothing.
+    `actions`. The plan `is_void_if_behind` where caches are late, as when an update begins; its events are `updating`. `at_step` tells that it may change nothing.
     The status is assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. `may_create_older` tells that pods of older revisions may
     still be created. `surplus` are groups that end without being replaced, `abandoned` the records of groups that no action
-    would delete, `admitted` the leaders with random keys that go ahead now. It `moves` groups whose leaders are deleted as
-    their nodes are closed; all that have to leave are `waiting`, by the names of their leaders, with these nodes.
+    would delete, `admitted` the leaders with random keys that go ahead now. Nothing here deletes leaders now where it
+    `is_still`; `folded` are the groups that a rollout sees, if the leaders have
+    ordinals, `released` those of them that come to the revision without a recreation.
     """
 
     resource: Resource
@@ -106,7 +107,7 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
     applied: JSONObject | None
     announced: Sequence[Emit] = ()
     updating: Sequence[Event] = ()
-    begins: bool = False
+    is_void_if_behind: bool = False
     at_step: bool
     assessment: Assessment | None
     error: str | None = None
@@ -114,23 +115,15 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
     surplus: Mapping[str, bool] = field(default_factory=dict)
     abandoned: Sequence[JSONObject] = ()
     admitted: Sequence[JSONObject] = ()
-    moves: bool = False
-    waiting: Mapping[str, Collection[str]] = field(default_factory=dict)
+    is_still: bool = False
+    folded: Folded | None = None
+    released: int = 0
 
 
 def leaders_of(observed: ObservedLeaderWorkerSet) -> Mapping[str, GroupFacts]:
     """Return the groups by the names of their leaders."""
     known = observed.leaders
     return {group.leader: group for group in observed.groups} if known is None else known
-
-
-def move(facts: SetFacts, groups: Sequence[GroupFacts]) -> tuple[Action, ...]:
-    """Delete the leaders of groups that move off closed nodes."""
-    leaving = facts.observed.leaving
-    return together(
-        delete_leader(facts, group, decisionevents.moving_group(facts.obj, group.leader, leaving[group.leader]))
-        for group in groups
-    )
 
 
 def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:

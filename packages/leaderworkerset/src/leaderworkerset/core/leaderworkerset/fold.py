@@ -67,8 +67,9 @@ class States(NamedTuple):
 class Folded(Struct, frozen=True, kw_only=True):
     """The facts about all groups at one moment; a value that later changes do not modify.
 
-    Groups that are `stranded` cannot end what `updating` ones do (`inplace.Route.follow`); none are before that is asked.
-    The nodes of `refused` ones among these do not resize their pods.
+    Groups that are `stranded` cannot end what `updating` ones do; none are before that is asked.
+    The nodes of `refused` ones among these do not resize their pods. Groups that are `departing` have to leave where they
+    are; extra groups replace them as they do groups that are updated.
     `exhausted` groups are those that nothing follows: `complete` and `late` ones are among them.
     """
 
@@ -84,6 +85,7 @@ class Folded(Struct, frozen=True, kw_only=True):
     updating: int = 0
     refused: int = 0
     stranded: int = 0
+    departing: int = 0
     complete: int = 0
     late: int = 0
     alone: int = 0

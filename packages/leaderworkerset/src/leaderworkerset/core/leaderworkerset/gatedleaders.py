@@ -23,6 +23,7 @@ In: the leaders, and the groups without a live leader that have pods. Out: patch
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -35,8 +36,7 @@ from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.policies import formernodes
-from leaderworkerset.core.policies.formernodes import NOWHERE, Places
+from leaderworkerset.core.policies.placement import NO_PLACEMENT, PREFERENCES, Prefer
 from leaderworkerset.core.policies.replacement import GATED_COST
 
 
@@ -50,6 +50,13 @@ class GatedLeaders(Struct, frozen=True, kw_only=True):
     leaders: Sequence[JSONObject] = ()
     ending: Mapping[str, str] = field(default_factory=dict)
     surplus: Mapping[str, bool] = field(default_factory=dict)
+
+
+class FormerGroups(NamedTuple):
+    """The records of groups that were recreated, and what leaders that follow them prefer."""
+
+    records: Sequence[JSONObject] = ()
+    prefer: Prefer = NO_PLACEMENT.prefer
 
 
 class Replacement(Struct, frozen=True):
@@ -79,7 +86,7 @@ def decide(
     key: str,
     groups: Collection[GroupFacts],
     gated: GatedLeaders,
-    records: Sequence[JSONObject],
+    former: FormerGroups,
 ) -> Replacement:
     """Decide about the gated leaders of a LeaderWorkerSet whose Deployment is of the revision `key`."""
     exhausted = {group.leader for group in groups if group.is_exhausted}
@@ -93,12 +100,12 @@ def decide(
         event = decisionevents.replacement_deferred(obj, leader, len(turn.relevant))
         patches.append(wait_for(leader, name, event))
     taken = {group.replaces for group in groups if not group.is_deleting} | set(named.values())
-    others = chain(free, _recorded(records, key, groups))
+    others = chain(free, _recorded(former.records, key, groups))
     followed = (name for name in others if name not in taken)
-    recorded = {recreationrecord.leader_of(one): one for one in records}
+    recorded = {recreationrecord.leader_of(one): one for one in former.records}
     for leader in turn.ahead:
         replaced = _replaces(leader) or next(followed, "")
-        patches.append(admit(obj, leader, replaced, formernodes.of(obj, recorded.get(replaced))))
+        patches.append(admit(obj, leader, replaced, former.prefer(obj, leader, recorded.get(replaced))))
     surplus = gated.surplus.keys() if turn.missing else gated.ending.keys() - set(named.values())
     return Replacement(together(patches), _placeless(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead)
 
@@ -154,24 +161,24 @@ def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
     return identified_patch(PODS, leader, change, if_present=True, on_success=(event,) if is_first else ())
 
 
-def admit(obj: JSONObject, leader: JSONObject, replaced: str, found: Places = NOWHERE) -> Patch:
+def admit(obj: JSONObject, leader: JSONObject, replaced: str, preferences: Sequence[JSONObject] = ()) -> Patch:
     """Remove the gate, and the cost that goes with it; other gates stay."""
     own = meta.annotations(leader)
     changes: JSONObject = {labels.REPLACES: replaced} if replaced != own.get(labels.REPLACES, "") else {}
     if own.get(labels.POD_DELETION_COST) == GATED_COST:
         changes[labels.POD_DELETION_COST] = None
-    opened = open_gate(leader, found)
+    opened = open_gate(leader, preferences)
     metadata = {"uid": meta.uid(leader)} | ({"annotations": changes} if changes else {})
     patch = opened.patch | {"metadata": metadata}
     return replace(opened, patch=patch, on_success=(decisionevents.replacement_admitted(obj, leader),))
 
 
-def open_gate(leader: JSONObject, found: Places) -> Patch:
-    """Remove the gate alone; the leader prefers the node that its rank had."""
+def open_gate(leader: JSONObject, preferences: Sequence[JSONObject]) -> Patch:
+    """Remove the gate alone; the leader gets the preferences of nodes, if there are any."""
     gates = [gate for gate in meta.spec(leader)["schedulingGates"] if gate.get("name") != labels.REPLACEMENT_GATE]
     spec: JSONObject = {"schedulingGates": gates or None}
-    if preferences := formernodes.preferred(leader, found, 0):
-        spec["affinity"] = {"nodeAffinity": {formernodes.PREFERENCES: preferences}}
+    if preferences:
+        spec["affinity"] = {"nodeAffinity": {PREFERENCES: [*preferences]}}
     return identified_patch(PODS, leader, {"spec": spec}, if_present=True)
 
 

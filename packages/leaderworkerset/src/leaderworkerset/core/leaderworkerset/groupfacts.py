@@ -5,7 +5,8 @@ objects. A caller that keeps it until one of both objects changes makes a pass o
 thousand tuples (R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
 """
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -13,7 +14,6 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.core.policies import inplacepods
 
 UNKNOWN: Final = UID("")
 
@@ -38,8 +38,8 @@ class GroupFacts(Struct, frozen=True):
     leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
     gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`). A
     group that `is_exhausted` used up its restarts, or ended by its own (`end`): it is not ready, whatever its pods say while
-    they end (N-ST-13), and nothing follows it. One that is `updating` in place is on the way to this
-    revision, and not ready either (`core/pod/inplacesteps.py`); `is_refused` if its nodes do not take it there.
+    they end (N-ST-13), and nothing follows it. One that is `updating` without another pod is on the way to this
+    revision, and not ready either; `is_refused` if its nodes do not take it there.
     """
 
     leader: str
@@ -61,23 +61,26 @@ class GroupFacts(Struct, frozen=True):
     is_refused: bool = False
 
 
-def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
+Extend: TypeAlias = Callable[[GroupFacts, JSONObject, JSONObject | None], GroupFacts]
+"""Returns the facts of a group with what a capability knows about it, from its leader and the StatefulSet of its workers."""
+
+
+def describe(leader: JSONObject, worker_statefulset: JSONObject | None, extend: Sequence[Extend] = ()) -> GroupFacts:
     """Extract the facts from a leader pod and the StatefulSet with the same name.
 
     Workers of an earlier leader of this name do not count: they end soon; they may be ready, but their group is not. Nor
-    does a StatefulSet of another owner.
+    does a StatefulSet of another owner. Capabilities `extend` the facts.
     """
     owner = None if worker_statefulset is None else meta.controller_of(worker_statefulset)
     if owner is not None and owner["uid"] != meta.uid(leader):
         worker_statefulset = None
     group_index, is_exhausted = groupname.label(leader), groupname.is_over(leader)
-    updating = updating_to(leader, worker_statefulset)
     gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
-    return GroupFacts(
+    found = GroupFacts(
         leader=meta.name(leader),
         group_index=group_index,
         index=decimals.natural(group_index),
-        is_leader_ready=is_pod_ready(leader) and not is_exhausted and not updating,
+        is_leader_ready=is_pod_ready(leader) and not is_exhausted,
         revision=groupname.revision(leader),
         workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
         uid=meta.uid(leader),
@@ -89,31 +92,10 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         replaces=meta.annotations(leader).get(labels.REPLACES, ""),
         is_exhausted=is_exhausted,
         end=groupname.end_of(leader),
-        updating=updating,
-        is_refused=bool(updating) and is_refused(leader),
     )
-
-
-def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:
-    """Return the revision that the group of a leader is being brought to in place; empty if it is there, or of none.
-
-    It is there when leader and workers are of the revision, the workers' StatefulSet is no longer held, and the leader runs
-    its new containers; those of the workers do before their StatefulSet is let go.
-    """
-    mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
-    if not mark:
-        return ""
-    is_done = groupname.revision(leader) == mark and inplacepods.is_settled(leader)
-    if is_done and worker_statefulset is not None:
-        is_same = groupname.revision(worker_statefulset) == mark
-        is_done = is_same and not is_held(worker_statefulset)
-    return "" if is_done else mark
-
-
-def is_refused(leader: JSONObject) -> bool:
-    """Return whether the nodes of a marked group do not resize its pods as its revision wants it."""
-    own = meta.annotations(leader)
-    return labels.IN_PLACE_REFUSED in own and own[labels.IN_PLACE_REFUSED] == own.get(labels.IN_PLACE_REVISION)
+    for change in extend:
+        found = change(found, leader, worker_statefulset)
+    return found
 
 
 def is_held(worker_statefulset: JSONObject) -> bool:

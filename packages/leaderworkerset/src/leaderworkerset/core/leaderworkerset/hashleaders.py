@@ -5,7 +5,7 @@ of a rollout are the Deployment controller's: each revision is a ReplicaSet of i
 workers are (`group-ready`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from msgspec import Struct, structs
@@ -16,12 +16,13 @@ from kuberuntime.objects.resources import DEPLOYMENTS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
 from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import budget, gatedleaders, leftovers, revisions, statefulsets, status
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of, move
+from leaderworkerset.core.extensions import UPSTREAM, Extensions
+from leaderworkerset.core.leaderworkerset import gatedleaders, leftovers, revisions, statefulsets, status
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
+from leaderworkerset.core.leaderworkerset.gatedleaders import FormerGroups
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
-from leaderworkerset.core.maintenance import moves
 
 
 class Leaders(Struct, frozen=True):
@@ -132,7 +133,7 @@ def is_current(leaders: Leaders) -> bool:
     return not groups or sum(group.revision == key for group in groups) >= replicas
 
 
-def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
+def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
     """Decide about the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     revision = next((one for one in observed.revisions if groupname.revision(one) == key), {})
@@ -146,15 +147,13 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
         sized = structs.replace(lws, spec=structs.replace(lws.spec, replicas=size))
-        turn = gatedleaders.decide(obj, sized, key, observed.groups, observed.gated, observed.records)
-    waiting = _waiting(facts) if observed.leaving else {}
-    moved = _moved(facts, facts.living, waiting) if waiting and facts.living and not (applies or turn.actions) else ()
+        former = FormerGroups(observed.records, extensions.placement.prefer)
+        turn = gatedleaders.decide(obj, sized, key, observed.groups, observed.gated, former)
     return LeaderDecision(
         resource=DEPLOYMENTS,
         source=source,
-        actions=move(facts, moved) if moved else turn.actions,
-        moves=bool(moved),
-        waiting={leader: observed.leaving[leader] for leader in waiting},
+        actions=turn.actions,
+        is_still=not (applies or turn.actions),
         applied=wanted if applies else None,
         at_step=facts.living is not None,
         assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
@@ -162,26 +161,6 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
         abandoned=_abandoned(facts),
         admitted=turn.admitted,
     )
-
-
-def _waiting(facts: SetFacts) -> Mapping[str, GroupFacts]:
-    """Return the groups that have to leave closed nodes, and are not ending or given up, by their leaders."""
-    leaving = facts.observed.leaving
-    return {group.leader: group for group in facts.observed.groups if _stays(group) and group.leader in leaving}
-
-
-def _stays(group: GroupFacts) -> bool:
-    return not group.is_deleting and not group.is_exhausted
-
-
-def _moved(facts: SetFacts, living: JSONObject, waiting: Mapping[str, GroupFacts]) -> Sequence[GroupFacts]:
-    """Return the groups to move off closed nodes now; none while the Deployment replaces leaders."""
-    groups = facts.observed.groups
-    if not is_current(Leaders(living, groups, facts.revision.key, has_older=False)):
-        return ()
-    available = {group.leader for group in groups if _stays(group) and group.is_leader_ready}
-    limits = budget.read(facts.lws.spec)
-    return [waiting[name] for name in moves.choose(sorted(waiting), available, limits.replicas - limits.unavailable)]
 
 
 def _assess(facts: SetFacts, deployment: JSONObject, now: datetime) -> Assessment:

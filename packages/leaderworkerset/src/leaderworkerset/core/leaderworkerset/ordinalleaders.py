@@ -4,37 +4,41 @@ Once it is as it was applied, outdated leaders are deleted where the StatefulSet
 (docs/adr/0004).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Action, Emit, Event, together
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset import inplace, leftovers, revisions, rollingupdate, statefulsets, status
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader, leaders_of, move
+from leaderworkerset.core.extensions import UPSTREAM, Extensions
+from leaderworkerset.core.leaderworkerset import leftovers, rollingupdate, statefulsets, status
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader, leaders_of
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
-from leaderworkerset.core.leaderworkerset.fold import Folded, below, fold, highest, regular
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
-from leaderworkerset.core.maintenance import moves
+from leaderworkerset.core.policies.placement import NO_PLACEMENT
 
 
-def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
+def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
     """Decide about the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
     folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
-    route = inplace.RECREATE
-    if labels.IN_PLACE in lws.annotations or folded.updating:
-        route, folded = inplace.find_route(facts.obj, observed.revisions, key, folded, facts.gang)
-    waiting = _waiting(facts, folded) if observed.leaving else 0
-    rollout = rollingupdate.advance(lws, living, folded, facts.revision, route, waiting)
+    route = None
+    if extensions.find_route is not None:
+        route, folded = extensions.find_route(facts, folded)
+    for change in extensions.set_folds:
+        folded = change(facts, folded)
+    rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
     step = rollout.step
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.applied)
     wanted = None
     if applies:
-        wanted = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, living=living)
+        placement = extensions.placement
+        marks = {} if placement is NO_PLACEMENT else placement.marks(lws, _template_of(living, key))
+        wanted = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
         applies = not (living and observed.whole and is_as_applied(wanted, living, observed.whole))
     assessment, error = None, None
     if living is not None:
@@ -42,18 +46,18 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
             assessment = status.assess(lws, living, folded, key, now)
         except status.UnknownIndexError as unknown:
             error = str(unknown)
-    moved = () if applies or living is None or not waiting else _moved(facts, rollout, folded, waiting)
     is_done = assessment is not None and assessment.is_update_done
     return LeaderDecision(
         resource=STATEFULSETS,
         source=source,
         announced=_surge_events(facts, rollout) if applies else (),
-        actions=() if applies else _act(facts, rollout, folded, moved),
-        moves=bool(moved),
-        waiting={name: observed.leaving[name] for name in _names(lws.name, waiting)} if waiting else {},
+        actions=() if applies else _replace(facts, rollout.replaced),
+        is_still=not (applies or rollout.replaced or rollout.released or folded.updating) and rollout.at_step,
+        folded=folded,
+        released=rollout.released,
         applied=wanted if applies else None,
-        updating=_update_events(facts, rollout, folded),
-        begins=rollout.begins,
+        updating=_update_events(facts, rollout),
+        is_void_if_behind=rollout.begins,
         at_step=rollout.at_step,
         assessment=assessment,
         error=error,
@@ -62,35 +66,9 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     )
 
 
-def _act(facts: SetFacts, rollout: Rollout, folded: Folded, moved: Sequence[GroupFacts]) -> tuple[Action, ...]:
-    if moved:
-        return move(facts, moved)
-    return (*_replace(facts, rollout.replaced), *_mark(facts, folded, rollout.released))
-
-
-def _waiting(facts: SetFacts, folded: Folded) -> int:
-    """Return the wanted groups that have to leave closed nodes, and are not ending or given up."""
-    leaving = facts.observed.leaving
-    known, name = leaders_of(facts.observed), facts.lws.name
-    found = regular([known[leader] for leader in leaving if leader in known], name, folded)
-    return below(found & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas)
-
-
-def _names(name: str, groups: int) -> Iterator[str]:
-    return (f"{name}-{index}" for index in highest(groups))
-
-
-def _moved(facts: SetFacts, rollout: Rollout, folded: Folded, waiting: int) -> Sequence[GroupFacts]:
-    """Return the groups to move now; none while anything else may delete leaders: their number would not be known."""
-    statefulset, limits = facts.living, rollout.limits
-    if statefulset is None or not rollout.at_step or rollout.replaced or folded.updating or rollout.released:
-        return ()
-    if rollingupdate.is_rolling(statefulset, folded):
-        return ()
-    available = rollingupdate.living(statefulset, folded) & folded.available(facts.lws.size)
-    chosen = moves.choose(highest(waiting), frozenset(highest(available)), limits.replicas - limits.unavailable)
-    known = leaders_of(facts.observed)
-    return [known[f"{facts.lws.name}-{index}"] for index in chosen]
+def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
+    """Return the template of the StatefulSet that exists, if it is of this revision: what would replace all groups stays."""
+    return None if living is None or groupname.revision(living) != key else meta.spec(living).get("template") or {}
 
 
 def _surge_events(facts: SetFacts, rollout: Rollout) -> tuple[Emit, ...]:
@@ -104,30 +82,15 @@ def _surge_events(facts: SetFacts, rollout: Rollout) -> tuple[Emit, ...]:
     return (Emit(events=(decisionevents.deleting_surge(facts.obj, note),)),)
 
 
-def _update_events(facts: SetFacts, rollout: Rollout, folded: Folded) -> tuple[Event, ...]:
-    """Record events of groups that a lower partition releases; a raised one releases none (unlike Q-10).
-
-    Nor does one that only follows groups that were updated in place.
-    """
-    current, step, is_in_place = rollout.current, rollout.step, labels.IN_PLACE in facts.lws.annotations
-    if facts.revision.is_new:
-        return _announce(facts) if is_in_place else ()
-    if current is None or step.partition >= current.partition:
-        return ()
-    span = below(folded.members, current.partition) & ~below(folded.members, step.partition)
-    if is_in_place and span and not span & ~folded.leaders.get(facts.revision.key, 0):
+def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
+    """Record events of groups that a lower partition releases; a raised one releases none (unlike Q-10)."""
+    current, step = rollout.current, rollout.step
+    if facts.revision.is_new or current is None or step.partition >= current.partition:
         return ()
     note = f"Updating replica {step.partition}"
     if current.partition - 1 != step.partition:
         note = f"Updating replicas {step.partition} to {current.partition - 1} (inclusive)"
     return (decisionevents.updating(facts.obj, note),)
-
-
-def _announce(facts: SetFacts) -> tuple[Event, ...]:
-    """Record the event of groups that cannot be updated in place to a new revision."""
-    known, key = facts.observed.revisions, groupname.revision(facts.living or {})
-    new = facts.revision.created or revisions.find(known, facts.revision.key)
-    return inplace.announce(facts.obj, known, key, new, facts.gang)
 
 
 def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
@@ -139,17 +102,6 @@ def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
         delete_leader(facts, group, decisionevents.replacing_group(facts.obj, group.leader, index))
         for index, group in groups
     )
-
-
-def _mark(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, ...]:
-    """Mark the groups that are updated in place now."""
-    living, key = facts.living, facts.revision.key
-    if living is None or not released | folded.updating:
-        return ()
-    if groupname.revision(living) != key or not rollingupdate.has_looked(living):
-        return ()
-    found = inplace.marks(folded, leaders_of(facts.observed), facts.lws.name, key, released)
-    return together(inplace.mark(facts.obj, group, key, living) for group in found)
 
 
 def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:

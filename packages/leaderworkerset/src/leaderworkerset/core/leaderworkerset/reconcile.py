@@ -16,7 +16,7 @@ performed and observed is followed by an empty one.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from msgspec.structs import replace
@@ -28,7 +28,6 @@ from kuberuntime.plan import (
     Action,
     Apply,
     Create,
-    Delete,
     Emit,
     Event,
     Finally,
@@ -38,16 +37,15 @@ from kuberuntime.plan import (
     guarded_patch,
 )
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.api.conditions import COMPLETE, FAILED, MOVE_IN_PROGRESS
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
+from leaderworkerset.core.extensions import UPSTREAM, Extensions, Retire
 from leaderworkerset.core.leaderworkerset import (
     hashleaders,
     leftovers,
     ordinalleaders,
     reading,
-    revisionhistory,
     revisions,
     schedulingcondition,
     services,
@@ -65,7 +63,7 @@ from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
-from leaderworkerset.core.restarts import counts, finishing, retention
+from leaderworkerset.core.restarts import counts, retention
 
 RECHECK_DELETION: Final = 5.0
 """Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
@@ -77,12 +75,16 @@ AGAIN: Final = 0.0
 """Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
 
 
-def reconcile(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
+def reconcile(
+    observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
+) -> Plan:
     """Decide about the LeaderWorkerSet; an unusable field is reported as `Plan.error`."""
-    return decide(observed, now, gang).plan
+    return decide(observed, now, gang, extensions).plan
 
 
-def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Decision:
+def decide(
+    observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
+) -> Decision:
     """Decide as `reconcile` does, and return also what the plan needs, and what to remember."""
     obj = observed.leaderworkerset
     if obj is None or meta.is_deleting(obj):
@@ -99,37 +101,21 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
         if prepared.failure is not None:
             report = schedulingcondition.report(obj, lws, prepared.failure, now)
             return Decision(Plan((*_record_revision(facts), *report), error=prepared.failure.message))
-        left = _time_to_live(lws, now)
-        if left is not None and left <= timedelta():
-            return Decision(Plan((_delete_finished(facts),)))
-        leaders = hashleaders.decide(facts, now) if is_hash else ordinalleaders.decide(facts, now)
+        expiries = [end(facts, now) for end in extensions.set_ends]
+        if ending := next((one.actions for one in expiries if one.actions), None):
+            return Decision(Plan(ending))
+        leaders = (hashleaders if is_hash else ordinalleaders).decide(facts, now, extensions)
         if leaders.assessment is not None and lws.spec.scheduling is not None:
             new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
             leaders = replace(leaders, assessment=replace(leaders.assessment, status=new))
-        if leaders.assessment is not None and (leaders.waiting or _has_moved(lws)):
-            found = status.with_moves(leaders.assessment, lws, leaders.waiting, now)
-            leaders = replace(leaders, assessment=found)
-        decision = _compose(facts, prepared, leaders, now)
-        return decision if left is None else replace(decision, plan=decision.plan.within(left.total_seconds()))
+        for change in extensions.set_steps:
+            leaders = change(facts, leaders, now)
+        decision = _compose(facts, prepared, leaders, now, extensions)
+        waits = [one.seconds for one in expiries if one.seconds is not None]
+        return replace(decision, plan=decision.plan.within(min(waits))) if waits else decision
     except ValueError as error:
         event = decisionevents.unreadable(obj, f"Cannot reconcile: {reading.unreadable(obj) or error}")
         return Decision(Plan((Emit(events=(event,)),), error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
-
-
-def _has_moved(lws: LeaderWorkerSet) -> bool:
-    return any(one.type == MOVE_IN_PROGRESS.type for one in lws.status.conditions)
-
-
-def _time_to_live(lws: LeaderWorkerSet, now: datetime) -> timedelta | None:
-    """Return the time until a LeaderWorkerSet that ended is to be deleted; None if it goes on, or is kept."""
-    if labels.TTL_AFTER_FINISHED not in lws.annotations:
-        return None
-    return finishing.expiry(lws, (COMPLETE.type, FAILED.type), now)
-
-
-def _delete_finished(facts: SetFacts) -> Delete:
-    note = f"Deleted LeaderWorkerSet {facts.lws.name}: its time after the end is over"
-    return guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(decisionevents.expired(facts.obj, note),))
 
 
 def _prepare(facts: SetFacts, now: datetime) -> Preparation:
@@ -151,7 +137,9 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
     return facts.gang.prepare(whole)
 
 
-def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, now: datetime) -> Decision:
+def _compose(
+    facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, now: datetime, extensions: Extensions
+) -> Decision:
     left = leftovers.sort_out(facts) if facts.observed.evidence else Leftovers()
     needs = {OnDemand.NAMESPACE} if facts.observed.evidence else set()
     if counted := _count_restarts(facts, leaders, left):
@@ -159,7 +147,7 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, no
     found, conflict = leaders.assessment, _service_conflict(facts)
     if conflict and found is not None:
         found = status.hold(facts.lws, found, now)
-    needs |= {OnDemand.LEADERS} if leaders.moves or (leaders.begins and (leaders.applied or leaders.actions)) else set()
+    needs |= {OnDemand.LEADERS} if leaders.is_void_if_behind and (leaders.applied or leaders.actions) else set()
     actions = [
         *_record_revision(facts),
         *prepared.actions,
@@ -177,7 +165,7 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, no
     if found is not None and found.is_update_done:
         outdated = _outdated_revisions(facts, leaders)
         needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
-        actions += _clean_up(facts, leaders, outdated)
+        actions += _clean_up(facts, leaders, outdated, extensions.retire)
     again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
     if conflict:
         actions.append(
@@ -343,9 +331,13 @@ def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JS
     return revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
 
 
-def _clean_up(facts: SetFacts, leaders: LeaderDecision, outdated: Sequence[JSONObject]) -> list[Action]:
-    """Move outdated revisions to the history; delete records and gang objects of groups that are gone."""
-    retired = revisionhistory.settle(facts.obj, facts.revision.key, outdated, facts.observed.history or ())
+def _clean_up(
+    facts: SetFacts, leaders: LeaderDecision, outdated: Sequence[JSONObject], retire: Retire | None
+) -> list[Action]:
+    """Retire outdated revisions (R-REV-14); delete records and gang objects of groups that are gone."""
+    retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, one) for one in outdated]
+    if retire is not None and (outdated or facts.observed.history):
+        retired = retire(facts, outdated)
     records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in leaders.abandoned)
     return [*retired, *records, *_remove_gang(facts)]
 

@@ -46,8 +46,8 @@ from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, down_to_outdated, highest, shortest_with
 from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
-from leaderworkerset.core.leaderworkerset.inplace import RECREATE, Route
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.route import RolloutRoute
 
 
 class Case(StrEnum):
@@ -184,14 +184,14 @@ def advance(
     statefulset: JSONObject | None,
     folded: Folded,
     revision: Resolution,
-    route: Route = RECREATE,
-    moving: int = 0,
+    route: RolloutRoute | None = None,
 ) -> Rollout:
-    """Compute what the rollout does now, with groups that are `moving`; raise ValueError for a strategy that cannot be used."""
+    """Compute what the rollout does now; raise ValueError for a strategy that cannot be used."""
     limits, size, key = budget.read(lws.spec), lws.size, revision.key
     left_behind = 0 if statefulset is None else _abandoned(statefulset, folded, limits=limits, size=size, key=key)
     current = None if statefulset is None else position(statefulset)
     states = folded.states(size, key, replaced=left_behind | folded.updating)
+    moving = folded.departing
     if moving and current is not None and current.partition == 0 and not revision.is_new:
         states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
@@ -200,7 +200,7 @@ def advance(
     if is_behind(statefulset):
         step = wait(step, current)
     released = 0
-    if route is not RECREATE:
+    if route is not None:
         span = range(step.partition, min(current.partition, step.replicas))
         released, partition = route.release(statefulset, folded, size, span)
         step = step._replace(partition=partition)

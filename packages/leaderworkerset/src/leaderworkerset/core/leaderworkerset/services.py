@@ -31,7 +31,7 @@ SET_BY_CONTROLLERS: Final = (
 """The labels that controllers give pods; no manifest has their values."""
 
 UNRESOLVED: Final = "Service {name} is not headless: the names of pods, such as LWS_LEADER_ADDRESS, do not resolve"
-"""What a Service of a user means that has the name of ours, and selects the pods (docs/adr/0043-services-of-users.md)."""
+"""The note about a Service of a user that has the name of ours and selects the pods (docs/adr/0043-services-of-users.md)."""
 
 
 def build_shared(obj: JSONObject) -> JSONObject:

@@ -13,13 +13,13 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import labels
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.edition import lasting
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
-from leaderworkerset.core.policies import exclusive, formernodes, gang, identity, levels, subgroups, workloadnames
+from leaderworkerset.core.policies import exclusive, gang, identity, levels, subgroups, workloadnames
 from leaderworkerset.core.policies.policy import Policy, Template
 
 ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subgroups.POLICY, gang.POLICY)
@@ -43,11 +43,11 @@ def build(
     key: str,
     limits: Budget,
     step: RolloutStep,
-    living: JSONObject | None = None,
+    marks: Mapping[str, str] = NO_MARKS,
 ) -> JSONObject:
     """Build the leader StatefulSet (R-LSTS-2); `obj` is the LeaderWorkerSet as read, `lws` the same, decoded.
 
-    `living` is the StatefulSet that exists: what would replace all groups by itself stays as it is there.
+    `marks` are further annotations of the leaders' template.
     """
     return {
         **STATEFULSETS.type_meta,
@@ -64,22 +64,10 @@ def build(
                     "maxUnavailable": limits.max_unavailable,
                 },
             },
-            "template": build_template(lws, key, _marks(lws, living, key)),
+            "template": build_template(lws, key, marks),
         }
         | claim_fields(lws.spec.leader_worker_template, lws.namespace),
     }
-
-
-def _marks(lws: LeaderWorkerSet, living: JSONObject | None, key: str) -> dict[str, str]:
-    """Return the annotation that puts leaders behind the gate where they learn their places (`formernodes.py`).
-
-    It comes and goes with another revision alone: by itself it would replace all groups.
-    """
-    annotations = lws.annotations
-    if living is not None and groupname.revision(living) == key:
-        annotations = meta.annotations(meta.spec(living).get("template") or {})
-    is_marked = annotations.get(labels.STAY_ON_NODES) == formernodes.PREFERRED
-    return {labels.STAY_ON_NODES: formernodes.PREFERRED} if is_marked else {}
 
 
 def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObject:

@@ -5,7 +5,7 @@ its changes. All conditions are set in one pass. The Go controller stops after t
 (R-STAT-13); the final state is the same.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -17,19 +17,16 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import (
     AVAILABLE,
     COMPLETE,
+    CONDITIONS,
     DEGRADED,
     FAILED,
     FORMER,
-    MOVE_IN_PROGRESS,
     NOT_DEGRADED,
-    NOT_MOVING,
     PROGRESSING,
-    STOPPED,
     UPDATE_IN_PROGRESS,
     ConditionOutcome,
 )
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
-from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.fold import Folded, below
 
 
@@ -166,9 +163,9 @@ def compose(
         conditions = set_true(conditions, outcome, lws.generation, now)
     if is_degraded:
         holding = {outcome.type for outcome in outcomes}
-        for kind, text in STOPPED.items():
-            if kind not in holding:
-                conditions = _set_false(conditions, kind, (DEGRADED.reason, text), now)
+        for row in CONDITIONS:
+            if row.exhausted_message is not None and row.type not in holding:
+                conditions = _set_false(conditions, row.type, (DEGRADED.reason, row.exhausted_message), now)
         conditions = set_true(conditions, DEGRADED, lws.generation, now)
     new = _summarize(lws, sums, conditions)
     if is_degraded or (new == lws.status and all(one.type != DEGRADED.type for one in conditions)):
@@ -249,31 +246,3 @@ def hold(lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> Asses
 def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: ConditionOutcome) -> str:
     """Return the text of the event that reports changed conditions (R-STAT-10)."""
     return f"{outcome.message}, with {status.ready_replicas} groups ready of total {lws.spec.replicas} groups"
-
-
-def with_moves(
-    found: Assessment, lws: LeaderWorkerSet, waiting: Mapping[str, Collection[str]], now: datetime
-) -> Assessment:
-    """Return the assessment with the condition that says whether groups have to leave nodes (docs/adr/0023-moves.md).
-
-    It is absent until the first group has to, then True as long as one does, and False after that. `waiting` are the leaders
-    of such groups, and their nodes.
-    """
-    conditions = found.status.conditions
-    known = next((one for one in conditions if one.type == MOVE_IN_PROGRESS.type), None)
-    is_moving = known is not None and known.status == "True"
-    if not waiting and not is_moving:
-        return found
-    nodes = decisionevents.nodes_named({node for names in waiting.values() for node in names})
-    message = f"{MOVE_IN_PROGRESS.message}: {nodes}"
-    reason, text = (MOVE_IN_PROGRESS.reason, message) if waiting else NOT_MOVING
-    new = Condition(
-        type=MOVE_IN_PROGRESS.type,
-        status="True" if waiting else "False",
-        reason=reason,
-        message=text,
-        last_transition_time=timestamps.render(now),
-        observed_generation=lws.generation,
-    )
-    assessed = structs.replace(found, status=structs.replace(found.status, conditions=put(conditions, new)))
-    return structs.replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed

@@ -7,6 +7,7 @@ failures of a group cause one recreation.
 Only new groups get workers: a worker StatefulSet that exists is not changed (R-ARC-3), but for updates in place.
 """
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -17,34 +18,26 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Create, Emit, Patch, Plan, identified_patch
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
+from leaderworkerset.core.extensions import UPSTREAM, Extensions, GroupPlace
 from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts, revisions, services
-from leaderworkerset.core.pod import inplacesteps, statefulset
-from leaderworkerset.core.policies import (
-    exclusive,
-    failures,
-    formernodes,
-    replacement,
-    restartpolicy,
-    startup,
-    termination,
-)
+from leaderworkerset.core.pod import statefulset
+from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
+from leaderworkerset.core.policies.placement import Prefer
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
-from leaderworkerset.core.restarts import finishing, lost
-from leaderworkerset.core.restarts.lost import Release, Stuck
 
 AWAIT_REVISION: Final = 1.0
 """Seconds until a group whose revision is missing is reconciled again (R-WSTS-1)."""
 
 
-def reconcile(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
+def reconcile(group: LiveGroup, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM) -> Plan:
     """Decide about the group; an unusable object is reported as `Plan.error`."""
     if lacking := lacking_label(group.leader):
         return _report_stray(group.leader, group.obj, f"lacks the label {lacking}")
     if not group.obj or meta.is_deleting(group.obj):
-        return Plan(termination.end_workers(group))
+        return _after(extensions.group_decisions(group, GroupPlace.WITHOUT_SET), Plan())
     try:
-        return _decide(group, gang)
+        return _decide(group, gang, extensions)
     except ValueError as error:
         return Plan(_report_unreadable(group, error), error=f"pod {meta.key(group.leader)}: {error}")
 
@@ -69,66 +62,45 @@ def wants_node(group: LiveGroup) -> str:
     return exclusive.node_name(group.leader)
 
 
-def wants_lost_nodes(group: LiveGroup) -> set[str]:
-    """Return the names of the nodes of stuck pods, if such pods are to be released."""
-    stuck = _stuck(group)
-    return set() if stuck is None else lost.nodes_of(stuck)
-
-
-def _stuck(group: LiveGroup) -> Stuck | None:
-    """Return the facts about stuck pods; None if they are waited for, as the Go controller does."""
-    grace = group.restarts.release_after
-    if grace is None or not group.obj:
-        return None
-    return Stuck(lws=group.obj, pods=group.pods, grace=grace, now=group.now)
-
-
-def _decide(group: LiveGroup, gang: Gang) -> Plan:
+def _decide(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     if not groupname.is_leader(group.leader):
-        return _decide_stray(group)
-    stuck = _stuck(group)
-    plan = _decide_leader(group, gang)
-    return plan if stuck is None else _after(lost.release(stuck, group.lost_nodes), plan)
-
-
-def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
-    if groupname.end_of(group.leader) is not None:
-        return Plan(restartpolicy.end_complete(group))
-    if groupname.is_exhausted(group.leader):
-        return Plan(restartpolicy.keep_evidence(group))
-    if meta.is_deleting(group.leader):
-        return Plan(termination.end_workers(group))
-    if groupname.is_hash(group.leader) and podstate.has_ended(group.leader):
-        return Plan((restartpolicy.replace_ended(group),))
-    if (end := finishing.end_of(group.lws, group.leader, group.revisions, group.now)) is not None:
-        return Plan(restartpolicy.finish(group, end))
-    plan = _go_on(group, gang)
-    left = finishing.time_left(finishing.settings_of(group.lws), group.leader, group.revisions, group.now)
-    return plan if left is None else plan.within(left.total_seconds())
-
-
-def _go_on(group: LiveGroup, gang: Gang) -> Plan:
-    """Recreate the group, or create what its leader leads."""
-    recreated = restartpolicy.decide(group)
-    if recreated.holds:
-        return Plan(recreated.actions, recreated.requeue_after)
-    plan = _build(group, gang)
-    plan = replace(plan, actions=(*recreated.actions, *plan.actions))
-    if recreated.requeue_after is not None:
-        plan = plan.within(recreated.requeue_after)
+        return _decide_stray(group, extensions)
+    decided: list[PolicyDecision] = []
+    for decision in _before_building(group, extensions):
+        decided.append(decision)
+        if decision.holds:
+            return _after(decided, Plan())
+    plan = _after(decided, _build(group, gang, extensions))
     is_in_conflict = group.service_conflict and not _shares_service(group)
     return replace(plan, error=f"pod {meta.key(group.leader)}: {group.service_conflict}") if is_in_conflict else plan
 
 
-def _after(release: Release, plan: Plan) -> Plan:
-    """Return the plan, preceded by the released pods; the shorter of both requeue times counts."""
-    waits = [wait for wait in (release.requeue_after, plan.requeue_after) if wait is not None]
-    return replace(plan, actions=(*release.actions, *plan.actions), requeue_after=min(waits, default=None))
+def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[PolicyDecision]:
+    """Yield in its order what is decided about a group before what its leader leads; the first that holds is the last."""
+    yield from extensions.group_decisions(group, GroupPlace.FIRST)
+    yield from extensions.group_decisions(group, GroupPlace.OVER)
+    if groupname.is_exhausted(group.leader):
+        yield PolicyDecision(holds="the group used up its restarts", actions=restartpolicy.keep_evidence(group))
+    yield from extensions.group_decisions(group, GroupPlace.ENDING)
+    if meta.is_deleting(group.leader):
+        yield PolicyDecision(holds="the leader is being deleted")
+    if groupname.is_hash(group.leader) and podstate.has_ended(group.leader):
+        yield PolicyDecision(holds="the leader has ended", actions=(restartpolicy.replace_ended(group),))
+    yield from extensions.group_decisions(group, GroupPlace.RUNNING)
+    yield restartpolicy.decide(group, extensions.excuses, extensions.fault_finders)
 
 
-def _decide_stray(group: LiveGroup) -> Plan:
+def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
+    """Return the plan preceded by what was decided before; the shortest requeue time counts."""
+    known = list(decided)
+    for one in known:
+        plan = plan if one.requeue_after is None else plan.within(one.requeue_after)
+    return replace(plan, actions=(*_actions(known), *plan.actions))
+
+
+def _decide_stray(group: LiveGroup, extensions: Extensions) -> Plan:
     """Report a failed worker whose name contains no leader's (R-POD-5.3); other workers have their leader's key."""
-    if failures.is_active(group.lws) and failures.has_failed(group.leader):
+    if failures.is_active(group.lws) and failures.has_failed(group.leader, excuses=extensions.excuses):
         return _report_stray(group.leader, group.obj, "failed, its name contains no leader's,")
     return Plan()
 
@@ -138,7 +110,7 @@ def _report_stray(pod: JSONObject, obj: JSONObject, why: str) -> Plan:
     return Plan((Emit(events=(decisionevents.ignored(pod, obj or None, why),)),))
 
 
-def _build(group: LiveGroup, gang: Gang) -> Plan:
+def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     """Create what the leader pod leads: service, gang object and worker StatefulSet (R-POD-6, R-POD-7)."""
     if meta.annotations(group.leader).get(labels.LEADER_NAME):
         return Plan((Emit(events=(decisionevents.failed_create(group.obj, _mistake_note(group), group.leader),)),))
@@ -148,31 +120,38 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
         raise ValueError("has no hostname or subdomain: admission did not name its group")
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
-    opened = () if scheduled.holds else gate_patches(group)
-    actions = (*_make_service(group), *scheduled.actions, *opened, *inplacesteps.decide(group), *_report_ready(group))
+    opened = () if scheduled.holds else gate_patches(group, extensions.placement.prefer)
+    led = extensions.group_decisions(group, GroupPlace.COMPLETE)
+    actions = (*_make_service(group), *scheduled.actions, *opened, *_report_ready(group), *_actions(led))
     is_unreachable = bool(group.service_conflict) and not _shares_service(group)
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader) or is_unreachable
     size = groupfacts.own_size(group.leader) or group.lws.size
-    actions = (*actions, *formernodes.remember(group, size))
     if size == 1 or _workers(group) or is_held:
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)
     placed = exclusive.decide(group)
-    return Plan(actions if placed.holds else (*actions, _make_workers(group, revision, placed)))
+    if placed.holds:
+        return Plan(actions)
+    own = extensions.placement.worker_annotations(group.obj, group.record)
+    return Plan((*actions, _make_workers(group, revision, placed.node_selector, own)))
 
 
-def gate_patches(group: LiveGroup) -> tuple[Patch, ...]:
+def _actions(decided: Iterable[PolicyDecision]) -> Iterator[Action]:
+    return (action for one in decided for action in one.actions)
+
+
+def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
     """Return the patch of a gated leader with an index: it goes ahead, or names the group that it waits for, once (N-GATE-10)."""
     leader = group.leader
     if groupname.is_hash(leader) or not replacement.is_gated(leader):
         return ()
-    found = formernodes.of(group.obj, group.record)
+    preferences = prefer(group.obj, leader, group.record)
     if group.lws.spec.scheduling is None:
-        return (gatedleaders.open_gate(leader, found),)
+        return (gatedleaders.open_gate(leader, preferences),)
     named = meta.annotations(leader).get(labels.REPLACES, "")
     if all(meta.uid(pod) == meta.uid(leader) for pod in group.pods):
-        return (gatedleaders.admit(group.obj, leader, named, found),)
+        return (gatedleaders.admit(group.obj, leader, named, preferences),)
     if named:
         return ()
     event = decisionevents.predecessor_awaited(group.obj, leader)
@@ -215,14 +194,16 @@ def _shares_service(group: LiveGroup) -> bool:
     return group.lws.spec.network_config.subdomain_policy.is_shared
 
 
-def _make_workers(group: LiveGroup, revision: JSONObject, placed: PolicyDecision) -> Create:
+def _make_workers(
+    group: LiveGroup, revision: JSONObject, selector: Mapping[str, str], own: Mapping[str, str]
+) -> Create:
     """Create the worker StatefulSet from the leader pod's revision (R-WSTS-2, R-WSTS-4)."""
     revised = leaderworkerset.decode(revisions.restore(group.obj, revision))
-    name, found = meta.name(group.leader), formernodes.of(group.obj, group.record)
+    name = meta.name(group.leader)
     failed = f"Failed to create worker statefulset for leader pod {name}: {{error}}"
     return Create(
         resource=STATEFULSETS,
-        object=statefulset.build(group.lws, revised, group.leader, placed.node_selector, found),
+        object=statefulset.build(group.lws, revised, group.leader, selector, own),
         unless_own=True,
         on_success=(decisionevents.created_workers(group.obj, group.leader),),
         on_failure=(decisionevents.failed_create(group.obj, failed, group.leader),),

@@ -14,9 +14,10 @@ from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import statefulsets
-from leaderworkerset.core.policies import accelerators, formernodes, gang
+from leaderworkerset.core.policies import accelerators, gang
 from leaderworkerset.core.policies.edits import non_empty
-from leaderworkerset.core.policies.formernodes import NOWHERE, Places
+
+NOTHING: Final[Mapping[str, str]] = {}
 
 TEMPLATE_PATH: Final = f"{statefulsets.TEMPLATE_PATH}.workerTemplate"
 
@@ -26,9 +27,9 @@ def build(
     revised: LeaderWorkerSet,
     leader: JSONObject,
     node_selector: Mapping[str, str],
-    found: Places = NOWHERE,
+    further: Mapping[str, str] = NOTHING,
 ) -> JSONObject:
-    """Build the worker StatefulSet of the group that `leader` leads, and whose places were `found`."""
+    """Build the worker StatefulSet of the group that `leader` leads, with `further` annotations of its template."""
     group = {labels.NAME: live.name} | _copied(leader, labels.GROUP_INDEX, labels.GROUP_KEY)
     own = group | _copied(leader, labels.TEMPLATE_REVISION_HASH)
     metadata = {
@@ -48,7 +49,7 @@ def build(
             "podManagementPolicy": "Parallel",
             "serviceName": _service_name(revised, leader),
             "selector": {"matchLabels": group},
-            "template": _select_nodes(_build_template(live, revised, leader, own, found), node_selector),
+            "template": _select_nodes(_build_template(live, revised, leader, own, further), node_selector),
         }
         | statefulsets.claim_fields(template, meta.namespace(leader)),
     }
@@ -65,7 +66,11 @@ def _leader_address(revised: LeaderWorkerSet, leader: JSONObject) -> str:
 
 
 def _build_template(
-    live: LeaderWorkerSet, revised: LeaderWorkerSet, leader: JSONObject, own: Mapping[str, str], found: Places
+    live: LeaderWorkerSet,
+    revised: LeaderWorkerSet,
+    leader: JSONObject,
+    own: Mapping[str, str],
+    further: Mapping[str, str],
 ) -> JSONObject:
     template = revised.spec.leader_worker_template
     annotations = statefulsets.group_annotations(template, live.annotations) | {
@@ -73,7 +78,7 @@ def _build_template(
         labels.LEADER_ADDRESS: _leader_address(revised, leader),
     }
     annotations |= gang.inherited(leader) | non_empty(meta.annotations(leader), labels.GROUP_IDENTITY)
-    annotations |= formernodes.annotations_of(found)
+    annotations |= further
     if accelerators.requests_tpus(meta.spec(leader)):
         annotations[labels.LEADER_REQUESTS_TPUS] = "true"
     return statefulsets.build_pod_template(

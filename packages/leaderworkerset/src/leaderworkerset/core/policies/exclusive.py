@@ -60,7 +60,9 @@ def decide(group: LiveGroup) -> PolicyDecision:
     """Hold the workers back until the leader has a node, then select its domain; raise `PlacementError`."""
     if is_exclusive(group.lws) and not node_name(group.leader):
         return PolicyDecision(holds=AWAITS_NODE)
-    return PolicyDecision(node_selector=node_selector(group.lws, group.leader, group.node))
+    return PolicyDecision(
+        node_selector=node_selector(group.lws, group.leader, group.nodes.get(node_name(group.leader)))
+    )
 
 
 POLICY: Final = Policy(annotations=annotations, admit=admit)

@@ -4,17 +4,19 @@ In: the LeaderWorkerSet, the leader pod, the pods of its group (also those delet
 their StatefulSets. Out: the pod that failed, if the restart policy requires that the group is recreated.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, OwnerReference
+from kuberuntime.plan import Action
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
-from leaderworkerset.core.policies import inplacepods
-from leaderworkerset.core.restarts import finishing
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.recreationrecord import Failure
+from leaderworkerset.core.policies.policy import LiveGroup
 
 RESTARTING_PHASES: Final = {"Pending", "Running"}
 
@@ -28,18 +30,33 @@ class Members(Struct, frozen=True):
     statefulsets: Sequence[JSONObject]
 
 
+Excuse: TypeAlias = Callable[[LeaderWorkerSet | None, JSONObject, JSONObject], bool]
+"""Returns whether the restarts of a container do not count; without a LeaderWorkerSet its settings do not matter."""
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """The failure of a group of which no pod failed, or what follows where there is none, and the time to the next one."""
+
+    failure: Failure | None = None
+    actions: tuple[Action, ...] = ()
+    left: timedelta | None = None
+
+
+FindFault: TypeAlias = Callable[[LiveGroup, Members], Fault]
+"""Returns another reason to recreate a group of which no pod failed."""
+
+
 def is_active(lws: LeaderWorkerSet) -> bool:
     """Return whether the restart policy ever recreates groups (R-POD-3)."""
     return lws.spec.leader_worker_template.restart_policy.recreates
 
 
-def failed_pod(lws: LeaderWorkerSet, found: Members, *, in_place: bool = False) -> JSONObject | None:
-    """Return the pod whose failure causes the recreation of the group, if there is one; `in_place` as for `has_failed`."""
+def failed_pod(lws: LeaderWorkerSet, found: Members, excuses: Sequence[Excuse] = ()) -> JSONObject | None:
+    """Return the pod whose failure causes the recreation of the group, if there is one; `excuses` as for `has_failed`."""
     if not is_active(lws):
         return None
     group, is_strict = _Group(found), not waits_for_start(lws)
-    is_failed = _has_failed_run if finishing.settings_of(lws).completes else has_failed
-    suspects = (pod for pod in (found.leader, *found.pods) if is_failed(pod, in_place=in_place))
+    suspects = (pod for pod in (found.leader, *found.pods) if has_failed(pod, lws, excuses))
     return next(
         (
             pod
@@ -56,39 +73,20 @@ def members(found: Members) -> list[JSONObject]:
     return [pod for pod in found.pods if group.has(pod)]
 
 
-def has_failed(pod: JSONObject, *, in_place: bool = False) -> bool:
-    """Return whether the pod is being deleted, or a container of it was restarted (R-POD-4) other than for an update.
-
-    With `in_place` a restart of all containers of the pod in place is no failure either, nor is one that was noted before.
-    """
+def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> bool:
+    """Return whether the pod is being deleted, or a container of it was restarted (R-POD-4) for which there is no excuse."""
     if meta.is_deleting(pod):
         return True
     if meta.status(pod).get("phase") not in RESTARTING_PHASES:
         return False
-    excused = inplacepods.excused(pod)
-    return any(
-        (container.get("restartCount") or 0) > excused.get(container.get("name", ""), 0)
-        and not (podstate.restarted_with_all(container) and (in_place or _is_noted(pod, container)))
-        for container in podstate.container_statuses(pod)
-    )
-
-
-def _is_noted(pod: JSONObject, container: JSONObject) -> bool:
-    """Return whether the last restart of a container was tolerated when it happened."""
-    from leaderworkerset.api import restartnotes  # few pods have notes
-
-    return (container.get("restartCount") or 0) <= restartnotes.read(pod).restarts
-
-
-def _has_failed_run(pod: JSONObject, *, in_place: bool) -> bool:
-    """Return the same of a pod that runs to completion: a container that exited with code 0 and was started again did not fail."""
-    return has_failed(pod, in_place=in_place) and (meta.is_deleting(pod) or finishing.failed(pod))
+    restarted = (one for one in podstate.container_statuses(pod) if (one.get("restartCount") or 0) > 0)
+    return any(not any(excuse(lws, pod, one) for excuse in excuses) for one in restarted)
 
 
 def waits_for_start(lws: LeaderWorkerSet) -> bool:
     """Return whether failures do not count while the group has pending pods (R-POD-5.2)."""
     policy = lws.spec.leader_worker_template.restart_policy
-    return policy == RestartPolicy.RECREATE_GROUP_AFTER_START or labels.RECREATE_GROUP_AFTER_START in lws.annotations
+    return policy.tolerates_start or labels.RECREATE_GROUP_AFTER_START in lws.annotations
 
 
 class _Group:

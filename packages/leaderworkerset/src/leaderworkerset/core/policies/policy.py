@@ -13,7 +13,7 @@ A policy acts in up to three places, and its module holds all of them:
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -57,6 +57,9 @@ class SchedulingFailure(Struct, frozen=True):
     message: str
 
 
+Nodes: TypeAlias = Mapping[str, JSONObject | None]
+"""Nodes by name, None for one that does not exist."""
+
 Parent: TypeAlias = JSONObject | SchedulingFailure | None
 """The Workload of an owner, or why there is none; None where it was not needed (`delegation.py`)."""
 
@@ -65,11 +68,10 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
 
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
-    their last state; `node` is the leader's, if placement needs it (`wants_node`); `record` describes the last recreation;
-    `gang_objects` are those of the gang scheduler, `gang_kinds` the kinds of them that the API server serves; `lost_nodes`
-    are the nodes of stuck pods, by name (`wants_lost_nodes`). `parent` is the Workload of an owner, where it describes the
-    group. `service_conflict` says whose the group's own service is, if it is another object's. `defaults` are the manager's
-    settings of recreations.
+    their last state; `nodes` are those that the decision depends on, by name; `record` describes the last recreation;
+    `gang_objects` are those of the gang scheduler, `gang_kinds` the kinds of them that the API server serves. `parent` is
+    the Workload of an owner, where it describes the group. `service_conflict` says whose the group's own service is, if it
+    is another object's. `defaults` are the manager's settings of recreations, `facts` those of capabilities by their names.
     """
 
     leader: JSONObject
@@ -81,13 +83,13 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     revisions: Sequence[JSONObject] = ()
     has_service: bool = False
     service_conflict: str = ""
-    node: JSONObject | None = None
+    nodes: Nodes = field(default_factory=dict)
     record: JSONObject | None = None
     gang_objects: Sequence[JSONObject] = ()
     gang_kinds: Collection[Resource] = ()
-    lost_nodes: Mapping[str, JSONObject | None] = field(default_factory=dict)
     parent: Parent = None
     defaults: RestartSettings = DEFAULTS
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def lws(self) -> LeaderWorkerSet:
@@ -117,6 +119,10 @@ class PolicyDecision(Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...] = ()
     requeue_after: float | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING: Final = PolicyDecision()
+"""The decision of a policy that does not concern a group."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):

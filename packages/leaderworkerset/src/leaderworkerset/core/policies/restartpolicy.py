@@ -5,6 +5,7 @@ deletion of its leader and the record of the recreation, or how long to wait for
 is exhausted: its pods end, stay as evidence, and are not replaced (N-RB-4, `core/restarts/retention.py`).
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import assert_never
 
@@ -14,21 +15,20 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.plan import Action, Apply, Delete, Event, guarded_delete
 from leaderworkerset.api import groupname, labels, recreationrecord
-from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.recreationrecord import Recreation, RecreationState
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures, recreation
-from leaderworkerset.core.policies.failures import Members
+from leaderworkerset.core.policies.failures import Excuse, FindFault, Members
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import counts, failure, retention
 from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import in_brackets
 
 
-def decide(group: LiveGroup) -> PolicyDecision:
+def decide(group: LiveGroup, excuses: Sequence[Excuse] = (), finders: Sequence[FindFault] = ()) -> PolicyDecision:
     """Delete the leader if a pod of the group failed, or wait until that is due, or give the group up (R-POD-5).
 
-    Where nothing holds, actions are notes of restarts that are tolerated.
+    The `finders` look for other reasons where no pod failed.
     """
     if not failures.is_active(group.lws):
         return PolicyDecision()
@@ -36,19 +36,16 @@ def decide(group: LiveGroup) -> PolicyDecision:
     previous = recreationrecord.read(group.record if is_own else None)
     if previous is not None and previous.leader == meta.uid(group.leader):
         return _continue(group, previous)
-    members, tolerated = Members(group.leader, group.pods, group.gone, group.statefulsets), group.restarts.in_place
-    failed = failures.failed_pod(group.lws, members, in_place=tolerated is not None)
-    found = failure.of_hang(group.obj, group.leader) if failed is None else failure.describe(failed)
-    if found is None and tolerated is not None:
-        from leaderworkerset.core.restarts import allcontainers  # few sets tolerate it
-
-        decided = allcontainers.decide(group.obj, failures.members(members), tolerated, group.now)
-        if decided.late is None:
-            left = None if decided.left is None else decided.left.total_seconds()
-            return PolicyDecision(actions=decided.actions, requeue_after=left)
-        found = decided.late
+    members = Members(group.leader, group.pods, group.gone, group.statefulsets)
+    failed = failures.failed_pod(group.lws, members, excuses)
+    found = None if failed is None else failure.describe(failed)
     if found is None:
-        return PolicyDecision()
+        faults = [find(group, members) for find in finders]
+        found = next((one.failure for one in faults if one.failure is not None), None)
+        if found is None:
+            waits = [one.left.total_seconds() for one in faults if one.left is not None]
+            actions = tuple(action for one in faults for action in one.actions)
+            return PolicyDecision(actions=actions, requeue_after=min(waits, default=None))
     settings = group.limited
     return _begin(
         group,
@@ -83,31 +80,6 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
     return kept if meta.is_deleting(leader) else (*kept, _terminate(group))
 
 
-def finish(group: LiveGroup, end: GroupEnd) -> tuple[Action, ...]:
-    """Mark the leader of a group that ended by its own, then end the rest of it: its container may be running again."""
-    return (retention.finish(group.leader, end), _end(group, end))
-
-
-def end_complete(group: LiveGroup) -> tuple[Action, ...]:
-    """End the pods of a marked group, unless that was done, or a user lets it run again."""
-    leader, end = group.leader, groupname.end_of(group.leader)
-    if end is None or meta.is_deleting(leader) or retention.is_recovered(leader):
-        return ()
-    return (_end(group, end),)
-
-
-def _end(group: LiveGroup, end: GroupEnd) -> Delete:
-    name, index = meta.name(group.leader), _index(group)
-    match end:
-        case GroupEnd.COMPLETE:
-            note = f"Leader pod {name} has exited with code 0: group {index} is complete"
-        case GroupEnd.LATE:
-            note = f"Group {index} is not complete at its deadline: ended it"
-        case _:
-            assert_never(end)
-    return _delete_leader(group, decisionevents.group_ended(group.obj, group.leader, end, note))
-
-
 def _used(group: LiveGroup) -> int:
     """Return how many restarts the group has used; raise ValueError if that cannot be read (N-RB-10)."""
     return 0 if group.limited.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
@@ -130,7 +102,7 @@ def _exhaust(group: LiveGroup) -> tuple[Action, ...]:
 
 def _terminate(group: LiveGroup) -> Delete:
     note = f"Restart budget exhausted; terminated group {_index(group)} and stopped automatic recovery"
-    return _delete_leader(group, decisionevents.restarts_exhausted(group.obj, note, group.leader))
+    return delete_leader(group, decisionevents.restarts_exhausted(group.obj, note, group.leader))
 
 
 def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
@@ -194,10 +166,11 @@ def _delete(group: LiveGroup, due: Recreation) -> Delete:
 
 def recreate(group: LiveGroup, note: str) -> Delete:
     """Delete the leader, and with it the group; the note says why."""
-    return _delete_leader(group, decisionevents.recreating_group(group.obj, note, group.leader))
+    return delete_leader(group, decisionevents.recreating_group(group.obj, note, group.leader))
 
 
-def _delete_leader(group: LiveGroup, event: Event) -> Delete:
+def delete_leader(group: LiveGroup, event: Event) -> Delete:
+    """Delete the leader, and with it the group; the event says why."""
     return Delete(
         resource=PODS,
         key=meta.key(group.leader),

@@ -5,14 +5,14 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import SubdomainPolicy
+from leaderworkerset.api.leaderworkerset import WITH_OWN_SERVICES
 from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.policy import Member, Policy
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
     """Return a leader with its host name as subdomain; workers get theirs from their StatefulSet's service."""
-    is_unique = meta.annotations(pod).get(labels.SUBDOMAIN_POLICY) == SubdomainPolicy.UNIQUE_PER_REPLICA
+    is_unique = meta.annotations(pod).get(labels.SUBDOMAIN_POLICY) in WITH_OWN_SERVICES
     return with_spec(pod, {"subdomain": groupname.host(pod)}) if member.is_leader and is_unique else pod
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
+from leaderworkerset.api.leaderworkerset import WITHOUT_LEADER, SubGroupPolicyType
 from leaderworkerset.core.policies.edits import non_empty, with_labels
 from leaderworkerset.core.policies.exclusive import with_exclusive_terms
 from leaderworkerset.core.policies.identity import group_hash
@@ -32,7 +32,7 @@ def subgroup_index(size: int, subgroup_size: int, worker_index: int) -> int:
 
 def join_as_leader(pod: JSONObject) -> JSONObject:
     """Return the leader as a member of subgroup 0, unless there are none or it is excluded (R-ADM-8, R-ADM-9)."""
-    excluded = meta.annotations(pod).get(labels.SUBGROUP_POLICY_TYPE) == SubGroupPolicyType.LEADER_EXCLUDED
+    excluded = meta.annotations(pod).get(labels.SUBGROUP_POLICY_TYPE) in WITHOUT_LEADER
     if excluded or not _needs_subgroup(pod):
         return pod
     return _join(pod, index=0, leader=meta.name(pod))

@@ -1,6 +1,6 @@
 """A failure: which pod, which of its restarts, and its telling line, in one sentence that fits into an event.
 
-In: a failed pod in its last observed state, or what the recorder's side wrote of a hang (`recording/progressfollower.py`). Out: a value that identifies the failure by the pod's UID and its restart
+In: a failed pod in its last observed state. Out: a value that identifies the failure by the pod's UID and its restart
 count, for the record of a recreation. The line of a program that is quoted is from the pod's status: its termination
 message, which with `terminationMessagePolicy: FallbackToLogsOnError` is the end of its log.
 """
@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
-from kuberuntime.objects.meta import UID, JSONObject
-from leaderworkerset.api import labels, progressnotes, runsettings
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import Failure
 
 LONGEST_MESSAGE: Final = 400
@@ -24,18 +23,6 @@ def describe(pod: JSONObject) -> Failure:
     """Return the failure of a pod that was restarted or deleted."""
     restarts = sum(container.get("restartCount") or 0 for container in podstate.container_statuses(pod))
     return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=restarts, what=_what(pod))
-
-
-def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
-    """Return the failure of the rank that is silent the longest, of a group that hangs; None unless its set recreates such."""
-    settings = runsettings.read(meta.annotations(obj))
-    hang = progressnotes.hang_of(meta.annotations(leader).get(labels.HANG, "")) if settings.recreates else None
-    if hang is None:
-        return None
-    blamed, timeout = hang.blamed, settings.timeout
-    waits = f", waits for {blamed.waits}" if blamed.waits else ""
-    length = 0 if timeout is None else int(timeout.total_seconds())
-    return Failure(pod=blamed.pod, uid=UID(blamed.uid), what=f"no progress for {length} s{waits}")
 
 
 def in_brackets(what: str) -> str:

@@ -1,6 +1,6 @@
 """The pods of a group that used up its restarts: kept by a finalizer, terminated but readable (N-RB-4, N-RB-16).
 
-Of a group that ended by its own (`finishing.py`) the leader is kept in the same way.
+Of a group that ended by its own the leader is kept in the same way.
 
 A group is *exhausted* once its leader says so. Its pods then end and stay as objects, so that their last states and logs
 can be read, until the group is *released*: by a user's annotation, or because it would end anyway.
@@ -16,7 +16,6 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Patch, identified_patch, together
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.groupname import GroupEnd
 
 FINALIZER: Final = labels.GROUP_RESTART_BUDGET_CLEANUP
 TRUE: Final = "true"
@@ -40,20 +39,13 @@ def set_of(pod: JSONObject) -> ObjectKey:
 def exhaust(leader: JSONObject) -> Patch:
     """Mark the leader, which keeps it; what a user asked for before it happened counts for nothing."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: TRUE, labels.RECOVER: None}
-    return _patch(leader, {"annotations": marks, "finalizers": [FINALIZER]})
-
-
-def finish(leader: JSONObject, end: GroupEnd) -> Patch:
-    """Mark the leader of a group that ended by its own, which keeps it; Kueue finishes its Workload, too."""
-    marks = {labels.GROUP_ENDED: end.value, labels.RECOVER: None}
-    marks |= _FINISHED_FOR_KUEUE if labels.QUEUE_NAME in meta.labels(leader) else {}
-    return _patch(leader, {"annotations": marks, "finalizers": [FINALIZER]})
+    return mark(leader, {"annotations": marks, "finalizers": [FINALIZER]})
 
 
 def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Keep those pods that are not kept yet; one that is being deleted already can get no finalizer."""
     added = [pod for pod in pods if not is_kept(pod) and not meta.is_deleting(pod)]
-    return together(_patch(pod, {"finalizers": [FINALIZER]}) for pod in added)
+    return together(mark(pod, {"finalizers": [FINALIZER]}) for pod in added)
 
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
@@ -67,14 +59,12 @@ def let_go(pod: JSONObject) -> Patch:
     """Take the finalizer off one pod, and its marks off a leader."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
     marks |= {labels.GROUP_ENDED: None} if groupname.end_of(pod) is not None else {}
-    return _patch(pod, _WITHOUT | ({"annotations": marks} if groupname.is_over(pod) else {}))
+    return mark(pod, _WITHOUT | ({"annotations": marks} if groupname.is_over(pod) else {}))
 
-
-_FINISHED_FOR_KUEUE: Final = {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}
-"""A group that serves is never finished (R-KQ-12), others are when no pod of it runs and one is not to be tried again (R-KQ-34)."""
 
 _WITHOUT: Final[JSONObject] = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
 
 
-def _patch(pod: JSONObject, metadata: JSONObject) -> Patch:
+def mark(pod: JSONObject, metadata: JSONObject) -> Patch:
+    """Return the patch of a pod's metadata, in which lists are merged."""
     return identified_patch(PODS, pod, {"metadata": metadata}, kind="strategic", if_present=True)

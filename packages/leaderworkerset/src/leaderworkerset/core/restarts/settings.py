@@ -1,4 +1,4 @@
-"""Settings of recreations: delays after repeated failures, their maximum number, when lost pods are released.
+"""Settings of recreations: delays after repeated failures, their maximum number.
 
 In: the settings of the manager, and the annotations of one LeaderWorkerSet, each of which overrides one of them. Out:
 the settings for its groups, and the errors of invalid annotations. An invalid annotation that was stored without the
@@ -51,17 +51,13 @@ class Range(Struct, frozen=True):
 FIRST_DELAYS: Final = Range(1)
 LONGEST_DELAYS: Final = Range(24)
 RESETS: Final = Range(168)
-RELEASES: Final = Range(24)
-IN_PLACE: Final = Range(24)
 
 
 class RestartSettings(Struct, frozen=True, kw_only=True):
     """How groups that fail are recreated.
 
     Without `backs_off` every failure recreates at once, as the Go controller does. Without `max_restarts` there is no limit
-    to the recreations of a group. Without `release_after` pods on lost nodes are waited for. `resumed` is any text: when it
-    changes, the counts of groups are reset. With `in_place` a pod that restarts all its containers in place has so long to be
-    ready again; without it that is a failure like any other restart.
+    to the recreations of a group. `resumed` is any text: when it changes, the counts of groups are reset.
     """
 
     backs_off: bool = True
@@ -69,9 +65,7 @@ class RestartSettings(Struct, frozen=True, kw_only=True):
     longest_delay: timedelta = timedelta(minutes=5)
     reset_after: timedelta = timedelta(minutes=10)
     max_restarts: int | None = None
-    release_after: timedelta | None = None
     resumed: str = ""
-    in_place: timedelta | None = None
 
     @property
     def remembers(self) -> bool:
@@ -160,20 +154,8 @@ def _read_max_restarts(settings: RestartSettings, text: str) -> RestartSettings 
     return replace(settings, max_restarts=number) if 1 <= number <= MOST_RESTARTS else None
 
 
-def _read_release(settings: RestartSettings, text: str) -> RestartSettings | None:
-    if text == OFF:
-        return replace(settings, release_after=None)
-    found = RELEASES.read(text)
-    return None if found is None else replace(settings, release_after=found)
-
-
 def _read_resumed(settings: RestartSettings, text: str) -> RestartSettings | None:
     return replace(settings, resumed=text) if len(text) <= LONGEST_RESUMED else None
-
-
-def _read_in_place(settings: RestartSettings, text: str) -> RestartSettings | None:
-    found = IN_PLACE.read(text)
-    return None if found is None else replace(settings, in_place=found)
 
 
 LONGEST_RESUMED: Final = 63
@@ -185,9 +167,7 @@ _ANNOTATIONS: Final[Mapping[str, tuple[_Reader, str]]] = {
     labels.RESTART_LONGEST_DELAY: (_read_longest_delay, str(LONGEST_DELAYS)),
     labels.RESTART_RESET_AFTER: (_read_reset, str(RESETS)),
     labels.MAX_GROUP_RESTARTS: (_read_max_restarts, f"a number from 1 to {MOST_RESTARTS}, or {UNLIMITED}"),
-    labels.RELEASE_LOST_PODS_AFTER: (_read_release, f"{RELEASES}, or {OFF}"),
     labels.RESUME_GROUP_RESTARTS: (_read_resumed, f"a text of at most {LONGEST_RESUMED} characters"),
-    labels.IN_PLACE_RESTARTS: (_read_in_place, str(IN_PLACE)),
 }
 
 _READERS: Final[Mapping[str, _Reader]] = {key: reader for key, (reader, _) in _ANNOTATIONS.items()}

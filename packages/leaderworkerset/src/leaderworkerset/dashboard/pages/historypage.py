@@ -1,6 +1,7 @@
-"""History: the recorded failures of a set, the newest first; or one of them in full, with the logs of its ranks. Pure."""
+"""History: the recorded failures of a set, the newest first. Or one in full, with the logs of its ranks. Or two side by side. Pure."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from leaderworkerset.dashboard.address import Address, PageKind
@@ -12,12 +13,15 @@ from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.recording import wording
 from leaderworkerset.recording.episode import Episode
 
-EPISODES: Final = ("episode", "time", "outcome", "first rank", "failure")
+EPISODES: Final = ("episode", "time", "outcome", "first rank", "failure", "compare")
 RANKS: Final = ("rank", "pod", "node", "container", "restarts", "ends")
 EVENTS: Final = ("time", "type", "reason", "object", "count", "message")
 
 SHOWN: Final = 200
 """The maximum of episodes in the list, the newest."""
+
+CHOICES: Final = 12
+"""The maximum of episodes that an episode offers to be shown next to."""
 
 NOBODY_RECORDS: Final = "Failures of this cluster are not recorded, or the records could not be read."
 
@@ -28,6 +32,8 @@ def frame(address: Address, shown: Rendering) -> Safe:
         caption = f"Recorded failures of {address.key.name}"
         table = cells.table("plain", EPISODES, region("tbody", "rows", shown), caption)
         return joined(region("header", "head", shown), table)
+    if address.other:
+        return joined(region("header", "head", shown), region("div", "pair", shown, class_="pair"))
     return joined(
         region("header", "head", shown),
         cells.table("ranks-of-episode", RANKS, region("tbody", "rows", shown), "The ranks, and how they ended"),
@@ -43,16 +49,18 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
         found = _newest(facts)
         return shown | {
             "head": [_title(address, None if facts.episodes else tag("p", _none(facts)))],
-            "rows": [_row(address, one) for one in found],
+            "rows": [_row(address, one, before) for one, before in pairwise([*found, None]) if one],
         }
-    one = _find(address, facts)
+    if address.other:
+        return shown | {"head": [_title(address)], "pair": list(_pair(picture, address, facts))}
+    one = _find(address.episode, facts)
     if one is None:
         return shown | {
             "head": [_title(address, tag("p", _absent(address, facts)))],
             "episode-logs": [],
             "episode-events": [],
         }
-    words = [tag("p", wording.sentence(one, picture.now)), tag("pre", "\n".join(wording.circumstances(one)))]
+    words = [*_words(picture, one), _choices(address, one, facts)]
     logs = (_log(number, title, lines) for number, (title, lines) in enumerate(wording.logs(one)))
     return shown | {
         "head": [_title(address, *words)],
@@ -69,10 +77,12 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
         yield from (f"{one.place}: {wording.sentence(one, picture.now)}" for one in found)
         yield from [] if found else [_none(facts)]
         return
-    one = _find(address, facts)
-    if one is None:
-        yield _absent(address, facts)
-        return
+    for episode in filter(None, (address.episode, address.other)):
+        one = _find(episode, facts)
+        yield from [_absent(address, facts, episode)] if one is None else _lines(picture, one)
+
+
+def _lines(picture: Picture, one: Episode) -> Iterator[str]:
     yield f"{one.place}: {wording.sentence(one, picture.now)}"
     yield from wording.circumstances(one)
     for title, lines in wording.logs(one):
@@ -83,8 +93,42 @@ def _newest(facts: PageFacts) -> list[Episode]:
     return sorted(facts.episodes or (), key=lambda one: (one.time, one.number), reverse=True)[:SHOWN]
 
 
-def _find(address: Address, facts: PageFacts) -> Episode | None:
-    return next((one for one in facts.episodes or () if f"{one.group}/{one.number}" == address.episode), None)
+def _find(episode: str, facts: PageFacts) -> Episode | None:
+    return next((one for one in facts.episodes or () if f"{one.group}/{one.number}" == episode), None)
+
+
+def _words(picture: Picture, one: Episode) -> list[Safe]:
+    return [tag("p", wording.sentence(one, picture.now)), tag("pre", "\n".join(wording.circumstances(one)))]
+
+
+def _pair(picture: Picture, address: Address, facts: PageFacts) -> Iterator[Piece]:
+    """Yield both episodes in full, each in a column."""
+    for side, episode in (("left", address.episode), ("right", address.other)):
+        one, key = _find(episode, facts), f"pair/{side}"
+        title = tag("h2", _shown(episode))
+        if one is None:
+            yield Piece(key, tag("section", title, tag("p", _absent(address, facts, episode)), id=key))
+            continue
+        ends = [
+            f"rank {rank.rank} {one.name}: {wording.ends(one.ends)}" for rank in one.ranks for one in rank.containers
+        ]
+        logs = [joined(tag("h3", name), tag("pre", "\n".join(lines), tabindex=0)) for name, lines in wording.logs(one)]
+        yield Piece(
+            key, tag("section", title, _words(picture, one), tag("ul", [tag("li", end) for end in ends]), logs, id=key)
+        )
+
+
+def _choices(address: Address, one: Episode, facts: PageFacts) -> Safe | None:
+    """Return links to this episode next to each other one."""
+    others = [other for other in _newest(facts) if other is not one][:CHOICES]
+    links = [joined(_compare(address, one, other, other.place.partition("/")[2]), " ") for other in others]
+    return tag("p", "Next to: ", links) if links else None
+
+
+def _compare(address: Address, one: Episode, other: Episode, words: str) -> Safe:
+    place = f"{one.group}/{one.number}"
+    path = Address(kind=PageKind.HISTORY, key=address.key, episode=place).path()
+    return tag("a", words, href=f"{path}?with={other.group}/{other.number}")
 
 
 def _shown(episode: str) -> str:
@@ -96,10 +140,10 @@ def _none(facts: PageFacts) -> str:
     return NOBODY_RECORDS if facts.episodes is None else "No failures are recorded."
 
 
-def _absent(address: Address, facts: PageFacts) -> str:
+def _absent(address: Address, facts: PageFacts, episode: str = "") -> str:
     if facts.episodes is None:
         return NOBODY_RECORDS
-    return f"{address.key.name}/{_shown(address.episode)} is not kept: it was removed for newer ones, or never existed."
+    return f"{address.key.name}/{_shown(episode or address.episode)} is not kept: it was removed for newer ones, or never existed."
 
 
 def _title(address: Address, *below: Safe | None) -> Piece:
@@ -109,7 +153,7 @@ def _title(address: Address, *below: Safe | None) -> Piece:
     if address.episode:
         title = [
             "Failure ",
-            f"{_shown(address.episode)} of ",
+            f"{' next to '.join(map(_shown, filter(None, (address.episode, address.other))))} of ",
             of_set,
             ", ",
             cells.link(PageKind.HISTORY, address.key, "all"),
@@ -118,12 +162,16 @@ def _title(address: Address, *below: Safe | None) -> Piece:
     return Piece("title", tag("div", heading, list(below), id="title"))
 
 
-def _row(address: Address, one: Episode) -> Piece:
+def _row(address: Address, one: Episode, before: Episode | None) -> Piece:
     place = f"{one.group}/{one.number}"
     href = Address(kind=PageKind.HISTORY, key=address.key, episode=place).path()
     first = "" if one.first_rank is None else one.first_rank
     link = tag("a", _shown(place), href=href)
-    return cells.row(f"e/{place}", link, one.time, wording.WORDS[one.outcome], first, one.failure, find=one.failure)
+    compare = (
+        "" if before is None else _compare(address, one, before, f"with {_shown(f'{before.group}/{before.number}')}")
+    )
+    outcome = wording.WORDS[one.outcome]
+    return cells.row(f"e/{place}", link, one.time, outcome, first, one.failure, compare, find=one.failure)
 
 
 def _ranks(one: Episode) -> Iterator[Piece]:

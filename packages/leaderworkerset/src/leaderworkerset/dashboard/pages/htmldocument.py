@@ -13,7 +13,7 @@ from leaderworkerset.dashboard.pages.page import Page
 from leaderworkerset.dashboard.pieces import Rendering, region
 
 KEYS: Final = (
-    ("/", "search"),
+    ("/", "search everything: sets, groups, ranks, nodes, causes; arrow keys choose"),
     ("?", "this help"),
     ("arrow keys, Home, End", "move in the grid"),
     ("Enter", "show the rank in the grid"),
@@ -104,6 +104,7 @@ def _navigation(address: Address) -> Safe:
             class_="tabs",
         ),
         tag("label", "Search ", tag("kbd", "/"), " ", tag("input", id="search", type="search", autocomplete="off")),
+        tag("ul", id="results", aria_label="Search results", hidden=True),
         forms,
         tag("button", "Help", id="help-button", type="button", aria_haspopup="dialog"),
         class_="pages",
@@ -120,16 +121,21 @@ def _actions(address: Address) -> Safe | None:
 
     role = tag("label", "Role ", tag("input", id="scale-role", autocomplete="off"))
     groups = tag("label", "Groups ", tag("input", id="scale-groups", type="number", min=0, step=1, value=1))
+    steering = [
+        button(Verb.UNDO, "Undo the last change …"),
+        button(Verb.PAUSE, "Pause the rollout …"),
+        button(Verb.RESUME, "Resume the rollout …"),
+    ]
     match address.kind:
         case PageKind.SET:
             offered: list[Content] = [
                 groups,
                 button(Verb.SCALE, "Scale …"),
                 button(Verb.RESTART, "Restart all groups …"),
-                button(Verb.UNDO, "Undo the last change …"),
-                button(Verb.PAUSE, "Pause the rollout …"),
-                button(Verb.RESUME, "Resume the rollout …"),
+                *steering,
             ]
+        case PageKind.ROLLOUT:
+            offered = [*steering]
         case PageKind.WHOLE:
             offered = [role, groups, button(Verb.SCALE_ROLE, "Scale …")]
         case _:

@@ -17,10 +17,11 @@ MOST_RANKS: Final = 2000
 
 def frame(address: Address, shown: Rendering) -> Safe:
     """Return the page with its regions; a script reads the lines, and shows them as text."""
+    place = f"{address.key.namespace}/{address.key.name}"
     tools = tag(
         "div",
         tag("button", "Side by side", id="layout", type="button", aria_pressed="false"),
-        tag("button", "First error", id="first-error", type="button"),
+        tag("button", "First error", id="first-error", type="button", data_source=f"first-error/{place}"),
         tag("button", "Follow", id="follow", type="button", aria_pressed="true"),
         tag("button", "Save", id="save", type="button"),
         tag("label", "Search ", tag("input", id="log-search", type="search", autocomplete="off")),
@@ -31,7 +32,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
         "fieldset", tag("legend", "Ranks (none chosen: every leader)"), region("div", "ranks", shown), class_="ranks"
     )
     lines = tag("div", id="lines", role="log", aria_live="off", aria_label="Log lines", tabindex=0)
-    source = tag("div", tools, lines, id="logs", data_source=f"logs/{address.key.namespace}/{address.key.name}")
+    source = tag("div", tools, lines, id="logs", data_source=f"logs/{place}")
     return joined(region("header", "head", shown), ranks, source)
 
 

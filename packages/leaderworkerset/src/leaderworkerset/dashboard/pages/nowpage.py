@@ -154,5 +154,11 @@ def _table_row(one: ToldSet | ToldWhole, kind: PageKind, updated: int) -> Piece:
 
 
 PAGE: Final = Page(
-    title=lambda _: "Now", frame=frame, render=render, text=text, reads=reads, reads_every=READ_EVERY, shows_first=True
+    title=lambda _: "Now",
+    frame=frame,
+    render=render,
+    text=text,
+    reads=reads,
+    reads_every=READ_EVERY,
+    shows_first=lambda _: True,
 )

@@ -39,7 +39,7 @@ class PageFacts(Struct, frozen=True):
 class Page(Struct, frozen=True, kw_only=True):
     """One kind of page. `reads` are the lists that it needs beside the picture; some need recorded failures.
 
-    It reads again after `reads_every` seconds. `shows_first` means that it is shown before the lists are read.
+    It reads again after `reads_every` seconds. If it `shows_first`, it is shown before the lists are read.
     """
 
     title: Callable[[Address], str]
@@ -49,4 +49,4 @@ class Page(Struct, frozen=True, kw_only=True):
     reads: Callable[[Address], Sequence[Query]] = lambda _: ()
     reads_episodes: bool = False
     reads_every: float = BETWEEN_READINGS
-    shows_first: bool = False
+    shows_first: Callable[[Address], bool] = lambda _: False

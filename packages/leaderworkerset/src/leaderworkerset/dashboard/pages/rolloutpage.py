@@ -1,4 +1,4 @@
-"""Rollout: how far it is, which groups are done, what is still to come in which steps, and who holds it up. Pure."""
+"""Rollout: how far it is, its course over time, what it changed, which steps are to come, and who holds it up. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,18 +9,22 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.requests import only
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
-from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
-from leaderworkerset.api import groupname
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.capabilities.history import revisionhistory
+from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages import cells, revisionpicture
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
-from leaderworkerset.steering import foresight, pace
+from leaderworkerset.steering import foresight, pace, pasts
+from leaderworkerset.steering.fieldchanges import FIELDS_SHOWN, FieldChange, field_changes
 from leaderworkerset.steering.foresight import Foreseen, Situation
 from leaderworkerset.steering.pace import RolloutProgress
 from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.reasons import first_problem
 from leaderworkerset.views.wording import counted
 
@@ -38,8 +42,15 @@ STEPS: Final = ("next step", "groups", "available meanwhile", "extra groups")
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: what owns the leaders, whose revision groups are compared with."""
-    return [only(STATEFULSETS, address.key), only(DEPLOYMENTS, address.key)]
+    """Return the lists: what owns the leaders, whose revision groups are compared with; and the revisions."""
+    name, namespace = address.key.name, address.key.namespace
+    own = f"{labels.NAME}={name},{labels.TEMPLATE_REVISION_HASH}"
+    return [
+        only(STATEFULSETS, address.key),
+        only(DEPLOYMENTS, address.key),
+        Query(CONTROLLER_REVISIONS, namespace, own),
+        Query(CONTROLLER_REVISIONS, namespace, revisionhistory.selector(name)),
+    ]
 
 
 def frame(address: Address, shown: Rendering) -> Safe:
@@ -48,6 +59,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
         region("header", "head", shown),
         region("div", "progress", shown),
         region("div", "cause", shown),
+        _folded("The last change, which undo reverses", region("div", "change", shown)),
         _folded("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", shown), PLAN)),
         _folded(
             "All groups",
@@ -60,7 +72,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     view = picture.find(address.key)
     if view is None:
-        return cells.absent(picture, address, "progress", "cause", "steps", "rows")
+        return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
     leaders = _leaders(view, facts)
     found, plan = pace.progress(view, leaders, picture.now), _foresee(view, leaders)
     told = picture.told(view).told
@@ -69,6 +81,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
         "head": [_head(view, found, plan)],
         "progress": [_picture(view, leaders, found)],
         "cause": [] if found.is_complete else [cells.cause_piece("cause-text", told)],
+        "change": [_change(view, facts)],
         "steps": _steps(plan),
         "rows": [_row(group, leaders, found) for group in view.groups],
     }
@@ -86,7 +99,7 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
 
 
 def _foresee(view: View, leaders: JSONObject | None) -> Foreseen | None:
-    """Return what the controller will still do; None if that cannot be told."""
+    """Return what the controller will still do; None if it cannot be computed."""
     try:
         return foresight.foresee(Situation(view=view, statefulset=leaders), view.object)
     except ValueError:  # values that the controller could not use either, or too many groups
@@ -115,6 +128,7 @@ def _head(view: View, found: RolloutProgress, plan: Foreseen | None) -> Piece:
         cells.bar(found.done, found.wanted, f"{found.done} of {found.wanted} groups done"),
         budget,
         id="title",
+        data_paused=str(found.is_paused).lower(),
     )
     return Piece("title", html)
 
@@ -156,7 +170,35 @@ def _picture(view: View, leaders: JSONObject | None, found: RolloutProgress) -> 
         basis = tag(
             "p", f"The estimate is from the {counted(found.done, 'group')} that this rollout has done until now."
         )
-    return Piece("rollout-picture", tag("div", tag("p", legend, class_="legend"), strip, basis, id="rollout-picture"))
+    course = revisionpicture.course(view, groupname.revision(leaders or {}))
+    drawing = None if course is None else revisionpicture.picture(course)
+    key = "rollout-picture"
+    return Piece(key, tag("div", tag("p", legend, class_="legend"), strip, drawing, basis, id=key))
+
+
+def _change(view: View, facts: PageFacts) -> Piece:
+    """Return the fields that differ from the previous revision, without values of variables."""
+    entries = pasts.entries(view, facts.get(CONTROLLER_REVISIONS))
+    current, before = pasts.current(entries), pasts.before(entries)
+    if current is None or before is None:
+        words = "There is no earlier revision." if facts.knows(CONTROLLER_REVISIONS) else "Revisions could not be read."
+        return Piece("change-text", tag("p", words, id="change-text"))
+    try:
+        old, new = ({"spec": pasts.content(entry)} for entry in (before, current))
+    except UnreadableRevisionError as error:
+        return Piece("change-text", tag("p", f"not known: {error}", id="change-text"))
+    lines = [_field(change) for change in islice(field_changes(old, new), FIELDS_SHOWN + 1)]
+    more = ["…"] if len(lines) > FIELDS_SHOWN else []
+    cause = f", {current.cause}" if current.cause else ""
+    title = tag("p", f"revision {before.number} → {current.number}, {current.created}{cause}")
+    shown = tag("pre", "\n".join([*lines[:FIELDS_SHOWN], *more]) or "the same content", tabindex=0)
+    return Piece("change-text", tag("div", title, shown, id="change-text"))
+
+
+def _field(change: FieldChange) -> str:
+    if ".env[" in change.path:
+        return f"{change.path}: changed"
+    return Mask().text(str(change))
 
 
 def _folded(title: str, content: Safe) -> Safe:

@@ -6,19 +6,20 @@ from typing import Final, TypeAlias
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import NODES
+from kuberuntime.objects.resources import CORE_EVENTS, NODES
 from leaderworkerset.dashboard.address import Address, Arrangement, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages import cells, timeline
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.pages.topologypage import domain_key
 from leaderworkerset.dashboard.picture import Picture, ToldSet
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import lines
+from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views import advancing, recreations, wording
 from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.reasons import first_problem, summary
+from leaderworkerset.views.reasons import first_problem, summary, telling
 from leaderworkerset.views.wording import counted
 
 Place: TypeAlias = Callable[[Group, Rank], str]
@@ -26,6 +27,9 @@ Place: TypeAlias = Callable[[Group, Rank], str]
 NARROW: Final = 8
 WIDE: Final = 18
 """The cells of a row that takes one column of the matrix, or two; more take a line."""
+
+READ_EVERY: Final = 10.0
+"""Seconds between two readings of events and recorded failures."""
 
 HEADER = ("place", "pod", "state", "ready", "restarts", "node", "revision", "why")
 
@@ -57,19 +61,24 @@ def frame(address: Address, shown: Rendering) -> Safe:
         data_pane=f"pane/{address.key.namespace}/{address.key.name}",
     )
     pane = tag("aside", id="pane", aria_label="The selected rank", tabindex=-1, hidden=True)
-    return joined(parts, tag("nav", ways, class_="ways", aria_label="Rows"), tag("div", grid, pane, class_="beside"))
+    past = tag(
+        "details", tag("summary", "The last hour"), region("div", "timeline", shown), class_="foldable", open=True
+    )
+    rows = tag("nav", ways, class_="ways", aria_label="Rows")
+    return joined(parts, rows, tag("div", grid, pane, class_="beside"), past)
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: by rack the nodes, whose labels name theirs."""
-    return [Query(NODES)] if address.arrangement is Arrangement.RACK else []
+    """Return the lists: events for the timeline; by rack the nodes, whose labels name theirs."""
+    nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
+    return [] if address.form is PageForm.TABLE else [Query(CORE_EVENTS, address.key.namespace), *nodes]
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     view = picture.find(address.key)
     if view is None:
-        return cells.absent(picture, address, "cause", "columns", "rows")
+        return cells.absent(picture, address, "cause", "columns", "rows", "timeline")
     told = picture.told(view)
     shown: dict[str, list[Piece]] = {
         "trouble": cells.trouble(picture),
@@ -79,7 +88,8 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     if address.form is PageForm.TABLE:
         return shown | {"rows": [_rank_row(group, rank) for group in view.groups for rank in group.ranks]}
     columns, rows = _grid(picture, view, address.arrangement, facts)
-    return shown | {"columns": [cells.columns(columns)], "rows": rows}
+    past = timeline.piece(picture, view, facts)
+    return shown | {"columns": [cells.columns(columns)], "rows": rows, "timeline": [past]}
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
@@ -94,7 +104,7 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
 
 
 def _advance(group: Group, now: datetime) -> Safe:
-    """Return what the program of a group has said of its progress, with a bar if its end is known."""
+    """Return the progress that the program of a group reports, with a bar if its end is known."""
     said, words = group.progress, f"group {group.name}: {advancing.sentence(group, now) or 'complete'}"
     share = None if said is None else said.share
     return tag("p", words, " ", None if share is None else cells.bar(int(share * 100), 100, words), class_="advance")
@@ -110,8 +120,16 @@ def _head(one: ToldSet, now: datetime) -> Piece:
         [_advance(group, now) for group in view.groups[:FEW_GROUPS] if group.progress or group.hang],
         cells.tabs(view.key, PageKind.SET),
         id="title",
+        data_failed=_failed(view),
+        data_paused=str(is_paused(view.object)).lower(),
     )
     return Piece("title", html)
+
+
+def _failed(view: View) -> str | None:
+    """Return the rank whose problem explains those of the others, which the page selects when it is opened."""
+    rank = telling(rank for group in view.groups for rank in group.ranks)
+    return None if rank is None or rank.object is None else rank.place
 
 
 def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Piece]]:
@@ -147,7 +165,7 @@ def _group_row(picture: Picture, group: Group, *, edge: bool) -> Piece:
 
 
 def _width(ranks: Sequence[Rank]) -> str:
-    """Return the class of a row by its cells: more than eight do not fit beside other rows."""
+    """Return the class of a row by its cells: more than eight do not fit next to other rows."""
     return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
 
 
@@ -190,4 +208,13 @@ def _rank_row(group: Group, rank: Rank) -> Piece:
     )
 
 
-PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text, reads=reads)
+PAGE: Final = Page(
+    title=lambda address: address.key.name,
+    frame=frame,
+    render=render,
+    text=text,
+    reads=reads,
+    reads_episodes=True,
+    reads_every=READ_EVERY,
+    shows_first=lambda address: address.arrangement is not Arrangement.RACK,
+)

@@ -1,8 +1,12 @@
 // Actions: a dialog shows the exact command and its dry run; only what was seen there is done, by a second request.
+import { onChange } from "./stream.js";
+
 const token = document.body.dataset.action;
 
 export function start() {
   if (!token) return;
+  offer();
+  onChange(offer);
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-verb]");
     if (button) prepare(button);
@@ -16,6 +20,13 @@ export function start() {
       event.target.append(button);
     }
   });
+}
+
+// Offers to pause or to resume, whichever applies. While paused nothing can be undone.
+function offer() {
+  const isPaused = document.getElementById("title")?.dataset.paused === "true";
+  for (const one of document.querySelectorAll("button[data-verb=pause], button[data-verb=undo]")) one.hidden = isPaused;
+  for (const one of document.querySelectorAll("button[data-verb=resume]")) one.hidden = !isPaused;
 }
 
 async function prepare(button) {

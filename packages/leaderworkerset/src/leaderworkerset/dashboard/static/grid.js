@@ -13,8 +13,9 @@ export function start() {
   grid.addEventListener("focusin", (event) => reach(event.target.closest("[role=gridcell]")));
   grid.addEventListener("click", (event) => show(event.target.closest("[role=gridcell]")));
   pane.addEventListener("keydown", (event) => event.key === "Escape" && hide());
-  const chosen = document.getElementById(`c/${new URLSearchParams(location.search).get("rank")}`);
-  if (chosen) show(chosen);
+  const asked = new URLSearchParams(location.search).get("rank");
+  if (asked) show(document.getElementById(`c/${asked}`));
+  else select(document.getElementById(`c/${document.getElementById("title")?.dataset.failed}`));
   onChange((ids) => {
     ready();
     if (!shown) return;
@@ -78,11 +79,17 @@ function nearest(rows, row, sign) {
 
 function show(cell) {
   if (!cell) return;
+  select(cell).then(() => pane.focus());
+  remember();
+}
+
+// Shows a rank without a move of the focus: the one that failed, when the page opens.
+async function select(cell) {
+  if (!cell) return;
   for (const one of grid.querySelectorAll("[aria-selected]")) one.removeAttribute("aria-selected");
   cell.setAttribute("aria-selected", "true");
   shown = cell.dataset.rank;
-  remember();
-  fill(shown).then(() => pane.focus());
+  await fill(shown);
 }
 
 function hide() {

@@ -1,4 +1,4 @@
-// The keys of all pages, and the search: rows and sets whose text does not contain the words are hidden.
+// The keys of all pages, and the times that they show.
 import { onChange } from "./stream.js";
 
 const search = document.getElementById("search");
@@ -6,16 +6,8 @@ const help = document.getElementById("help");
 
 export function start() {
   document.addEventListener("keydown", press);
-  search.addEventListener("input", filter);
-  search.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    search.value = "";
-    filter();
-    document.getElementById("main").focus();
-  });
   document.getElementById("help-button").addEventListener("click", () => help.showModal());
   document.getElementById("help-close").addEventListener("click", () => help.close());
-  onChange(filter);
   times();
   setInterval(times, 10_000);
   onChange(times);
@@ -30,14 +22,6 @@ function press(event) {
   else if (event.key === "n") location.href = document.baseURI;
   else return;
   event.preventDefault();
-}
-
-function filter() {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  for (const one of document.querySelectorAll("#main [data-find]")) {
-    const text = words.length ? `${one.dataset.find} ${one.textContent}`.toLowerCase() : "";
-    one.hidden = !words.every((word) => text.includes(word));
-  }
 }
 
 // Shows how long ago a moment was, beside the time of day that the server wrote.

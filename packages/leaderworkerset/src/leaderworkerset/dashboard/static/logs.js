@@ -11,6 +11,7 @@ const lines = [];
 let stop = new AbortController();
 let isBeside = false;
 let follows = true;
+let wanted = null; // the first error of all ranks, until its line is there
 
 export function start() {
   if (!root) return;
@@ -85,7 +86,7 @@ function add(found) {
   if (isFull) lines.splice(0, lines.length - MOST);
   if (isLater && !isFull && !isBeside) box.append(...found.filter(matches).map(paragraph));
   else paint();
-  output.textContent = `${lines.length} lines`;
+  if (!point()) output.textContent = `${lines.length} lines`;
   if (follows) toEnd();
 }
 
@@ -101,6 +102,7 @@ function paragraph(line) {
     return one;
   }
   if (line.error) one.className = "error";
+  one.dataset.at = line.rank + line.time;
   const place = document.createElement("b");
   place.textContent = isBeside ? `${line.time.slice(11, 19)} ` : `${line.time.slice(11, 23)} ${line.rank} `;
   one.append(place, line.text);
@@ -129,14 +131,36 @@ function paint() {
   );
 }
 
-function firstError() {
-  const found = box.querySelector("p.error");
-  output.textContent = found ? "the first line that looks like an error" : "no line looks like an error";
-  if (!found) return;
+// The first error of the chosen ranks, or of all: the server searches their logs. Its rank is chosen, too.
+async function firstError() {
+  output.textContent = "searching all ranks …";
+  const query = new URLSearchParams(chosen().map((place) => ["rank", place]));
+  try {
+    const answer = await fetch(`${document.getElementById("first-error").dataset.source}?${query}`);
+    wanted = await answer.json();
+  } catch (error) {
+    wanted = null;
+    return (output.textContent = `the search broke: ${error.message}`);
+  }
+  if (!wanted) return (output.textContent = "no line names an error");
   document.getElementById("follow").setAttribute("aria-pressed", (follows = false));
+  if (point()) return;
+  const box = document.querySelector(`input[name=rank][value='${wanted.rank}']`);
+  if (!box || box.checked) return (output.textContent = `${wanted.rank}: ${wanted.text}`);
+  box.checked = true;
+  choose();
+}
+
+// Moves to the line that is wanted, if it is there.
+function point() {
+  const found = wanted && [...box.querySelectorAll("p.error")].find((one) => one.dataset.at === wanted.rank + wanted.time);
+  if (!found) return false;
+  output.textContent = `the first error of ${wanted.read} ranks: ${wanted.rank}`;
+  wanted = null;
   found.tabIndex = -1;
   found.scrollIntoView({ block: "center" });
   found.focus();
+  return true;
 }
 
 function toEnd() {

@@ -29,14 +29,29 @@ function open() {
   source.addEventListener("open", () => (heard(), notice("")));
   source.addEventListener("error", () => {
     isLost = true;
-    beat();
-    notice("⚠ The dashboard does not answer; what is shown may be old. It is tried again.");
+    setTimeout(complain, 1200);
     if (source.readyState === EventSource.CLOSED) {
       // The browser gives up after a refusal, so it is tried again here.
       close();
+      askWhy();
       setTimeout(() => document.hidden || open(), 3000);
     }
   });
+}
+
+// A shared dashboard refuses a user whose login has ended; the page continues after a login in another tab.
+async function askWhy() {
+  const answer = await fetch("search").catch(() => null);
+  if (answer?.status !== 401) return;
+  const link = Object.assign(document.createElement("a"), { href: "login", target: "_blank", textContent: "log in again" });
+  notice("⚠ Your login has ended: ");
+  document.getElementById("connection").append(link);
+}
+
+// A stream that is opened again at once is no trouble.
+function complain() {
+  beat();
+  if (isLost && !document.getElementById("connection")) notice("⚠ The dashboard does not answer; what is shown may be old. It is tried again.");
 }
 
 function heard() {

@@ -145,14 +145,14 @@ NEVER_PULLED: Final = Cause(
 )
 UNMAPPED: Final = Waits(
     frozenset({"ImageNotMapped", "ProgramNotFound", "InvalidImageMapping"}),
-    r"(?P<reason>.+)",
-    "pod {pod} has no program to run here{others}: {reason}",
+    r"(?P<why>.+)",
+    "pod {pod} has no program to run here{others}: {why}",
     ("map image {image} to a directory of programs: --image {image}=DIR",),
 )
 MISTYPED: Final = Waits(
     frozenset({"ProgramNotFound"}),
-    r"(?P<reason>.*\b(?:lacks program|or correct the command)\b.*)",
-    "pod {pod} has no program to run here{others}: {reason}",
+    r"(?P<why>.*\b(?:lacks program|or correct the command)\b.*)",
+    "pod {pod} has no program to run here{others}: {why}",
     ("correct command of container {container} in the template of {name}, or add the program where it is looked for",),
 )
 
@@ -189,9 +189,9 @@ BAD_CONFIG: Final = Cause(
     remedy="Create the missing object or key, or mark the reference as optional.",
     find=Waits(
         CONFIG,
-        r"(?P<reason>.+)",
-        "container {container} of pod {pod} cannot be configured{others}: {reason}",
-        ("create what is missing in namespace {namespace}: {reason}",),
+        r"(?P<why>.+)",
+        "container {container} of pod {pod} cannot be configured{others}: {why}",
+        ("create what is missing in namespace {namespace}: {why}",),
     ),
 )
 NOT_STARTED: Final = Cause(
@@ -201,8 +201,8 @@ NOT_STARTED: Final = Cause(
     remedy="Do as the message says; often a command, working directory, device or mount is wrong.",
     find=Waits(
         START,
-        r"(?P<reason>.+)",
-        "container {container} of pod {pod} cannot be started{others}: {reason}",
+        r"(?P<why>.+)",
+        "container {container} of pod {pod} cannot be started{others}: {why}",
         ("{lws} describe {place}",),
     ),
 )

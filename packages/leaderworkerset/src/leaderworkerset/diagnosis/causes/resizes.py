@@ -5,8 +5,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import groupfacts
-from leaderworkerset.core.policies import inplaceresources
+from leaderworkerset.capabilities.inplace import inplaceresources, updating
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -53,7 +52,7 @@ def _told(pod: JSONObject) -> str:
 
 def _refused(observed: Observed, leader: Rank) -> str:
     """Return the API server's message about a refused change of a group; empty without the mark at the leader."""
-    if not groupfacts.is_refused(leader.object or {}):
+    if not updating.is_refused(leader.object or {}):
         return ""
     told = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)
     words = [

@@ -7,8 +7,8 @@ from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.leaderworkerset import inplace
-from leaderworkerset.core.leaderworkerset.inplace import InPlace
+from leaderworkerset.capabilities.inplace import inplace
+from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.revisions import find, owned
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.diagnosis.causes.unattended import last_change, own
@@ -191,7 +191,7 @@ def is_deleting(observed: Observed) -> Finding | None:
 def is_not_in_place(observed: Observed) -> Finding | None:
     """Find a rollout that is held, as groups may be updated in place only, and another field than an image differs."""
     view = observed.view
-    if not view.is_updating or inplace.read(meta.annotations(view.object)) is not InPlace.ONLY:
+    if not view.is_updating or not inplace.read(meta.annotations(view.object)).forbids_recreation:
         return None
     known, key = (
         owned(observed.get(CONTROLLER_REVISIONS), view.object),

@@ -6,7 +6,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api.disaggregatedset import ScalingMode
+from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
@@ -114,7 +114,7 @@ def set_goes_on(observed: Observed) -> Finding | None:
 
 def _external(chosen: SetView) -> Iterator[str]:
     for role in meta.spec(chosen.object).get("roles") or []:
-        if (role.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL:
+        if has_scaler(role):
             yield str(role["name"])
 
 

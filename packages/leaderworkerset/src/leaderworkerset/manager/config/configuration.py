@@ -15,9 +15,9 @@ from kuberuntime.objects import duration
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api.metadata import LEASE
-from leaderworkerset.core.disruption import disruptionsettings as disruption
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+from leaderworkerset.capabilities.disruption import disruptionsettings as disruption
+from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.restarts.settings import RestartSettings
 
 API_VERSION: Final = "config.lws.x-k8s.io/v1"
@@ -185,8 +185,13 @@ class Configuration(_Section, frozen=True, kw_only=True):
             longest_delay=timedelta(seconds=section.longest_delay),
             reset_after=timedelta(seconds=section.reset_after),
             max_restarts=section.max_group_restarts or None,
-            release_after=timedelta(seconds=section.release_lost_pods_after) or None,
         )
+
+    @property
+    def release_after(self) -> timedelta | None:
+        """Return after how long lost pods are released where a LeaderWorkerSet does not say; None if they are waited for."""
+        section = self.group_restarts or GroupRestarts()
+        return timedelta(seconds=section.release_lost_pods_after) or None
 
     @property
     def disruption(self) -> DisruptionSettings | None:

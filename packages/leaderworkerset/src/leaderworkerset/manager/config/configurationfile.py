@@ -4,7 +4,8 @@ from pathlib import Path
 
 from kuberuntime.manifests import yamltext
 from kuberuntime.objects.field import aggregate
-from leaderworkerset.kinds.managed import OptIns
+from leaderworkerset.capabilities import names
+from leaderworkerset.kinds.managed import Configured
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError
 
@@ -37,10 +38,11 @@ def check(chosen: Configuration) -> None:
     configurationrules.check_tls(chosen.tls)
 
 
-def opted_in(configuration: Configuration) -> OptIns:
-    """Return the optional functions of the manager with this configuration."""
-    return OptIns(
-        records=configuration.recorder.enable,
-        disruption=configuration.disruption,
-        maintenance=configuration.moving,
-    )
+def opted_in(configuration: Configuration) -> Configured:
+    """Return the settings of capabilities that this configuration enables."""
+    return {
+        names.RECORDER: configuration.recorder.enable,
+        names.DISRUPTION: configuration.disruption,
+        names.MOVES: configuration.moving,
+        names.LOST_NODES: configuration.release_after,
+    }

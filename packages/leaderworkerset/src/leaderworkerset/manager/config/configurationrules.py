@@ -9,7 +9,8 @@ from kuberuntime.errors import ConfigError
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
-from leaderworkerset.core.disruption import disruptionsettings as disruption
+from leaderworkerset.capabilities.disruption import disruptionsettings as disruption
+from leaderworkerset.capabilities.lostnodes.lost import GRACES
 from leaderworkerset.core.gang.gangs import AUTO, NAMES
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.manager.config import ciphersuites
@@ -135,10 +136,10 @@ def _restart_errors(restarts: GroupRestarts | None) -> list[FieldError]:
         (not settings.RESETS.holds(restarts.reset_after), "resetAfter", f"{restarts.reset_after:g}s", settings.RESETS),
         (not 0 <= most <= settings.MOST_RESTARTS, "maxGroupRestarts", most, f"at most {settings.MOST_RESTARTS}"),
         (
-            bool(release) and not settings.RELEASES.holds(release),
+            bool(release) and not GRACES.holds(release),
             "releaseLostPodsAfter",
             f"{release:g}s",
-            settings.RELEASES,
+            GRACES,
         ),
     ]
     return [

@@ -1,7 +1,6 @@
 """Features that versions of Kubernetes have by default."""
 
 import pytest
-from tests.controlplane import build
 
 from leaderworkerset.api import kubernetesfeatures
 from leaderworkerset.api.kubernetesfeatures import (
@@ -19,10 +18,6 @@ from leaderworkerset.api.kubernetesfeatures import (
     Feature,
     Version,
 )
-
-
-def test_tested_versions_are_those_that_the_tests_run() -> None:
-    assert [f"1.{minor}" for minor in kubernetesfeatures.TESTED] == [*build.VERSIONS]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import asyncio
 import copy
 import pickle
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import reduce
 from typing import Any, Self
 
 import pytest
@@ -16,7 +17,18 @@ from kuberuntime.client.transport import Response
 from kuberuntime.errors import ConflictError
 from leaderworkerset import client
 from leaderworkerset.api import labels
-from leaderworkerset.client import AsyncClient, Client, Container, LogError, LogLine, LogOptions, Manifest, asyncclient
+from leaderworkerset.api.fieldtypes import TYPES
+from leaderworkerset.client import (
+    AsyncClient,
+    Client,
+    Container,
+    LogError,
+    LogLine,
+    LogOptions,
+    Manifest,
+    asyncclient,
+    manifest,
+)
 from leaderworkerset.client.asyncclient import passed
 
 
@@ -41,6 +53,43 @@ def test_a_manifest_has_what_was_given_and_nothing_else() -> None:
     assert template["leaderTemplate"]["spec"]["containers"] == [
         {"name": "lead", "image": "lead:1", "command": ["serve"], "args": ["-v"]}
     ]
+
+
+def paths_of_spec(struct: str = "LeaderWorkerSetSpec", prefix: str = "") -> set[str]:
+    """Return the paths of a spec that end at a scalar, a list or a field that only the dictionary has."""
+    found: set[str] = set()
+    for name, field in TYPES.fields(struct).items():
+        path = f"{prefix}{name}"
+        is_leaf = field.shape != "struct" or path in manifest.BY_DICTIONARY or field.type == "PodTemplateSpec"
+        found |= {path} if is_leaf else paths_of_spec(field.type, f"{path}.")
+    return found
+
+
+def test_every_field_of_a_spec_has_a_place_in_a_manifest() -> None:
+    templates = {"leaderWorkerTemplate.workerTemplate", "leaderWorkerTemplate.leaderTemplate"}
+    assert paths_of_spec() == {*manifest.FIELDS.values()} | manifest.BY_DICTIONARY | templates
+    others = {"name", "namespace", "labels", "settings", "exclusive_topology", "worker", "leader"}
+    assert {field.name for field in fields(Manifest)} == {*manifest.FIELDS} | others
+
+
+def test_a_manifest_sets_each_of_its_fields() -> None:
+    values: dict[str, Any] = {name: number for number, name in enumerate(manifest.FIELDS)}
+    spec = Manifest(name="web", worker=Container(image="app:1"), **values).build()["spec"]
+    for name, path in manifest.FIELDS.items():
+        assert reduce(lambda value, part: value[part], path.split("."), spec) == values[name]
+
+
+def test_fields_that_are_not_given_are_absent() -> None:
+    spec = Manifest(name="web", worker=Container(image="app:1")).build()["spec"]
+    assert set(spec) == {"replicas", "startupPolicy", "leaderWorkerTemplate"}
+    assert set(spec["leaderWorkerTemplate"]) == {"size", "restartPolicy", "workerTemplate"}
+
+
+def test_settings_of_a_manifest_are_annotations() -> None:
+    web = Manifest(name="web", worker=Container(image="app:1"), settings={"run-to-completion": "true"})
+    assert web.build()["metadata"]["annotations"] == {labels.RUN_TO_COMPLETION: "true"}
+    with pytest.raises(ValueError, match=r"unknown setting 'run': use one of .*run-to-completion"):
+        replace(web, settings={"run": "true"}).build()
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities.deciding import admit_pod
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
-from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.kinds.managed import MANAGED
 from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd

@@ -7,7 +7,7 @@ import pytest
 from testkit.virtualtime import VirtualClock
 from tests import builders
 from tests.kept import Reads, TrackedObject, assert_declared
-from tests.unit.leaderworkerset.core.disruption.test_reconcile import leader, lws, plan, stored
+from tests.unit.leaderworkerset.capabilities.disruption.test_reconcile import leader, lws, plan, stored
 
 from kuberuntime.cache.informer import Change
 from kuberuntime.client.client import Client
@@ -15,12 +15,13 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, POD_DISRUPTION_BUDGETS
 from kuberuntime.policyrules import merge
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.disruption import reconcile
+from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.controllers import disruption, kept
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION
-from leaderworkerset.core.disruption import reconcile
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
+from leaderworkerset.kinds.managed import MANAGED, managed
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
@@ -77,7 +78,7 @@ def test_without_a_watch_of_nodes_none_is_read() -> None:
 def test_only_budgets_take_the_rights_for_them() -> None:
     """The components and the chart add just these to the role of a manager."""
     more = merge((*MANAGED.permissions, *ALL_OF_DISRUPTION))
-    found = merge(managed(opted=OptIns(disruption=DisruptionSettings())).permissions)
+    found = merge(managed(configured={names.DISRUPTION: DisruptionSettings()}).permissions)
     assert {*map(str, found)} == {*map(str, more)}
     assert not [one for one in MANAGED.permissions if one.resource == POD_DISRUPTION_BUDGETS]
 

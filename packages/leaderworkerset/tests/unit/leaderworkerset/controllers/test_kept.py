@@ -5,8 +5,8 @@ import pytest
 from testkit import virtualtime
 from tests import builders, kept, scheduled
 from tests.kept import Reads, TrackedObject, UndeclaredReadError, assert_declared, checked
+from tests.unit.leaderworkerset.capabilities.inplace import test_inplacesteps
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
-from tests.unit.leaderworkerset.core.pod import test_inplacesteps
 
 from kuberuntime.cache.projection import Path, Projection, Strings, decode, parse
 from kuberuntime.objects import meta
@@ -15,14 +15,13 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Apply, Delete, Emit, PutStatus
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities import deciding
+from leaderworkerset.capabilities.inplace.inplacesteps import InPlaceStep
 from leaderworkerset.controllers import kept as declared
 from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.leaderworkerset import hashleaders
-from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.pod import reconcile as of_pod
-from leaderworkerset.core.pod.inplacesteps import InPlaceStep
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
 
@@ -85,11 +84,11 @@ def placed() -> JSONObject:
 def decide_the_rest() -> None:
     """Make the decisions that need what the cluster of these tests does not do."""
     for step in InPlaceStep:
-        checked(of_pod.reconcile)(test_inplacesteps.WALK[step])
-    checked(of_pod.reconcile)(test_inplacesteps.taken_back())
+        checked(deciding.reconcile_group)(test_inplacesteps.WALK[step])
+    checked(deciding.reconcile_group)(test_inplacesteps.taken_back())
     lws = builders.leaderworkerset_object()
     confused = builders.leader_pod(lws, annotations={labels.LEADER_NAME: "x"})
-    checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=confused, obj=lws))
+    checked(deciding.reconcile_group)(LiveGroup(now=builders.NOW, leader=confused, obj=lws))
     for status in ENDS:
         decide_failure(lws, builders.worker_pod(builders.leader_pod(lws), deleting=True, node="n1"), status)
     checked(unseen.lost)("2026-03-01T12:00:00Z", builders.worker_statefulset(confused), [builders.worker_pod(confused)])
@@ -99,19 +98,19 @@ def decide_the_rest() -> None:
         lws | {"metadata": lws["metadata"] | recreated},
     )
     watched = LiveGroup(now=builders.NOW, leader=hung, obj=asking)
-    checked(of_pod.reconcile)(watched)
+    checked(deciding.reconcile_group)(watched)
     tolerant = lws | {"metadata": lws["metadata"] | {"annotations": {labels.IN_PLACE_RESTARTS: "120s"}}}
     leader = builders.leader_pod(lws, annotations={labels.RESTARTED_IN_PLACE: "1"})
-    checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=leader, obj=tolerant, pods=(leader,)))
+    checked(deciding.reconcile_group)(LiveGroup(now=builders.NOW, leader=leader, obj=tolerant, pods=(leader,)))
     small = builders.hash_object(replicas=1)
     built = hashleaders.build(small, leaderworkerset.decode(small), key=builders.key_of(small), size=3)
     failure = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z"}
     conditions = [{"type": "Progressing", "status": "True"}, failure]
     deployment = builders.as_applied(built, status={"conditions": conditions})
     shrinking = ObservedLeaderWorkerSet(leaderworkerset=small, leader_deployment=deployment)
-    checked(of_lws.reconcile)(shrinking, builders.NOW)
+    checked(deciding.reconcile_set)(shrinking, builders.NOW)
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
-    checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=linked, obj=lws), Gangs(default="volcano"))
+    checked(deciding.reconcile_group)(LiveGroup(now=builders.NOW, leader=linked, obj=lws), Gangs(default="volcano"))
     aware = scheduled.lws(scheduled.REPLICA)
     of_scheduler = LiveGroup(
         now=builders.NOW,
@@ -120,7 +119,7 @@ def decide_the_rest() -> None:
         revisions=[builders.revision(aware)],
         gang_objects=[scheduled.workload_of(aware)],
     )
-    checked(of_pod.reconcile)(of_scheduler, scheduled.GANG)
+    checked(deciding.reconcile_group)(of_scheduler, scheduled.GANG)
 
 
 END = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no memory"}}
@@ -146,9 +145,9 @@ def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> N
         obj=lws | {"metadata": lws["metadata"] | release},
         pods=(leader, worker | {"status": worker["status"] | {"containerStatuses": []} | status}),
         statefulsets=(builders.worker_statefulset(leader),),
-        lost_nodes={"n1": None},
+        nodes={"n1": None},
     )
-    plan = checked(of_pod.reconcile)(observed)
+    plan = checked(deciding.reconcile_group)(observed)
     assert [type(action) for action in plan.actions] == [Delete, Delete, Apply]
 
 
@@ -219,7 +218,7 @@ def test_a_worker_statefulset_with_the_name_of_a_leaderworkerset_is_named() -> N
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
     observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_statefulset=workers)
     assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
-    plan = checked(of_lws.reconcile)(observed, builders.NOW)
+    plan = checked(deciding.reconcile_set)(observed, builders.NOW)
     assert "StatefulSet web-0 is controlled by Pod web-0" in str(plan.error)
     assert [type(action) for action in plan.actions] == [Emit, PutStatus]
 

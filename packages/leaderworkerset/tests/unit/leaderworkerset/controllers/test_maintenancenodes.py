@@ -7,9 +7,9 @@ from kuberuntime.cache import watch
 from kuberuntime.cache.cache import Writer
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.maintenancenodes import POD_CACHE, MaintenanceNodes
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 
 WEB: JSONObject = {"metadata": {"namespace": "default", "name": "web", "uid": "web"}}
 CLOSED: JSONObject = {"metadata": {"name": "node-1"}, "spec": {"unschedulable": True}}

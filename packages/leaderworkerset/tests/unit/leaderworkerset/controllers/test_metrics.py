@@ -13,10 +13,11 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import metrics as domain
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
-from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
+from leaderworkerset.kinds.managed import MANAGED, managed
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.slow]
 
@@ -135,7 +136,7 @@ async def test_groups_that_fail_again_and_again_are_shown_while_there_are_some()
 async def test_groups_that_wait_to_be_moved_are_shown_while_there_are_some() -> None:
     """None that is moved counts; it shows whether moves stand still."""
     cluster, metrics = Cluster(), Metrics()
-    cluster.kinds = managed(opted=OptIns(maintenance=MaintenanceSettings()))
+    cluster.kinds = managed(configured={names.MOVES: MaintenanceSettings()})
     cluster.instruments = cluster.kinds.instruments(metrics)
     waiting = f'lws_groups_to_move{{leaderworkerset="web",namespace="{NAMESPACE}"}}'
     async with cluster.running(), cluster.managed():

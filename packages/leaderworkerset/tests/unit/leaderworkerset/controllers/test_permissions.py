@@ -15,11 +15,12 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import permissions
 from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.gang.volcano import VOLCANO
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
-from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
+from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver.inprocess import InProcessTransport
 
@@ -117,6 +118,6 @@ def test_kube_schedulers_groups_are_also_corrected_and_their_refusal_reported() 
 
 
 def test_moving_groups_needs_the_nodes_besides_and_only_where_it_is_enabled() -> None:
-    further = set(managed(opted=OptIns(maintenance=MaintenanceSettings())).permissions) - set(MANAGED.permissions)
+    further = set(managed(configured={names.MOVES: MaintenanceSettings()}).permissions) - set(MANAGED.permissions)
 
     assert further == set(permissions.MAINTENANCE)

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import revisionhistory
+from leaderworkerset.capabilities.history import revisionhistory
 
 pytestmark = pytest.mark.virtual_time
 

@@ -6,13 +6,20 @@ from typing import Any, Final
 import pytest
 from tests.kept import checked
 
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.policies import exclusive, failures
 
-ENTRIES: Final[tuple[Callable[..., Any], ...]] = (of_lws.reconcile, of_pod.reconcile, of_pod.wants_node)
+ENTRIES: Final[tuple[Callable[..., Any], ...]] = (
+    deciding.reconcile_set,
+    deciding.reconcile_group,
+    of_lws.reconcile,
+    of_pod.reconcile,
+    of_pod.wants_node,
+)
 """The decisions that tests import by name."""
 
 PARTS: Final = (

@@ -469,3 +469,8 @@ def test_a_worker_statefulset_that_somebody_scaled_is_named(replicas: int, ranks
     found = told(situation)
     assert (found.code, found.subject and found.subject.name) == ("LWS-E100", "web-0")
     assert f"has {replicas} replica" in found.sentence
+
+
+@pytest.mark.parametrize("reason", ["ProgramNotFound", "CreateContainerConfigError", "RunContainerError"])
+def test_a_cause_quotes_the_message_and_not_the_reason(reason: str) -> None:
+    assert told(waiting(reason, "the words of the kubelet")).sentence.endswith(": the words of the kubelet")

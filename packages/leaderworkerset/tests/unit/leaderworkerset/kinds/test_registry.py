@@ -12,13 +12,14 @@ from kuberuntime.client.requests import Selection
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.indexes import CACHES, POD_CACHE
 from leaderworkerset.controllers.spec import ControllerSpec
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.kinds.kind import Kind
-from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
+from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
@@ -107,8 +108,8 @@ def test_leaderworkersets_are_followed_once_for_all_controllers(client: Client) 
 
 
 def test_all_that_a_configuration_may_enable_runs_in_one_manager(client: Client) -> None:
-    opted = OptIns(records=True, disruption=DisruptionSettings(), maintenance=MaintenanceSettings())
-    kinds = managed("auto", workload_aware=True, opted=opted)
+    configured = {names.RECORDER: True, names.DISRUPTION: DisruptionSettings(), names.MOVES: MaintenanceSettings()}
+    kinds = managed("auto", workload_aware=True, configured=configured)
     caches = Caches(client, (cache for spec in kinds.controllers for cache in spec.caches))
     assert [informer.resource.plural for informer in caches.all()].count("nodes") == 1
 

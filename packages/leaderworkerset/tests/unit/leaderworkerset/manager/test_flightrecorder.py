@@ -21,8 +21,9 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels, progressnotes
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities import names
 from leaderworkerset.cli.cluster import recordings
-from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
+from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.config.configuration import RecorderSettings
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.flightrecorder import FlightRecorder
@@ -59,7 +60,7 @@ class Slow:
 async def recording(cluster: Cluster, transport: Transport) -> AsyncIterator[None]:
     """Run controllers, with a recorder that uses this transport."""
     controllers = Controllers(
-        managed(opted=OptIns(records=True)), Client(cluster.transport), clock=cluster.clock, instance="test"
+        managed(configured={names.RECORDER: True}), Client(cluster.transport), clock=cluster.clock, instance="test"
     )
     controllers.run_beside(FlightRecorder(controllers.caches, Client(transport), cluster.clock, SETTINGS))
     async with controllers.running():
@@ -147,7 +148,7 @@ def test_it_uses_what_it_declares_and_nothing_else() -> None:
 
 
 def test_managers_that_do_not_record_have_none_of_its_permissions() -> None:
-    more = set(managed(opted=OptIns(records=True)).permissions) - set(MANAGED.permissions)
+    more = set(managed(configured={names.RECORDER: True}).permissions) - set(MANAGED.permissions)
     assert {(one.target, one.verbs) for one in more} == {
         ("pods/log", ("get",)),
         ("pods", ("patch",)),

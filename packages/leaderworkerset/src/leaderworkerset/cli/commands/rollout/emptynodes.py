@@ -17,6 +17,8 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities.moves import closing
+from leaderworkerset.capabilities.moves.maintenancesettings import ON
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
@@ -25,8 +27,6 @@ from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following
-from leaderworkerset.core.maintenance import closing
-from leaderworkerset.core.maintenance.maintenancesettings import ON
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.steering import nodeoutlook
 from leaderworkerset.views.groups import GroupName, View, groups_named, place_of

@@ -17,6 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities.moves import closing
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
@@ -26,7 +27,6 @@ from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following, present
-from leaderworkerset.core.maintenance import closing
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.views.groups import Group, Rank, View

@@ -8,12 +8,14 @@ from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
+from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import CONDITIONS, WAIT_WORDS, ConditionOutcome
 from leaderworkerset.cli.commands import wait
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.views.groups import Group, Rank, View
 
 
-def view(ready: int = 0, *ranks: Rank, conditions: tuple[dict[str, Any], ...] = ()) -> View:
+def view(ready: int = 0, *ranks: Rank, conditions: tuple[dict[str, Any], ...] = (), **metadata: Any) -> View:
     return View(
         name="web",
         namespace="default",
@@ -22,7 +24,10 @@ def view(ready: int = 0, *ranks: Rank, conditions: tuple[dict[str, Any], ...] = 
         up_to_date=1,
         created="",
         groups=(Group(index=0, ranks=ranks),),
-        object={"metadata": {"generation": 2}, "status": {"observedGeneration": 2, "conditions": list(conditions)}},
+        object={
+            "metadata": {"generation": 2, **metadata},
+            "status": {"observedGeneration": 2, "conditions": list(conditions)},
+        },
     )
 
 
@@ -55,6 +60,9 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
         ("condition=Progressing=False", view(0), None),
         ("condition=available=true", view(1, conditions=(AVAILABLE,)), None),
         ("condition=Available", None, "it is gone"),
+        ("failed", view(0, conditions=(AVAILABLE | {"type": "Failed"},)), None),
+        ("degraded", view(0, LATE), "condition Degraded is not there; web-0 is Pending"),
+        ("complete", view(0), wait.parse("done")(view(0))),
         ("replicas=1", view(0, READY), f"0 groups ready, not 1; {BEHIND}"),
         ("jsonpath={.metadata.generation}=2", view(), None),
         ("jsonpath=.metadata.generation='2'", view(), None),
@@ -70,6 +78,15 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
 )
 def test_conditions(condition: str, given: View | None, missing: str | None) -> None:
     assert wait.parse(condition)(given) == missing
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=lambda condition: condition.type)
+def test_words_of_a_condition_wait_for_it(condition: ConditionOutcome) -> None:
+    """A set that has the condition alone is not waited for by any word of another condition."""
+    annotations = {labels.RUN_TO_COMPLETION: "true"}
+    shown = view(1, conditions=(AVAILABLE | {"type": condition.type},), annotations=annotations)
+    reached = {word for word in WAIT_WORDS if wait.parse(word)(shown) is None}
+    assert reached == {*condition.wait_words}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from tests.builders import NOW
 
 from kuberuntime.objects import timestamps
 from leaderworkerset.api.leaderworkerset import Condition
+from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.core.disaggregatedset.setstatus import AVAILABLE, PROGRESSING, ConditionPair, conditions
 
 THEN, SINCE = "2026-01-01T00:00:00Z", timestamps.render(NOW)
@@ -66,3 +67,8 @@ def test_one_of_the_pair_is_true(
 def test_conditions_of_others_are_kept() -> None:
     foreign = structs.replace(condition(AVAILABLE, "True", since=THEN), type="Audited", reason="Other")
     assert conditions((foreign,), AVAILABLE, 2, NOW) == (foreign, condition(AVAILABLE, "True"))
+
+
+def test_every_declared_condition_is_in_the_table() -> None:
+    declared = {pair for pair in vars(setstatus).values() if isinstance(pair, ConditionPair)}
+    assert declared == {*setstatus.CONDITIONS}

@@ -10,11 +10,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Create, Finally, Plan, PutStatus
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.leaderworkerset import hashleaders
-from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.pod import reconcile as of_group
 from leaderworkerset.core.policies import delegation
 from leaderworkerset.core.policies.policy import LiveGroup, Parent, SchedulingFailure
 
@@ -59,7 +58,7 @@ def plan_for(obj: JSONObject, found: Parent, *objects: JSONObject, **fields: Any
         parent=found,
         **fields,
     )
-    return of_lws.reconcile(observed, builders.NOW, GANG)
+    return deciding.reconcile_set(observed, builders.NOW, GANG)
 
 
 def created(plan: Plan) -> list[JSONObject]:
@@ -87,12 +86,12 @@ def test_the_pod_group_of_a_replica_too() -> None:
     group: dict[str, Any] = {"now": builders.NOW, "leader": leader, "obj": obj, "revisions": [builders.revision(obj)]}
 
     assert created(plan_for(obj, parent())) == []
-    (made,) = created(of_group.reconcile(LiveGroup(**group, parent=parent()), GANG))
+    (made,) = created(deciding.reconcile_group(LiveGroup(**group, parent=parent()), GANG))
 
     assert meta.name(made) == link_of(leader)
     assert made["spec"]["workloadRef"] == {"workloadName": "pipeline", "templateName": "stage"}
-    assert created(of_group.reconcile(LiveGroup(**group), GANG)) == []
-    failed = of_group.reconcile(LiveGroup(**group, parent=FAILED), GANG)
+    assert created(deciding.reconcile_group(LiveGroup(**group), GANG)) == []
+    failed = deciding.reconcile_group(LiveGroup(**group, parent=FAILED), GANG)
     assert failed == Plan(error=f"pod default/web-0: {FAILED.message}")
 
 

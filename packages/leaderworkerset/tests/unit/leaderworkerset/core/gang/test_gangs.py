@@ -12,11 +12,11 @@ from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Create, Delete
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.gang.gangs import AUTO, DETECTABLE, PROVIDERS, Gangs
 from leaderworkerset.core.gang.native import ALPHA_POD_GROUPS, ALPHA_WORKLOADS, POD_GROUPS, WORKLOADS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
-from leaderworkerset.core.pod import reconcile as of_group
 from leaderworkerset.core.policies.gang import CHOICE, NO_GANG, UNSUPPORTED, GangGroup, GangSet
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
@@ -34,7 +34,7 @@ def created(name: str = "web-0", choice: str = "", **spec: object) -> JSONObject
 
 def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
     """Return the worker that follows from the template which the controllers make for this leader."""
-    plan = of_group.reconcile(
+    plan = deciding.reconcile_group(
         LiveGroup(now=builders.NOW, leader=leader, obj=LWS, pods=(leader,), revisions=(REVISION,)),
         gang,
     )

@@ -11,12 +11,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Create, Delete, Finally, Patch, Plan, PutStatus
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.gang.gangs import SCHEDULING, Gangs
 from leaderworkerset.core.gang.native import WORKLOADS
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.reconcile import reconcile
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 

@@ -11,9 +11,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Create, Delete, Emit, Event, Patch, Plan
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.gang.native import POD_GROUPS
-from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies import replacement, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG
 from leaderworkerset.core.policies.levels import SchedulingLevel

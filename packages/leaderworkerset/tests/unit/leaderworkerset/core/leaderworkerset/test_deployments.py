@@ -11,11 +11,13 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS
 from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, Together, flat
 from leaderworkerset.api import groupname, labels, leaderworkerset
+from leaderworkerset.capabilities.deciding import decide
+from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
-from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION, decide, reconcile
+from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION
 
 LWS = builders.hash_object(replicas=3)
 EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation": 2})

@@ -11,8 +11,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Patch, Together
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Failure, Recreation
+from leaderworkerset.capabilities.places import formernodes
 from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts
-from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
+from leaderworkerset.core.leaderworkerset.gatedleaders import FormerGroups, GatedLeaders
 from leaderworkerset.core.policies import recreation
 
 LWS = builders.hash_object(replicas=4)
@@ -50,7 +51,9 @@ def decide(
     leaders += [builders.hash_leader(lws, letter, key="old") for letter in old]
     groups = [groupfacts.describe(leader, None) for leader in (*leaders, *gated)]
     facts = GatedLeaders(leaders=gated, ending=ending or {}, surplus=surplus or {})
-    found = gatedleaders.decide(lws, leaderworkerset.decode(lws), KEY, groups, facts, records)
+    found = gatedleaders.decide(
+        lws, leaderworkerset.decode(lws), KEY, groups, facts, FormerGroups(records, formernodes.prefer)
+    )
     together = found.actions[0] if found.actions else Together(sequences=())
     assert isinstance(together, Together)
     patches = [patch for sequence in together.sequences for patch in sequence if isinstance(patch, Patch)]

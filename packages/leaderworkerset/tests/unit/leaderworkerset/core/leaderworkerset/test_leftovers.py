@@ -13,11 +13,13 @@ from kuberuntime.plan import Action, Delete, Emit, Patch, PutStatus, Together, f
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities.deciding import decide
+from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders, leftovers, revisions
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, SetFacts
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
-from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION, decide, reconcile
+from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.gang import NO_GANG
 from leaderworkerset.core.restarts.counts import Key

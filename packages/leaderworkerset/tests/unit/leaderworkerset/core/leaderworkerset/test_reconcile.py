@@ -21,6 +21,8 @@ from kuberuntime.plan import (
 )
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities.deciding import decide
+from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.leaderworkerset import (
     budget,
     groupfacts,
@@ -33,7 +35,6 @@ from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSe
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.reconcile import decide, reconcile
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
 LWS = builders.leaderworkerset_object()

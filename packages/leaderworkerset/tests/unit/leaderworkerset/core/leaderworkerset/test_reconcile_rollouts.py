@@ -36,12 +36,11 @@ from kuberuntime.plan import (
     guarded_patch,
 )
 from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset import (
-    revisionhistory,
-)
+from leaderworkerset.capabilities.deciding import decide
+from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
+from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.reconcile import decide, reconcile
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Emit
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset import reconcile, services
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.policies.policy import LiveGroup
 
 LWS = builders.leaderworkerset_object()
@@ -118,7 +118,7 @@ def test_it_is_the_error_of_whose_name_it_takes(policy: str) -> None:
         now=builders.NOW, leader=leader, obj=lws, revisions=[builders.revision(lws)], service_conflict="taken"
     )
 
-    plans = reconcile.reconcile(of_set, builders.NOW), of_pod.reconcile(of_group)
+    plans = reconcile.reconcile(of_set, builders.NOW), deciding.reconcile_group(of_group)
 
     is_shared = policy == "Shared"
     assert plans[0].error == ("LeaderWorkerSet default/web: taken" if is_shared else None)

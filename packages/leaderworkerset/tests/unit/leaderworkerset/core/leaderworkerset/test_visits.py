@@ -10,7 +10,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.plan import Apply, Delete, Plan, flat
 from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset import reconcile as decision  # by its module: decided once, not checked
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
@@ -63,7 +63,7 @@ def _set(key: str, count: int, partition: int, obj: dict[str, Any]) -> dict[str,
 
 def _applied(observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
     """Return the leader StatefulSet that the first reconcile applies."""
-    found: dict[str, Any] = decision.reconcile(observed, builders.NOW).actions[0].object  # type: ignore[union-attr]
+    found: dict[str, Any] = deciding.reconcile_set(observed, builders.NOW).actions[0].object  # type: ignore[union-attr]
     return found
 
 
@@ -74,12 +74,12 @@ def test_a_step_of_a_rollout_visits_no_group(count: int, *, honors: bool) -> Non
     observed = rolling(count, count // 2, honors_max_unavailable=honors)
     Counted.visits = 0
 
-    plan = decision.reconcile(observed, builders.NOW)
+    plan = deciding.reconcile_set(observed, builders.NOW)
 
     assert plan.error is None
     assert plan.actions
     assert Counted.visits == 0
-    assert plan == decision.reconcile(replace(observed, folded=None), builders.NOW)
+    assert plan == deciding.reconcile_set(replace(observed, folded=None), builders.NOW)
     assert Counted.visits == count
 
 
@@ -89,7 +89,7 @@ def test_a_step_visits_no_group_while_an_outdated_leader_is_being_deleted(count:
     observed = with_outdated(rolling(count, count // 2, honors_max_unavailable=False), count - 1, is_deleting=True)
     Counted.visits = 0
 
-    plan = decision.reconcile(observed, builders.NOW)
+    plan = deciding.reconcile_set(observed, builders.NOW)
 
     assert plan.error is None
     assert deleted(plan) == []
@@ -102,11 +102,11 @@ def test_a_step_visits_the_groups_alone_that_it_replaces(count: int) -> None:
     observed = with_outdated(at_work, count - 1, is_deleting=False)
     Counted.visits = 0
 
-    plan = decision.reconcile(observed, builders.NOW)
+    plan = deciding.reconcile_set(observed, builders.NOW)
 
     assert deleted(plan) == [f"web-{count - 1}"]
     assert Counted.visits == 0
-    assert deleted(decision.reconcile(replace(observed, leaders=None), builders.NOW)) == [f"web-{count - 1}"]
+    assert deleted(deciding.reconcile_set(replace(observed, leaders=None), builders.NOW)) == [f"web-{count - 1}"]
     assert Counted.visits == count
 
 
@@ -125,7 +125,7 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
         folded=fold(groups, "web"),
         leaders={group.leader: group for group in groups},
     )
-    applied = [one for one in decision.reconcile(found, builders.NOW).actions if isinstance(one, Apply)]
+    applied = [one for one in deciding.reconcile_set(found, builders.NOW).actions if isinstance(one, Apply)]
     if not applied:
         return found
     moved = builders.as_applied(applied[0].object) | {"status": status}

@@ -13,7 +13,7 @@ from kuberuntime.plan import Action, Apply, Delete, Patch, Plan, Together
 from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.pod.reconcile import reconcile
+from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts.settings import RestartSettings

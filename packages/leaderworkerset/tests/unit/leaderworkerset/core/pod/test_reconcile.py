@@ -11,10 +11,11 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSE
 from kuberuntime.plan import Apply, Create, Delete, Emit, Event, OneOfMany, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Recreation, RecreationState
+from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.pod import statefulset
-from leaderworkerset.core.pod.reconcile import reconcile, wants_node
+from leaderworkerset.core.pod.reconcile import wants_node
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts.failure import describe
@@ -159,7 +160,9 @@ def test_workers_wait_until_their_leader_is_placed() -> None:
     assert wants_node(new_group(lws, leader=placed)) == "n1"
     assert wants_node(new_group(leader=placed)) == ""
     assert wants_node(group(lws=lws, leader=placed)) == ""
-    assert reconcile(new_group(lws, leader=placed, node=node)) == Plan((create_workers(lws, placed, {"rack": "r7"}),))
+    assert reconcile(new_group(lws, leader=placed, nodes={"n1": node})) == Plan(
+        (create_workers(lws, placed, {"rack": "r7"}),)
+    )
 
 
 def test_a_node_that_is_gone_is_an_error() -> None:

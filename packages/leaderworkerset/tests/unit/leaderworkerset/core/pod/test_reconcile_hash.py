@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Patch, Plan
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.pod.reconcile import reconcile
+from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.core.policies.policy import LiveGroup
 
 LWS = builders.hash_object()

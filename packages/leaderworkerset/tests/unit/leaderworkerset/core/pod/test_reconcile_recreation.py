@@ -19,8 +19,9 @@ from tests.unit.leaderworkerset.core.pod.test_reconcile import (
 from kuberuntime.plan import Create, Delete, Event, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import RecreationState
+from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
+from leaderworkerset.capabilities.lostnodes.lost import wants_nodes
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.pod.reconcile import reconcile, wants_lost_nodes
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts.settings import RestartSettings
 
@@ -108,9 +109,9 @@ def test_a_lost_worker_is_released_while_its_leader_waits_for_it() -> None:
     """The group is recreated as one: the leader is on its way already."""
     lws = annotated(release_lost_pods_after="1s")
     leader = builders.leader_pod(lws, deleting=True)
-    observed = group(stuck_worker(), lws=lws, leader=leader, lost_nodes={"n1": None})
+    observed = group(stuck_worker(), lws=lws, leader=leader, nodes={"n1": None})
 
-    assert wants_lost_nodes(observed) == {"n1"}
+    assert wants_nodes(observed) == {"n1"}
     plan = reconcile(observed)
 
     assert [(type(action), action.grace_period) for action in plan.actions if isinstance(action, Delete)] == [
@@ -131,8 +132,8 @@ def test_lost_pods_are_waited_for_by_default() -> None:
     """As the Go controller does."""
     observed = group(stuck_worker(), leader=builders.leader_pod(LWS, deleting=True))
 
-    assert wants_lost_nodes(observed) == set()
-    assert wants_lost_nodes(LiveGroup(now=builders.NOW, leader=LEADER)) == set()
+    assert wants_nodes(observed) == set()
+    assert wants_nodes(LiveGroup(now=builders.NOW, leader=LEADER)) == set()
     assert reconcile(observed) == Plan()
 
 

@@ -13,12 +13,11 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS, Re
 from kuberuntime.plan import Action, Create, Delete
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
 from leaderworkerset.core.admission.pod import admit_pod
-from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupfacts import describe
-from leaderworkerset.core.pod import reconcile as of_group
 from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, GangSet, Preparation, Support, members_to_start
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
@@ -80,7 +79,7 @@ def group(obj: JSONObject = OBJECT, gang_objects: Sequence[JSONObject] = ()) -> 
 
 def test_the_object_of_a_group_is_created_before_its_workers() -> None:
     """R-GANG-3: a creation that fails ends the plan, and no workers appear (R-GANG-7)."""
-    plan = of_group.reconcile(group(), EveryPod())
+    plan = deciding.reconcile_group(group(), EveryPod())
 
     assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0", f"{STATEFULSETS.kind} web-0"]
     assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
@@ -90,7 +89,7 @@ def test_a_group_has_the_size_of_its_own_revision() -> None:
     """A group that is made anew during an update of the size is as large as before."""
     resized = builders.leaderworkerset_object(size=5)
 
-    plan = of_group.reconcile(group(resized), EveryPod())
+    plan = deciding.reconcile_group(group(resized), EveryPod())
 
     assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
 
@@ -99,20 +98,20 @@ def test_a_group_of_one_pod_has_its_object_too() -> None:
     """R-GANG-3: before the size is considered."""
     obj = builders.leaderworkerset_object(size=1)
 
-    assert kinds(of_group.reconcile(group(obj), EveryPod()).actions) == [f"{GROUP_KIND.kind} web-0"]
+    assert kinds(deciding.reconcile_group(group(obj), EveryPod()).actions) == [f"{GROUP_KIND.kind} web-0"]
 
 
 def test_an_object_that_exists_is_not_created_again() -> None:
     """R-GANG-3: never updated."""
     known = [{"kind": "Other", "metadata": {"name": "web-0"}}]
 
-    plan = of_group.reconcile(group(gang_objects=known), EveryPod())
+    plan = deciding.reconcile_group(group(gang_objects=known), EveryPod())
 
     assert kinds(plan.actions) == [f"{STATEFULSETS.kind} web-0"]
 
 
 def test_workers_wait_while_the_scheduler_holds_them() -> None:
-    plan = of_group.reconcile(group(), EveryPod(holds="waits"))
+    plan = deciding.reconcile_group(group(), EveryPod(holds="waits"))
 
     assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0"]
 
@@ -151,7 +150,7 @@ def test_objects_that_no_group_uses_are_deleted_when_the_update_is_done() -> Non
         gang_objects=objects,
     )
 
-    plan = of_lws.reconcile(observed, builders.NOW, EveryPod())
+    plan = deciding.reconcile_set(observed, builders.NOW, EveryPod())
 
     assert [action.key.name for action in plan.actions if isinstance(action, Delete)] == ["older"]
 
@@ -173,7 +172,7 @@ def test_combinations_that_would_never_start_are_refused() -> None:
 
 def test_without_a_gang_scheduler_nothing_is_added() -> None:
     """R-GANG-1: the default."""
-    assert kinds(of_group.reconcile(group(), NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
+    assert kinds(deciding.reconcile_group(group(), NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
 
 
 def test_without_a_gang_scheduler_none_can_be_chosen() -> None:

@@ -1,8 +1,14 @@
-"""A policy that adds nothing changes nothing."""
+"""A policy that adds nothing changes nothing, and every other one is asked."""
+
+from importlib import import_module
+from pkgutil import iter_modules
 
 from tests import builders
 
 from leaderworkerset.api import leaderworkerset
+from leaderworkerset.core import policies
+from leaderworkerset.core.admission.pod import ADMITTING
+from leaderworkerset.core.leaderworkerset.statefulsets import ANNOTATING
 from leaderworkerset.core.policies.policy import Member, Policy, Template
 
 OBJECT = builders.leaderworkerset_object()
@@ -14,3 +20,13 @@ NOTHING = Policy()
 def test_the_defaults_of_a_policy_change_nothing() -> None:
     assert NOTHING.annotations(Template(spec=LWS.spec.leader_worker_template, live={})) == {}
     assert NOTHING.admit(LEADER, Member(size=2, worker_index=0, is_leader=True)) is LEADER
+
+
+def test_every_policy_is_asked_where_it_decides() -> None:
+    """A policy that no list has would decide nothing."""
+    modules = [import_module(f"{policies.__name__}.{found.name}") for found in iter_modules(policies.__path__)]
+    declared = [value for module in modules for value in vars(module).values() if isinstance(value, Policy)]
+    plain = Policy()
+    assert [one for one in declared if one.admit is not plain.admit and one not in ADMITTING] == []
+    assert [one for one in declared if one.annotations is not plain.annotations and one not in ANNOTATING] == []
+    assert declared

@@ -17,9 +17,7 @@ TEXTS = {
     labels.RESTART_LONGEST_DELAY: ("1s", "24h"),
     labels.RESTART_RESET_AFTER: ("1s", "168h"),
     labels.MAX_GROUP_RESTARTS: ("1", "1000", "unlimited"),
-    labels.RELEASE_LOST_PODS_AFTER: ("1s", "24h", "off"),
     labels.RESUME_GROUP_RESTARTS: ("", "2026-03-01", "x" * 63),
-    labels.IN_PLACE_RESTARTS: ("1s", "120s", "24h"),
 }
 
 NONSENSE = {
@@ -28,9 +26,7 @@ NONSENSE = {
     labels.RESTART_LONGEST_DELAY: ("", "0s", "25h"),
     labels.RESTART_RESET_AFTER: ("", "0s", "169h"),
     labels.MAX_GROUP_RESTARTS: ("", "0", "-1", "1001", "٣", "9" * 5000, "1.5"),
-    labels.RELEASE_LOST_PODS_AFTER: ("", "0s", "25h", "0"),
     labels.RESUME_GROUP_RESTARTS: ("x" * 64,),
-    labels.IN_PLACE_RESTARTS: ("", "true", "off", "0s", "25h", "120"),
 }
 
 
@@ -60,14 +56,13 @@ def test_every_annotation_is_tested_here() -> None:
 
 
 def test_annotations_replace_what_the_manager_says() -> None:
-    manager = RestartSettings(max_restarts=7, release_after=timedelta(minutes=5))
+    manager = RestartSettings(max_restarts=7)
     found = {
         labels.RESTART_BACKOFF: "off",
         labels.RESTART_FIRST_DELAY: "2s",
         labels.RESTART_LONGEST_DELAY: "1m30s",
         labels.RESTART_RESET_AFTER: "1h",
         labels.MAX_GROUP_RESTARTS: "unlimited",
-        labels.RELEASE_LOST_PODS_AFTER: "off",
         labels.RESUME_GROUP_RESTARTS: "a",
         "example.com/other": "b",
     }
@@ -80,7 +75,6 @@ def test_annotations_replace_what_the_manager_says() -> None:
         resumed="a",
     )
     assert manager.of({labels.MAX_GROUP_RESTARTS: "3"}).max_restarts == 3
-    assert manager.of({labels.RELEASE_LOST_PODS_AFTER: "30s"}).release_after == timedelta(seconds=30)
     assert manager.of({"example.com/other": "b"}) is manager
 
 

@@ -219,8 +219,8 @@ def test_how_groups_are_recreated() -> None:
         longest_delay=timedelta(minutes=1),
         reset_after=timedelta(hours=1),
         max_restarts=3,
-        release_after=timedelta(minutes=2),
     )
+    assert decode(groupRestarts=section).release_after == timedelta(minutes=2)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,17 @@
+"""Several benchmarks of one subject as one command: `python -m bench.cluster idle --runs 3`."""
+
+import sys
+from importlib import import_module
+
+
+def run(package: str, names: tuple[str, ...]) -> None:
+    """Run the benchmark that the first word names, with the other words as its arguments."""
+    chosen, *rest = sys.argv[1:] or [""]
+    if chosen not in names:
+        lines = [f"usage: python -m {package} NAME [--help]", ""]
+        lines += [
+            f"  {name:<10} {(import_module(f'{package}.{name}').__doc__ or '').splitlines()[0]}" for name in names
+        ]
+        raise SystemExit("\n".join(lines))
+    sys.argv = [f"{package} {chosen}", *rest]
+    import_module(f"{package}.{chosen}").main()

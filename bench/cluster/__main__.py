@@ -1,0 +1,8 @@
+"""Benchmarks of the embedded cluster: many pods, rest, memory over time, rollouts, DisaggregatedSets."""
+
+from bench.choosing import run
+
+NAMES = ("groups", "many", "idle", "soak", "inplace", "sets")
+
+if __name__ == "__main__":
+    run("bench.cluster", NAMES)

@@ -1,0 +1,178 @@
+"""Measure DisaggregatedSets: writes for each set, processor time, and writes at rest.
+
+    python -m bench.cluster sets [--sets 100] [--seconds 30]
+
+Sets of 2 roles, 2 groups each, of 2 pods. First in a simulated cluster, which knows who writes what: the writes of the
+manager for each set until all are available, in five minutes at rest, and while all are rolled to another image. `own`
+are those to the sets and to the LeaderWorkerSets of their roles; `all` also services, and what every LeaderWorkerSet
+costs. Events are not counted. Then in a cluster of stub pods: the processor time of the whole cluster,
+for each set, and what its store is written at rest.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+import yaml
+from bench.processes import LWS, cpu_seconds, revision
+from bench.record import report
+from tests.disaggregated import disaggregatedset_object, role, with_image
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+
+from kuberuntime.access import kubeconfig
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
+
+OWN: Final = re.compile(
+    r"disaggregatedsets/|(POST|PATCH|DELETE) .*/leaderworkersets[^ ]*(?<!/status)$|-prv$|/services$"
+)
+REST: Final = 300.0
+POLL: Final = 1.0
+"""Seconds between two lists of the sets, which the cluster answers for its own processor time: a few milliseconds each."""
+
+LIMIT: Final = 1800.0
+QUIET: Final = 10.0
+
+
+def the_set(index: int, image: str = "app:1") -> JSONObject:
+    """Return one of the sets, as a user writes it."""
+    obj = disaggregatedset_object([role(name, 2, size=2) for name in ("prefill", "decode")])
+    metadata = {"name": f"split-{index}", "namespace": NAMESPACE}
+    return obj | {"metadata": metadata, "spec": obj["spec"] | with_image(obj, image)}
+
+
+def count_writes(sets: int) -> None:
+    """Simulate, and print the writes of the manager."""
+
+    async def scenario(world: World) -> None:
+        for index in range(sets):
+            await world.client.create(DISAGGREGATED_SETS, the_set(index))
+        await available(world)
+        told(world, "created", 0.0, sets)
+        begun = world.clock.monotonic()
+        await asyncio.sleep(REST)
+        told(world, "at rest", begun, sets)
+        begun = world.clock.monotonic()
+        for index in range(sets):
+            patch = {"spec": with_image(the_set(index), "app:2")}
+            await world.client.patch(DISAGGREGATED_SETS, ObjectKey(NAMESPACE, f"split-{index}"), patch, kind="merge")
+        await available(world)
+        told(world, "rolled", begun, sets)
+
+    simulate(scenario, Settings())
+
+
+async def available(world: World) -> None:
+    """Wait until nobody writes any more; raise where a set is not available."""
+    await world.at_rest()
+    for obj in await world.objects(DISAGGREGATED_SETS):
+        assert meta.is_condition_true(obj, "Available"), meta.status(obj)
+
+
+def told(world: World, phase: str, since: float, sets: int) -> None:
+    """Print what the manager wrote since a moment."""
+    wrote = [entry for entry in world.trace.of("manager-0") if entry.at >= since]
+    own = [entry for entry in wrote if OWN.search(f"{entry.verb} {entry.object}")]
+    report(
+        "sets",
+        phase=phase,
+        sets=sets,
+        writes_own_per_set=round(len(own) / sets, 2),
+        writes_all_per_set=round(len(wrote) / sets, 2),
+    )
+
+
+def measure_cluster(sets: int, seconds: float) -> None:
+    """Run a cluster of stub pods, and print its processor time and what it writes at rest."""
+    with tempfile.TemporaryDirectory() as directory:
+        environment = os.environ | {"LWS_STATE_HOME": directory}
+
+        def run(*words: str) -> str:
+            done = subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True, text=True)
+            return done.stdout
+
+        run("up", "bench", "--detach", "--stub")
+        try:
+            pid = int((Path(directory) / "bench" / "lock").read_text())
+            for phase, image in (("created", "app:1"), ("rolled", "app:2")):
+                manifest = Path(directory) / f"{phase}.yaml"
+                manifest.write_text(yaml.safe_dump_all([the_set(index, image) for index in range(sets)]))
+                before, begun = cpu_seconds(pid), time.perf_counter()
+                run("apply", "--local=bench", "-f", str(manifest))
+                asyncio.run(until_available(Path(directory) / "bench" / "kubeconfig", sets))
+                report(
+                    "sets in a cluster",
+                    phase=phase,
+                    sets=sets,
+                    seconds=round(time.perf_counter() - begun, 1),
+                    cluster_cpu_seconds=round(cpu_seconds(pid) - before, 2),
+                    cluster_cpu_milliseconds_per_set=round(1000 * (cpu_seconds(pid) - before) / sets, 1),
+                )
+            at_rest(pid, directory, sets, seconds)
+        finally:
+            run("down", "bench", "--delete")
+
+
+async def until_available(path: Path, sets: int) -> None:
+    """Wait until every set is available at the spec that it has."""
+    client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(path)), user_agent="bench/1"))
+    deadline = time.monotonic() + LIMIT
+    while True:
+        found = (await client.list(DISAGGREGATED_SETS, namespace=NAMESPACE)).items
+        if len(found) == sets and all(map(is_available, found)):
+            await client.close()
+            return
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the sets are not available after {LIMIT:.0f} s")
+        await asyncio.sleep(POLL)
+
+
+def is_available(obj: JSONObject) -> bool:
+    """Return whether a set is available, and nothing of it rolls."""
+    status = meta.status(obj)
+    return status.get("observedGeneration") == meta.generation(obj) and meta.is_condition_true(obj, "Available")
+
+
+def at_rest(pid: int, directory: str, sets: int, seconds: float) -> None:
+    """Print what a cluster with these sets does when nothing happens."""
+    waited = until_quiet(directory)
+    version, before = revision(directory), cpu_seconds(pid)
+    time.sleep(seconds)
+    report(
+        "sets in a cluster",
+        phase="at rest",
+        sets=sets,
+        seconds=seconds,
+        seconds_until_quiet=waited,
+        writes=revision(directory) - version,
+        cpu_percent_of_a_core=round(100 * (cpu_seconds(pid) - before) / seconds, 2),
+    )
+
+
+def until_quiet(directory: str) -> float:
+    """Wait until nothing was written for ten seconds, as pods and events of a rollout come late; return how long it took."""
+    begun, version = time.monotonic(), -1
+    while version != (version := revision(directory)):
+        if time.monotonic() - begun > LIMIT:
+            raise SystemExit(f"something is written still after {LIMIT:.0f} s")
+        time.sleep(QUIET)
+    return round(time.monotonic() - begun, 1)
+
+
+def main() -> None:
+    """Measure both ways; print raw numbers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=30)
+    options = parser.parse_args()
+    count_writes(options.sets)
+    measure_cluster(options.sets, options.seconds)

@@ -1,0 +1,112 @@
+"""How long decisions about the largest objects take, how that grows, and how long the event loop waits for one.
+
+python -m bench.core decisions [--all | --shape SHAPE ...] [--bytes 1572864]
+
+By default it tries the shapes that a usual LeaderWorkerSet grows in; with `--all` every shape, which takes many minutes.
+
+growth   every decision of the core and every admission webhook, in every shape, at half the size and at the whole:
+         processor seconds; one whose time grows by more than 2.2 is reported, and ends the program with 1
+         (`packages/leaderworkerset/tests/property/growth` holds the same in executed lines)
+stall    the longest time the event loop did not come round while one object of the whole size was decided in a
+         thread, as `lws manager` does; the floor is the longest call that runs in C (one JSON text of the object)
+"""
+
+import argparse
+import asyncio
+import json
+import time
+from functools import partial
+
+from bench.record import machine, report
+from testkit import work
+from tests import builders
+from tests.property.growth.recipes import RECIPES
+from tests.property.growth.shapes import SHAPES, LargeSet
+
+from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
+
+LARGEST = 1536 * 1024
+USUAL = ("groups", "long texts", "pods", "variables")
+"""Two about many objects, two about a large one."""
+
+MOST = 2.2
+SLACK = 0.002
+ATTEMPTS = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bytes", type=int, default=LARGEST)
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--all", action="store_true", help="try every shape")
+    chosen.add_argument("--shape", action="append", choices=SHAPES)
+    options = parser.parse_args()
+    print(json.dumps(machine()), flush=True)
+    shapes = SHAPES if options.all else options.shape or USUAL
+    grown = [name for shape in shapes for name in measure(shape, options.bytes)]
+    if grown:
+        raise SystemExit(f"grows by more than {MOST} with twice the input: {', '.join(grown)}")
+
+
+def measure(shape: str, size: int) -> list[str]:
+    """Report one shape; return what grows too much."""
+    largest = of_size(shape, size)
+    half = LargeSet(shape, largest.n // 2)
+    found = {name: growth(name, half, largest) for name in RECIPES}
+    slowest = max(found, key=lambda name: found[name][0])
+    grown = {name: round(ratio, 2) for name, (_, ratio) in found.items() if ratio > MOST}
+    report(
+        "decisions",
+        shape=shape,
+        count=largest.n,
+        bytes=len(json.dumps(largest.posted)),
+        slowest=slowest,
+        slowest_ms=round(1000 * found[slowest][0], 1),
+        reconcile_ms=round(1000 * work.seconds(partial(reconcile, largest.observed, builders.NOW)), 1),
+        stall_ms=round(1000 * asyncio.run(stall(largest)), 1),
+        grown=grown,
+    )
+    return [f"{name} ({shape})" for name in grown]
+
+
+def of_size(shape: str, size: int) -> LargeSet:
+    """Return the world whose LeaderWorkerSet, or whose other objects, have this many bytes."""
+    number = 1000
+    taken = len(json.dumps(LargeSet(shape, number).posted))
+    empty = len(json.dumps(LargeSet(shape, 2).posted))
+    each = max((taken - empty) / number, SHAPES[shape])
+    return LargeSet(shape, int(size / each))
+
+
+def growth(name: str, half: LargeSet, largest: LargeSet) -> tuple[float, float]:
+    """Return the processor time of a decision at the whole size, and by how much it grew from half of it."""
+    calls = [partial(RECIPES[name], world) for world in (half, largest)]
+    for call in calls:
+        call()
+    once, twice = (work.seconds(call, 1) for call in calls)
+    for _ in range(ATTEMPTS):
+        if twice <= MOST * once + SLACK:
+            break
+        once, twice = min(once, work.seconds(calls[0])), min(twice, work.seconds(calls[1]))
+    return twice, twice / (once + SLACK / MOST)
+
+
+async def stall(world: LargeSet) -> float:
+    """Return the most processor time between two turns of the event loop during one decision in a thread."""
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        before = time.process_time()
+        while True:
+            await asyncio.sleep(0)
+            now = time.process_time()
+            longest, before = max(longest, now - before), now
+
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(watch())
+        await asyncio.sleep(0.01)
+        await asyncio.to_thread(reconcile, world.observed, builders.NOW)
+        await asyncio.sleep(0.01)
+        watching.cancel()
+    return longest

@@ -1,0 +1,123 @@
+"""The dashboard in a browser: first paint, requests at rest, bytes while groups roll, and how soon a change is shown.
+
+    python -m bench.dashboard [--parts small large] [--groups 1000] [--size 8]
+
+All of it runs in one process with an API server in memory, and a browser next to it: the numbers are those of a busy machine, as
+`load` says. It needs a Chromium (LWS_CHROMIUM names one).
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "packages/leaderworkerset")]
+
+from tests.browser.conftest import chromium, playwright  # noqa: E402
+from tests.dashboardhouse import READY, House, open_house  # noqa: E402
+
+REST = 20.0
+"""Seconds without a change in which requests are counted."""
+
+ROLL = 25.0
+"""Seconds in which 60 groups roll."""
+
+SECONDS = 1800.0
+"""Seconds for one cluster; thousands of pods are created one after the other."""
+
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+
+
+def report(measurement: str, **numbers: float) -> None:
+    """Print one line."""
+    rounded = {name: round(value, 1) for name, value in numbers.items()}
+    print(json.dumps({"measurement": measurement, **rounded, "load": round(os.getloadavg()[0], 1)}), flush=True)
+
+
+async def paint(page: Any, address: str) -> float:
+    """Open a page; return when something was painted, in milliseconds."""
+    await page.goto(address)
+    await page.wait_for_function(f"({PAINT}) !== null")
+    return float(await page.evaluate(PAINT))
+
+
+async def small(house: House, page: Any) -> None:
+    """Measure a cluster of 60 groups: at rest, and while they roll."""
+    await house.put_set("web", replicas=60, size=2)
+    await house.shows(web_59_1="Running")
+    report("dashboard, 60 groups", first_paint_ms=await paint(page, house.base))
+    camera = await page.context.new_cdp_session(page)
+    await camera.send("Network.enable")
+    sums = {"bytes": 0, "requests": 0}
+    camera.on("Network.dataReceived", lambda event: sums.update(bytes=sums["bytes"] + event["dataLength"]))
+    camera.on("Network.requestWillBeSent", lambda _: sums.update(requests=sums["requests"] + 1))
+    await asyncio.sleep(2)
+    sums.update(bytes=0, requests=0)
+    await asyncio.sleep(REST)
+    report("dashboard at rest", seconds=REST, requests=sums["requests"], bytes=sums["bytes"])
+    for path, title in (("", "Now"), ("sets/default/web/rollout", "Rollout")):
+        await page.goto(house.base + path)
+        await page.locator("#pulse.live").wait_for()
+        sums.update(bytes=0)
+        for group in range(60):
+            await house.set_pod(f"web-{group}", {"phase": "Pending", "conditions": []})
+            await asyncio.sleep(ROLL / 120)
+            await house.set_pod(f"web-{group}", READY)
+            await asyncio.sleep(ROLL / 120)
+        report(f"dashboard, 60 groups roll, {title}", seconds=ROLL, kilobytes=sums["bytes"] / 1000)
+
+
+async def large(house: House, page: Any, groups: int, size: int) -> None:
+    """Measure a set of many groups: its first paint, and how soon a change is shown."""
+    await house.put_set("large", replicas=groups, size=size)
+    while house.states.get(f"large-{groups - 1}-{size - 1}") != "Running":  # noqa: ASYNC110 - as long as it takes
+        await asyncio.sleep(0.5)
+    paints = [await paint(page, house.base + "sets/default/large") for _ in range(3)]
+    await page.locator("#pulse.live").wait_for()
+    delays = []
+    for group in range(5):
+        began = time.monotonic()
+        await house.crash(f"large-{group}-1")
+        await page.locator(f"[id='c/{group}/1'].problem").wait_for(state="attached")
+        delays.append((time.monotonic() - began) * 1000)
+        await asyncio.sleep(3)
+    name = f"dashboard, {groups} groups of {size}"
+    report(name, first_paint_ms=sorted(paints)[1], change_shown_ms=sorted(delays)[2])
+
+
+async def measure(parts: list[str], groups: int, size: int) -> None:
+    """Measure clusters, in a browser each."""
+    async with playwright.async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        runs: dict[str, Callable[[House, Any], Awaitable[None]]] = {
+            "small": small,
+            "large": partial(large, groups=groups, size=size),
+        }
+        for run in map(runs.__getitem__, parts):
+            async with open_house(seconds=SECONDS) as house:
+                page = await (await browser.new_context()).new_page()
+                page.set_default_timeout(120_000)
+                await page.goto(house.dashboard.link)
+                await page.wait_for_url(house.base)
+                await run(house, page)
+        await browser.close()
+
+
+def main() -> None:
+    """Read the options and measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--groups", type=int, default=1000)
+    parser.add_argument("--size", type=int, default=8)
+    parser.add_argument("--parts", nargs="+", choices=("small", "large"), default=["small", "large"])
+    given = parser.parse_args()
+    asyncio.run(measure(given.parts, given.groups, given.size))
+
+
+if __name__ == "__main__":
+    main()

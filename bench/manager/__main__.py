@@ -1,0 +1,8 @@
+"""Benchmarks of the manager next to others: memory, rest, a lost lease, a hostile tenant, calls."""
+
+from bench.choosing import run
+
+NAMES = ("memory", "rest", "fencing", "hostile", "calls")
+
+if __name__ == "__main__":
+    run("bench.manager", NAMES)

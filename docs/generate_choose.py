@@ -1,0 +1,167 @@
+"""Write the table of features in docs/explanation/choose.md; with `--check` only report whether it is out of date.
+
+python -m docs.generate_choose [--check]
+
+The column of this project follows from the settings, fields, commands and metrics that exist. Other cells are facts from the
+documentation and code of other projects, as of the date on the page.
+"""
+# ruff: noqa: INP001 - a script of its own, which talks
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from docs import generatedpage, stability
+
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
+from leaderworkerset.api.usersettings import SETTINGS
+from leaderworkerset.core.gang import gangs
+
+HERE: Final = Path(__file__).parent
+PAGE: Final = HERE / "explanation" / "choose.md"
+METRICS: Final = HERE / "reference" / "manager.md"
+BEGIN: Final = "<!-- Written by docs/generate_choose.py. Do not edit: make generate. -->\n"
+HEAD: Final = ("", "this one", "Go controller", "JobSet", "RoleBasedGroup", "Grove")
+NUMBERS: Final = {4: "four", 5: "five", 6: "six", 7: "seven"}
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A row: our cell, those of the others by name, and what of ours belongs to it: settings, fields, a command."""
+
+    name: str
+    ours: str
+    others: tuple[str, str, str, str]
+    settings: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    command: str = ""
+
+
+def how_to(words: str, page: str) -> str:
+    """Return a link to a how-to page."""
+    return f"[{words}](../how-to/{page}.md)"
+
+
+def metrics() -> int:
+    """Return the number of metrics of our own in the reference."""
+    return len(set(re.findall(r"^\| `(lws_[a-z_]+)`", METRICS.read_text(encoding="utf-8"), re.MULTILINE)))
+
+
+FEATURES: Final = (
+    Feature("runs LeaderWorkerSet manifests", "yes", ("yes", "", "", "")),
+    Feature(
+        "ends when the work is done",
+        f"yes, {how_to('by annotation', 'progress')}",
+        ("", "yes", "", ""),
+        settings=(labels.RUN_TO_COMPLETION, labels.COMPLETION_DEADLINE, labels.TTL_AFTER_FINISHED),
+    ),
+    Feature(
+        "gang scheduling",
+        how_to(f"{NUMBERS[len(gangs.NAMES)]} ways", "gang-scheduling"),
+        ("alpha", "alpha", "yes", "yes"),
+        settings=(labels.GANG_SCHEDULER,),
+        fields=("LeaderWorkerSetSpec.scheduling",),
+    ),
+    Feature(
+        "placement by topology, in its own API",
+        "part: exclusive placement",
+        ("part: likewise", "part", "part", "yes, on three levels"),
+        settings=(labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY),
+    ),
+    Feature("Kueue", "yes", ("yes", "yes", "", "")),
+    Feature("`maxUnavailable`, `maxSurge`, partition", "yes", ("yes", "", "yes", "part: one at a time")),
+    Feature(
+        "several roles that roll out together",
+        DISAGGREGATED_SETS.kind,
+        ("DisaggregatedSet", "part", "yes, with a bound on skew", "alpha"),
+    ),
+    Feature(
+        "image updated in place, without new pods",
+        f"yes, {how_to('by annotation', 'update-in-place')}",
+        ("", "", "yes, by default", ""),
+        settings=(labels.IN_PLACE,),
+    ),
+    Feature(
+        "restart in place, without new pods",
+        f"yes, {how_to('by annotation', 'restart-in-place')}, Kubernetes 1.36",
+        ("", "yes", "part", ""),
+        settings=(labels.IN_PLACE_RESTARTS,),
+    ),
+    Feature(
+        "back-off of restarts",
+        "yes",
+        ("", "", "yes", ""),
+        settings=(
+            *(labels.RESTART_BACKOFF, labels.RESTART_FIRST_DELAY),
+            *(labels.RESTART_LONGEST_DELAY, labels.RESTART_RESET_AFTER),
+        ),
+    ),
+    Feature(
+        "limits of restarts, or rules for failures",
+        "limits",
+        ("limits, newest", "both", "yes", "part"),
+        settings=(labels.MAX_GROUP_RESTARTS, labels.RESUME_GROUP_RESTARTS, labels.RECREATE_GROUP_AFTER_START),
+        fields=("LeaderWorkerTemplate.maxGroupRestarts",),
+    ),
+    Feature("claims of devices shared by a group", "", ("", "", "", "yes")),
+    Feature("autoscaling by group", "yes", ("yes", "", "yes", "yes, on three levels")),
+    Feature(
+        "undo of a rollout, as a command",
+        "yes",
+        ("", "", "yes", ""),
+        settings=(labels.REVISION_HISTORY_LIMIT,),
+        command="rollout undo",
+    ),
+    Feature("plan of a rollout before it is done", "yes", ("part: for developers", "", "", ""), command="plan"),
+    Feature("why is it not ready, in one answer", "yes", ("", "", "", ""), command="explain"),
+    Feature("metrics of its own", f"[{metrics()}](../reference/manager.md#metrics)", ("0", "2", "0", "0")),
+    Feature("without a cluster", "yes", ("", "", "", ""), command="run"),
+    Feature("published runs at scale", "[one machine](performance.md)", ("", "numbers in proposals", "", "every week")),
+)
+
+NOT_COMPARED: Final = frozenset(
+    {
+        labels.RELEASE_LOST_PODS_AFTER,
+        labels.DISRUPTION_BUDGET,
+        labels.DO_NOT_DISRUPT,
+        labels.MOVE_OFF_CLOSED_NODES,
+        labels.POD_TERMINATION_POLICY,
+        labels.STAY_ON_NODES,
+        labels.FOLLOW_PROGRESS,
+        labels.PROGRESS_TIMEOUT,
+        labels.ON_HANG,
+        "LeaderWorkerSetSpec.groupIdentity",
+        "LeaderWorkerSetSpec.groupReplacementPolicy",
+    }
+)
+"""Settings and fields for which nobody searched the other projects."""
+
+
+def compared() -> list[str]:
+    """Return the settings and fields of all rows, and those without a row."""
+    return [*NOT_COMPARED, *(one for row in FEATURES for one in (*row.settings, *row.fields))]
+
+
+def to_compare() -> set[str]:
+    """Return the settings of users, and the fields that the recorded upstream version does not have."""
+    return {setting.annotation for setting in SETTINGS} | {*stability.FIELDS}
+
+
+def table() -> str:
+    """Return the table as Markdown."""
+    rows = [HEAD, ("---",) * len(HEAD), *((row.name, row.ours, *row.others) for row in FEATURES)]
+    return "".join("|" + "|".join(f" {cell} " if cell else " " for cell in row) + "|\n" for row in rows)
+
+
+def page() -> str:
+    """Return the page with the table of now."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = re.sub(r"\A\n?(?:\|.*\n)+", "", rest)
+    return f"{before}{BEGIN}\n{table()}{after}"
+
+
+if __name__ == "__main__":
+    sys.exit(generatedpage.main(PAGE, "settings, fields and commands", page))

@@ -1,0 +1,1 @@
+"""Capabilities beyond upstream's contract: one folder and one row of the table in `enabled.py` for each."""

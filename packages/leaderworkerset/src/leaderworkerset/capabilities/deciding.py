@@ -1,0 +1,55 @@
+"""Upstream's decisions with all capabilities, as all code calls them that decides for users."""
+
+from datetime import datetime
+
+from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Plan
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.capabilities.enabled import EXTENSIONS
+from leaderworkerset.core.admission import leaderworkerset as admission
+from leaderworkerset.core.admission import pod as of_pod
+from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.core.leaderworkerset import reconcile as of_set
+from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.pod import reconcile as of_group
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.policy import LiveGroup
+
+
+def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Decision:
+    """Decide about a LeaderWorkerSet."""
+    return of_set.decide(observed, now, gang, EXTENSIONS)
+
+
+def reconcile_set(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
+    """Decide about a LeaderWorkerSet; return the plan alone."""
+    return decide(observed, now, gang).plan
+
+
+def reconcile_group(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
+    """Decide about a group."""
+    return of_group.reconcile(group, gang, EXTENSIONS)
+
+
+def validate_leaderworkerset(
+    lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
+) -> list[FieldError]:
+    """Return all errors of a new object, or the additional errors of an update of `old`."""
+    return admission.validate_leaderworkerset(lws, old, gang, EXTENSIONS)
+
+
+def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:
+    """Return the errors that no update reports: creation would be rejected for them."""
+    return admission.stored_errors(lws, EXTENSIONS)
+
+
+def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONObject:
+    """Return the pod of a LeaderWorkerSet as a member of its group; other pods are returned unchanged."""
+    return of_pod.admit_pod(pod, gang, request, EXTENSIONS)
+
+
+def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
+    """Return the facts of a group from its leader pod and the StatefulSet with the same name."""
+    return groupfacts.describe(leader, worker_statefulset, EXTENSIONS.extend)

@@ -1,0 +1,16 @@
+"""Disruption budgets as a value of the table of capabilities; a controller of its own follows them (`controllers/disruption.py`)."""
+
+from typing import Final
+
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.capability import Capability
+from leaderworkerset.capabilities.disruption import disruptionsettings
+
+CAPABILITY: Final = Capability(
+    name=names.DISRUPTION,
+    page="how-to/maintenance.md",
+    settings=(labels.DISRUPTION_BUDGET, labels.DO_NOT_DISRUPT),
+    errors=disruptionsettings.errors,
+    warnings=disruptionsettings.warnings,
+)

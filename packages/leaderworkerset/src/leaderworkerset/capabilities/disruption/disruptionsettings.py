@@ -1,0 +1,79 @@
+"""Settings of disruption budgets: how many groups of a LeaderWorkerSet evictions may take away at once.
+
+In: the setting of the manager, and the annotation of one LeaderWorkerSet, which overrides it. Out: a number of groups, or
+none where the LeaderWorkerSet has no budget. An invalid annotation that was stored without the webhook counts as absent.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import decimals, intstr
+from kuberuntime.objects.field import FieldError, invalid
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import MAX_REPLICAS, LeaderWorkerSet, LeaderWorkerSetSpec
+from leaderworkerset.core.leaderworkerset import budget
+
+OFF: Final = "off"
+ROLLOUT: Final = "rollout"
+STARTING: Final = "starting"
+"""The only value of the annotation `DO_NOT_DISRUPT`."""
+
+ALLOWED: Final = f"{OFF}, {ROLLOUT}, a number of groups, or a percentage of them up to 100%"
+
+
+class DisruptionSettings(Struct, frozen=True, kw_only=True):
+    """The budget of LeaderWorkerSets without annotation, and how long a group may be evicted while others are wanted.
+
+    With `watches_nodes` the groups on nodes that are closed come first; without, all groups take turns.
+    """
+
+    budget: str = OFF
+    watches_nodes: bool = True
+    turn: timedelta = timedelta(seconds=60)
+
+
+def limit(settings: DisruptionSettings, annotations: Mapping[str, str], spec: LeaderWorkerSetSpec) -> int | None:
+    """Return how many groups may be away at once, None for a LeaderWorkerSet without a budget.
+
+    That of the rollout is at least 1: with surge it may be 0, but an evicted group is not replaced before it goes. Raise
+    ValueError for a rollout strategy that cannot be read.
+    """
+    text = annotations.get(labels.DISRUPTION_BUDGET, settings.budget)
+    match text if is_valid(text) else settings.budget:
+        case "off":
+            return None
+        case "rollout":
+            return max(budget.read(spec).unavailable, 1)
+        case number:
+            groups = decimals.natural(number)
+            return intstr.scale_up(number, spec.replicas) if groups is None else groups
+
+
+def is_valid(text: str) -> bool:
+    """Return whether a text is a budget."""
+    if text in {OFF, ROLLOUT}:
+        return True
+    number = decimals.natural(text)
+    return (intstr.is_percent(text) and not intstr.exceeds_whole(text)) if number is None else number <= MAX_REPLICAS
+
+
+def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
+    """Return a warning about a budget of no groups, which is meant seldom."""
+    text = annotations.get(labels.DISRUPTION_BUDGET, "")
+    if is_valid(text) and decimals.natural(text.removesuffix("%")) == 0:
+        name = f"metadata.annotations.{labels.DISRUPTION_BUDGET}"
+        yield f"{name}: with {text} no pod can be evicted: whoever drains a node of it waits until this is changed"
+
+
+def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of the annotations."""
+    new = lws.annotations
+    text = new.get(labels.DISRUPTION_BUDGET)
+    if text is not None and not is_valid(text):
+        yield invalid(f"metadata.annotations.{labels.DISRUPTION_BUDGET}", text, f"must be {ALLOWED}")
+    when = new.get(labels.DO_NOT_DISRUPT, STARTING)
+    if when != STARTING:
+        yield invalid(f"metadata.annotations.{labels.DO_NOT_DISRUPT}", when, f"must be {STARTING}")

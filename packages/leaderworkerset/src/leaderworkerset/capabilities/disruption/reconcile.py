@@ -1,0 +1,180 @@
+"""Keeps one PodDisruptionBudget for each group of a LeaderWorkerSet, and opens as many as may be away.
+
+In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that makes the budgets of groups that exist, closes and
+opens them (`window.py`), and deletes those of groups that are gone.
+
+Pods of groups that start are marked, so that autoscalers leave them alone until the group is whole, for an hour at most: it
+may never become so. Only marks of our own are removed: a pod whose template has one of the annotations is never changed.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from math import inf
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import decimals, meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.placement import REPELLING, read_tolerations, tolerate
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
+from kuberuntime.plan import Action, Patch, Plan, flat, guarded_delete, identified_patch, together
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
+from leaderworkerset.capabilities.disruption import disruptionsettings, groupbudget, window
+from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
+from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
+from leaderworkerset.core.leaderworkerset.groupfacts import own_size
+
+
+class ObservedDisruption(Struct, frozen=True, kw_only=True):
+    """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
+
+    `wanted` are the labels of groups with a pod on a node that is closed; somebody `is_draining` where a node is cordoned. `pods` are all pods, needed only where one is
+    marked, or to be marked.
+    """
+
+    obj: JSONObject
+    leaders: Sequence[JSONObject]
+    budgets: Sequence[JSONObject]
+    wanted: Collection[str]
+    now: datetime
+    pods: Sequence[JSONObject] = ()
+    is_draining: bool = False
+
+
+def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
+    """Return the writes that are due; nothing for a LeaderWorkerSet that cannot be read, which others report."""
+    obj = observed.obj
+    own = [one for one in observed.budgets if meta.is_controlled(one, obj) and not meta.is_deleting(one)]
+    if meta.is_deleting(obj):
+        return Plan()
+    try:
+        lws = decode(obj)
+        limit = disruptionsettings.limit(configured, lws.annotations, lws.spec)
+    except ValueError:
+        return Plan()
+    if limit is None:
+        unmarked, _ = changes({}, observed.pods, (), observed.now)
+        return Plan(together([*(guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in own), *unmarked]))
+    by_label = {groupname.label(one): one for one in own}
+    edited = {label for label, one in by_label.items() if not groupbudget.is_as_built(obj, label, one)}
+    groups = _groups(observed, lws, {label: one for label, one in by_label.items() if label not in edited})
+    known = {group.label: group for group in groups}
+    budget = window.Allowance(limit=limit, missing=max(lws.spec.replicas - len(groups), 0))
+    found = window.decide(groups, budget, configured, observed.now)
+    gone = [one for label, one in by_label.items() if label not in known or label in edited]
+    writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in gone]
+    writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
+    writes += _changes(obj, groups, found)
+    whole = {group.label for group in groups if group.is_whole}
+    marked, ends = changes(obj, observed.pods, whole, observed.now)
+    again = min((one for one in (found.again, ends) if one is not None), default=None)
+    return Plan(together([*writes, *marked]), again)
+
+
+def opens(plan: Plan) -> bool:
+    """Return whether a plan lets pods go that are protected until then."""
+    return any(
+        isinstance(one, Patch) and one.resource == POD_DISRUPTION_BUDGETS and groupbudget.is_opening(one)
+        for one in flat(plan.actions)
+    )
+
+
+def _groups(
+    observed: ObservedDisruption, lws: LeaderWorkerSet, budgets: Mapping[str, JSONObject]
+) -> Sequence[ProtectedGroup]:
+    leaders = {groupname.label(one): one for one in sorted(observed.leaders, key=_is_going, reverse=True)}
+    labels = [label for label in leaders if groupbudget.has_name(observed.obj, label)]
+    if not lws.spec.group_identity.is_hash:
+        labels += [one for one in budgets if one not in leaders and _is_index(one, lws.spec.replicas)]
+    return [_describe(label, leaders.get(label), lws, observed, budgets.get(label)) for label in labels]
+
+
+def _describe(
+    label: str, leader: JSONObject | None, lws: LeaderWorkerSet, observed: ObservedDisruption, budget: JSONObject | None
+) -> ProtectedGroup:
+    size = (0 if leader is None else own_size(leader)) or lws.size
+    return ProtectedGroup(
+        label=label,
+        size=size,
+        least=max(size, lws.size),
+        is_present=leader is not None and not _is_going(leader),
+        is_wanted=label in observed.wanted,
+        budget=budget,
+        age=(observed.now - _created(leader, observed.now)).total_seconds() if leader and observed.is_draining else inf,
+    )
+
+
+def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], found: window.Window) -> list[Action]:
+    """Return the writes to budgets that exist; one with the size of an earlier revision is closed with the new one."""
+    changing = {group.label for group in (*found.close, *found.open)}
+    inexact = [group for group in groups if not group.is_exact and group.label not in changing]
+    closed = [*found.close, *inexact]
+    return [
+        *(groupbudget.close(group, group.budget) for group in closed if group.budget is not None),
+        *(groupbudget.open_for_evictions(obj, group, group.budget) for group in found.open if group.budget is not None),
+    ]
+
+
+def _is_index(label: str, replicas: int) -> bool:
+    index = decimals.natural(label)
+    return index is not None and index < replicas
+
+
+def _is_going(leader: JSONObject) -> bool:
+    return meta.is_deleting(leader) or groupname.is_exhausted(leader)
+
+
+LONGEST: Final = timedelta(hours=1)
+
+FOREIGN: Final = {labels.SAFE_TO_EVICT: "false", labels.KARPENTER_DO_NOT_DISRUPT: "true"}
+"""What cluster autoscaler and Karpenter respect."""
+
+
+def changes(
+    obj: JSONObject, pods: Sequence[JSONObject], whole: Collection[str], now: datetime
+) -> tuple[Sequence[Patch], float | None]:
+    """Return the patches that are due, and in how many seconds the first mark is too old, None without marks."""
+    is_wanted = meta.annotations(obj).get(labels.DO_NOT_DISRUPT) == STARTING
+    patches: list[Patch] = []
+    ends: list[float] = []
+    for pod in pods:
+        left = (_created(pod, now) + LONGEST - now).total_seconds()
+        starts = is_wanted and groupname.label(pod) not in whole and left > 0 and not meta.is_deleting(pod)
+        found = meta.annotations(pod)
+        if starts and not FOREIGN.keys() & found.keys():
+            patches.append(_patch(pod, {**FOREIGN, labels.MARKED_STARTING: "true"}))
+        elif not starts and labels.MARKED_STARTING in found and not meta.is_deleting(pod):
+            patches.append(_patch(pod, dict.fromkeys((*FOREIGN, labels.MARKED_STARTING))))
+        if starts:
+            ends.append(left)
+    return patches, min(ends, default=None)
+
+
+def _created(pod: JSONObject, now: datetime) -> datetime:
+    text = meta.created(pod)
+    return timestamps.parse(text) if text else now
+
+
+def _patch(pod: JSONObject, annotations: JSONObject) -> Patch:
+    return identified_patch(PODS, pod, {"metadata": {"annotations": annotations}}, if_present=True)
+
+
+def is_closed(node: JSONObject) -> bool:
+    """Return whether a node accepts no pods, or not all."""
+    return is_cordoned(node) or bool(_taints(node))
+
+
+def is_cordoned(node: JSONObject) -> bool:
+    """Return whether a node accepts no pods, as while `kubectl drain` empties it."""
+    return bool(meta.spec(node).get("unschedulable"))
+
+
+def wants_to_lose(node: JSONObject, pod: JSONObject) -> bool:
+    """Return whether a node that is closed would not accept the pod again."""
+    return is_cordoned(node) or not tolerate(read_tolerations(meta.spec(pod)), _taints(node))
+
+
+def _taints(node: JSONObject) -> list[JSONObject]:
+    return [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in REPELLING]

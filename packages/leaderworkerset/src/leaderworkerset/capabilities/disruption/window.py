@@ -1,0 +1,98 @@
+"""Which groups are open for evictions: at most as many as the budget, and no other before it is proved to be safe.
+
+In: the groups with their budgets, and how many of them may be away. Out: those to close now, those to open now. A group
+that is away for any reason uses up the budget; if it is open it stays so, since nothing of it is left to protect.
+
+Closing is safe at any time. Opening is safe while fewer groups than the budget allows are open, away or not yet proved
+to be quiet (`ProtectedGroup.is_quiet`): an eviction that was granted before a group was closed may still be on its way.
+
+`kubectl drain` evicts pods by their names, and tries again every 5 s. A group that left the node meanwhile has pods of the
+same names elsewhere, and the drain waits until each of these evictions is granted (docs/adr/0031-leases-and-drains.md).
+So a new group stays open for `LINGERING`; later new groups take turns, once no group on a closed node is left.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
+
+LINGERING: Final = 15.0
+"""Seconds after the creation of its leader for which an open group stays open: longer than tools wait between evictions."""
+
+RECENT: Final = 600.0
+"""Seconds after the creation of its leader for which somebody may want to evict the pods that had the same names."""
+
+
+class Window(Struct, frozen=True):
+    """The groups to close and to open now; after `again` seconds others have their turn, None: only after a change."""
+
+    close: Sequence[ProtectedGroup]
+    open: Sequence[ProtectedGroup]
+    again: float | None
+
+
+class Allowance(Struct, frozen=True, kw_only=True):
+    """How many groups may be away at once, and how many of those that there shall be do not exist."""
+
+    limit: int
+    missing: int
+
+
+def decide(groups: Sequence[ProtectedGroup], budget: Allowance, settings: DisruptionSettings, now: datetime) -> Window:
+    """Return which groups to close and to open now."""
+    away = [group for group in groups if not group.is_open and not group.is_whole]
+    staying = [group for group in groups if group.is_open and not group.is_whole]
+    whole = sorted((group for group in groups if group.is_whole), key=_by_label)
+    places = max(budget.limit - budget.missing - len(away) - len(staying), 0)
+    chosen, again = _choose(whole, places, settings, now)
+    stay = {group.label for group in chosen}
+    close = [group for group in whole if group.is_open and group.label not in stay]
+    candidates = [*(group for group in chosen if not group.is_open), *sorted(away, key=_by_label)]
+    return Window(close, _openable(groups, candidates, budget), again)
+
+
+def _openable(
+    groups: Sequence[ProtectedGroup], candidates: Sequence[ProtectedGroup], budget: Allowance
+) -> list[ProtectedGroup]:
+    """Return the candidates that may be opened now; one that is away itself takes no further place."""
+    used = budget.missing + sum(not group.is_quiet for group in groups)
+    opened: list[ProtectedGroup] = []
+    for group in sorted(candidates, key=lambda one: not one.is_wanted):
+        if group.budget is not None and used + group.is_quiet <= budget.limit:
+            opened.append(group)
+            used += group.is_quiet
+    return opened
+
+
+def _choose(
+    whole: Sequence[ProtectedGroup], places: int, settings: DisruptionSettings, now: datetime
+) -> tuple[Sequence[ProtectedGroup], float | None]:
+    """Return the whole groups that are open, and in how many seconds others have their turn.
+
+    First come new ones that are open, then those on nodes that are closed, which take turns if there are too many: nobody
+    may ever want to evict the first one. Others stay as they are, unless nodes are not watched and any of them may be wanted.
+    """
+    staying = [one for one in whole if one.is_open and one.age < LINGERING and not one.is_wanted][:places]
+    kept = {group.label for group in staying}
+    rest = [group for group in whole if group.label not in kept]
+    waiting = [group for group in rest if group.is_wanted or not settings.watches_nodes]
+    waiting = waiting or [group for group in rest if group.age < RECENT]
+    left = places - len(staying)
+    ends = min((LINGERING - group.age for group in staying), default=None)
+    if not 0 < left < len(waiting):
+        first = {group.label for group in waiting}
+        others = sorted(rest, key=lambda group: (group.label not in first, not group.is_open))
+        return [*staying, *others[:left]], ends
+    seconds = settings.turn.total_seconds()
+    begin = int(now.timestamp() // seconds) * left % len(waiting)
+    turns = [*waiting[begin:], *waiting[:begin]]
+    again = seconds - now.timestamp() % seconds
+    return [*staying, *turns[:left]], again if ends is None else min(again, ends)
+
+
+def _by_label(group: ProtectedGroup) -> tuple[int, str]:
+    return len(group.label), group.label

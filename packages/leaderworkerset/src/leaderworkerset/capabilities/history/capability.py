@@ -1,0 +1,14 @@
+"""The history of revisions as a value of the table of capabilities."""
+
+from typing import Final
+
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.capability import Capability
+from leaderworkerset.capabilities.history import revisionhistory
+
+CAPABILITY: Final = Capability(
+    name="history",
+    page="how-to/roll-out-and-back.md",
+    settings=(labels.REVISION_HISTORY_LIMIT,),
+    retire=revisionhistory.retire,
+)

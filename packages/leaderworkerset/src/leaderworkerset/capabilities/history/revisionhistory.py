@@ -1,0 +1,92 @@
+"""The revision history of a LeaderWorkerSet: revisions that no group uses any more, kept to be shown and restored.
+
+Once all groups are of the current revision, the Go controller deletes all others (R-REV-14). Here they lose two labels
+instead: that of the LeaderWorkerSet's name, and that of their key. Both controllers and all clients find revisions by
+these labels, so they count what the Go controller would have kept. The reasons: docs/adr/0012-revision-history.md.
+
+In: the LeaderWorkerSet, the outdated revisions and, only if there are some, the history so far. Out: the actions
+that keep the newest revision of each content and delete the rest. One write moves a revision; without a change there
+is none.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.plan import Action, Patch, guarded_delete, guarded_patch
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.core.leaderworkerset.decision import SetFacts
+
+DEFAULT_LIMIT: Final = 10
+"""The number of revisions that are kept by default; Deployments keep as many."""
+
+HIGHEST_LIMIT: Final = 100
+"""The maximum that can be kept: each is an object of the size of the template."""
+
+
+MOST_BYTES: Final = 4 * 2**20
+"""The maximum bytes of all templates that are kept, but for the newest: a template may have more than a MiB."""
+
+
+def limit(obj: JSONObject) -> int:
+    """Return how many old revisions of the LeaderWorkerSet are kept; an annotation that is not a number is ignored."""
+    value = decimals.natural(meta.annotations(obj).get(labels.REVISION_HISTORY_LIMIT, ""))
+    return DEFAULT_LIMIT if value is None else min(value, HIGHEST_LIMIT)
+
+
+def selector(name: str) -> str:
+    """Return the label selector of the history of the LeaderWorkerSet `name`."""
+    return f"{labels.HISTORY_OF}={name}"
+
+
+def retire(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
+    """Return the actions for revisions that no group uses any more."""
+    return settle(facts.obj, facts.revision.key, outdated, facts.observed.history or ())
+
+
+def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:
+    """Return the actions for outdated revisions and the history so far, when all groups are of the revision `key`.
+
+    The newest revision of each content is kept, as many as the limit allows; the current content is not history. Revisions
+    without a controller are adopted: the LeaderWorkerSet was deleted without them, and created again.
+    """
+    leaving = list(outdated)
+    past = [one for one in known if meta.is_controlled(one, obj) or meta.controller_of(one) is None]
+    kept = {meta.uid(one) for one in newest([*leaving, *past], key, limit(obj))}
+    moves: list[Action] = [
+        _keep(obj, one) if meta.uid(one) in kept else guarded_delete(CONTROLLER_REVISIONS, one) for one in leaving
+    ]
+    moves += [guarded_delete(CONTROLLER_REVISIONS, one) for one in past if meta.uid(one) not in kept]
+    orphans = [one for one in past if meta.uid(one) in kept and meta.controller_of(one) is None]
+    return moves + [guarded_patch(CONTROLLER_REVISIONS, one, revisions.adoption(one, obj)) for one in orphans]
+
+
+def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
+    """Return the newest `count` revisions, one for each content, without that of `key`; fewer of large templates."""
+    by_key: dict[str, JSONObject] = {}
+    for one in sorted(found, key=revisions.number_of, reverse=True):
+        by_key.setdefault(key_of(one), one)
+    kept, size = [one for one in by_key.values() if key_of(one) != key][:count], 0
+    for position, one in enumerate(kept):
+        size += len(msgspec.json.encode(one.get("data")))
+        if size > MOST_BYTES and position:
+            return kept[:position]
+    return kept
+
+
+def key_of(revision: JSONObject) -> str:
+    """Return the key of a revision, in the history or before."""
+    return groupname.revision(revision) or meta.annotations(revision).get(labels.TEMPLATE_REVISION_HASH, "")
+
+
+def _keep(obj: JSONObject, revision: JSONObject) -> Patch:
+    change = revisions.adoption(revision, obj).get("metadata", {}) | {
+        "labels": {labels.NAME: None, labels.TEMPLATE_REVISION_HASH: None, labels.HISTORY_OF: meta.name(obj)},
+        "annotations": {labels.TEMPLATE_REVISION_HASH: groupname.revision(revision)},
+    }
+    return guarded_patch(CONTROLLER_REVISIONS, revision, {"metadata": change}, if_present=True)

@@ -1,0 +1,1 @@
+"""Groups are updated without another pod where that is possible (`in-place`)."""

@@ -1,0 +1,272 @@
+"""Which groups a rollout updates in place, and which of them are recreated (docs/adr/0024-update-in-place.md).
+
+In: a step of the rollout, the groups, the revisions. Out: the step, whose partition stays above the groups that are updated
+in place, and the leaders to mark: a mark is the only message to the pods' controller (`capabilities/inplace/inplacesteps.py`).
+
+The budget is that of `ROLLOUT`: what its partition would release is either recreated, as ever, or marked. A marked group is
+not ready until it is updated. Then its leader has the revision of the leader StatefulSet, and so the partition falls below
+it without a deletion. What is not ready anyway is recreated: nothing is lost by it, and no group stays between two.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, invalid, not_supported
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Action, Event, Patch, together
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.capabilities.inplace import inplaceresources
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of
+from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
+
+IMAGE: Final = re.compile(r"spec\.leaderWorkerTemplate\.(leader|worker)Template\.spec\.containers\[\d+\]\.image")
+"""The fields whose change needs no other pod, beside CPU and memory.
+
+Init containers do not run again, so theirs are not among them.
+"""
+
+
+class InPlace(StrEnum):
+    """Whether groups are updated in place: never, where it is possible, or in no other way."""
+
+    OFF = ""
+    IF_POSSIBLE = "IfPossible"
+    ONLY = "Only"
+
+    @property
+    def is_wanted(self) -> bool:
+        """Return whether groups are updated in place where it is possible."""
+        match self:
+            case InPlace.IF_POSSIBLE | InPlace.ONLY:
+                return True
+            case InPlace.OFF:
+                return False
+            case _:
+                assert_never(self)
+
+    @property
+    def forbids_recreation(self) -> bool:
+        """Return whether groups that cannot be updated in place keep their revision."""
+        match self:
+            case InPlace.ONLY:
+                return True
+            case InPlace.OFF | InPlace.IF_POSSIBLE:
+                return False
+            case _:
+                assert_never(self)
+
+
+ALLOWED: Final = (InPlace.IF_POSSIBLE.value, InPlace.ONLY.value)
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """How groups of older revisions come to the revision `key`.
+
+    `obstacles` has, by the revision of a group, the first field for which it has to be recreated, empty if there is none;
+    nothing where no group is, or shall be, updated in place.
+    """
+
+    key: str = ""
+    setting: InPlace = InPlace.OFF
+    obstacles: Mapping[str, str] = field(default_factory=dict)
+
+    def follow(self, folded: Folded) -> Folded:
+        """Return the fold in which groups are stranded whose update has begun and cannot lead to the revision.
+
+        Groups that their nodes have refused are kept where groups may be updated in no other way.
+        """
+        stranded = folded.updating & ~self._possible(folded)
+        refused = 0 if self.setting.forbids_recreation else folded.refused
+        if not stranded and refused == folded.refused:
+            return folded
+        return replace(folded, updating=folded.updating & ~stranded, stranded=stranded, refused=refused)
+
+    def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
+        """Return which groups of the released `span` of indexes are updated in place, and the partition that keeps them.
+
+        It is above what the leader StatefulSet would replace although it must not be recreated: also what its controller, whose
+        caches may be behind, has not counted as updated yet. What has begun is brought to its end, whatever the setting.
+        """
+        if not span or groupname.revision(statefulset) != self.key:
+            return 0, span.start
+        status, living = meta.status(statefulset), folded.members & ~folded.deleting
+        made = living & folded.statefulset_revisions.get(str(status.get("updateRevision")), 0)
+        is_counted = int(status.get("updatedReplicas") or 0) >= made.bit_count()
+        outdated = living & ~(made if is_counted else made & ~below(made, span.stop))
+        ready = folded.available(size) & ~folded.leaders.get(self.key, 0)
+        fresh = ready & self._possible(folded) if self.setting.is_wanted else 0
+        held = ready & ~self._possible(folded) if self.setting.forbids_recreation else 0
+        inside = below(outdated, span.stop) & ~below(outdated, span.start)
+        chosen = inside & ~made & (folded.updating | fresh)
+        return chosen, max(span.start, (chosen | inside & (held | made)).bit_length())
+
+    def _possible(self, folded: Folded) -> int:
+        return sum(folded.leaders.get(revision, 0) for revision, why in self.obstacles.items() if not why)
+
+
+def read(annotations: Mapping[str, str]) -> InPlace:
+    """Return the setting; a value that admission would refuse is none."""
+    text = annotations.get(labels.IN_PLACE, "")
+    return InPlace(text) if text in tuple(InPlace) else InPlace.OFF
+
+
+def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Refuse an unknown way of updates, and any where a ReplicaSet keeps the leaders: it replaces what differs from it."""
+    text, path = lws.annotations.get(labels.IN_PLACE), f"metadata.annotations.{labels.IN_PLACE}"
+    if text is None:
+        return
+    if text not in ALLOWED:
+        yield not_supported(path, text, ALLOWED)
+    elif lws.spec.group_identity.is_hash:
+        yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
+
+
+def route_of(facts: SetFacts, folded: Folded) -> tuple[Route | None, Folded]:
+    """Return how groups come to the revision of the LeaderWorkerSet, if any is, or shall be, updated in place."""
+    if labels.IN_PLACE not in facts.lws.annotations and not folded.updating:
+        return None, folded
+    return find_route(facts.obj, facts.observed.revisions, facts.revision.key, folded, facts.gang)
+
+
+def decide(facts: SetFacts, leaders: LeaderDecision, _now: datetime) -> LeaderDecision:
+    """Mark the groups that are updated in place now, and report why others cannot be."""
+    folded = leaders.folded
+    if folded is None:
+        return leaders
+    if leaders.applied is None and leaders.released | folded.updating:
+        leaders = replace(leaders, actions=(*leaders.actions, *_mark_all(facts, folded, leaders.released)))
+    if labels.IN_PLACE in facts.lws.annotations:
+        leaders = replace(leaders, updating=_events(facts, leaders, folded))
+    return leaders
+
+
+def _mark_all(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, ...]:
+    living, key = facts.living, facts.revision.key
+    if living is None or groupname.revision(living) != key or not rollingupdate.has_looked(living):
+        return ()
+    found = marks(folded, leaders_of(facts.observed), facts.lws.name, key, released)
+    return together(mark(facts.obj, group, key, living) for group in found)
+
+
+def _events(facts: SetFacts, leaders: LeaderDecision, folded: Folded) -> Sequence[Event]:
+    """Return the events of an update: groups that were updated in place already are not updated by a lower partition."""
+    if facts.revision.is_new:
+        known, key = facts.observed.revisions, groupname.revision(facts.living or {})
+        new = facts.revision.created or revisions.find(known, facts.revision.key)
+        return announce(facts.obj, known, key, new, facts.gang)
+    if facts.living is None:
+        return leaders.updating
+    released = below(folded.members, rollingupdate.position(facts.living).partition)
+    span = released & ~below(folded.members, leaders.source.partition)
+    is_done = span and not span & ~folded.leaders.get(facts.revision.key, 0)
+    return () if is_done else leaders.updating
+
+
+def find_route(
+    obj: JSONObject, found: Sequence[JSONObject], key: str, folded: Folded, gang: Gang
+) -> tuple[Route, Folded]:
+    """Return how groups come to the revision `key`, and the fold of them; `found` are the revisions of the LeaderWorkerSet."""
+    setting = read(meta.annotations(obj))
+    known = revisions.owned(found, obj)
+    new, bound = revisions.find(known, key), _bound(obj, gang)
+    obstacles = {
+        revision: "" if revision == key else bound or obstacle_between(revisions.find(known, revision), new)
+        for revision in folded.leaders
+    }
+    chosen = Route(key=key, setting=setting, obstacles=obstacles)
+    return chosen, chosen.follow(folded)
+
+
+def obstacle_between(old: JSONObject | None, new: JSONObject | None) -> str:
+    """Return why a group of one revision cannot be brought to the other in place; empty if it can."""
+    if old is None or new is None:
+        return "the ControllerRevision"
+    return obstacle((old.get("data") or {}).get("spec"), (new.get("data") or {}).get("spec"))
+
+
+def obstacle(old: Any, new: Any) -> str:
+    """Return the first field that distinguishes what two revisions hold of `spec` and cannot change in place, or none."""
+    fixed = (path for path in differences(_fixed(old), _fixed(new), "spec") if not IMAGE.fullmatch(path))
+    return next(fixed, "") or inplaceresources.obstacle(old or {}, new or {})
+
+
+def _fixed(spec: Any) -> Any:
+    """Return what a revision holds of `spec` without CPU and memory."""
+    template = (spec or {}).get("leaderWorkerTemplate") or {}
+    found = {
+        name: inplaceresources.without(template[name]) for name in inplaceresources.TEMPLATES if template.get(name)
+    }
+    return spec | {"leaderWorkerTemplate": template | found} if found else spec
+
+
+def differences(old: Any, new: Any, path: str) -> Iterator[str]:
+    """Yield the paths of the fields in which two values of JSON differ; of lists of different lengths, that of the list.
+
+    >>> list(differences({"a": [1, 2], "b": {}}, {"a": [1, 3], "c": 0}, "x"))
+    ['x.a[1]', 'x.b', 'x.c']
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in sorted(old.keys() | new.keys()):
+            if (name in old) != (name in new):
+                yield f"{path}.{name}"
+            else:
+                yield from differences(old[name], new[name], f"{path}.{name}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for number, (before, after) in enumerate(zip(old, new, strict=True)):
+            yield from differences(before, after, f"{path}[{number}]")
+    elif old != new:
+        yield path
+
+
+def announce(
+    obj: JSONObject, found: Sequence[JSONObject], old: str, new: JSONObject | None, gang: Gang
+) -> tuple[Event, ...]:
+    """Return the event that says why groups of the revision `old` cannot be brought to a new one in place, once."""
+    setting = read(meta.annotations(obj))
+    if new is None or not setting.is_wanted:
+        return ()
+    why = _bound(obj, gang) or obstacle_between(revisions.find(revisions.owned(found, obj), old), new)
+    return (decisionevents.not_in_place(obj, why, is_held=setting.forbids_recreation),) if why else ()
+
+
+def _bound(obj: JSONObject, gang: Gang) -> str:
+    """Return what binds groups to objects that are named after their revision; empty if nothing does."""
+    if meta.spec(obj).get("scheduling") is not None:
+        return "spec.scheduling"
+    choice = meta.annotations(obj).get(labels.GANG_SCHEDULER, "")
+    is_bound = choice != NONE and gang is not NO_GANG
+    return f"metadata.annotations[{labels.GANG_SCHEDULER}]" if is_bound else ""
+
+
+def marks(folded: Folded, groups: Mapping[str, GroupFacts], name: str, key: str, released: int) -> list[GroupFacts]:
+    """Return the groups to mark, the highest first: the released ones, and those that were on the way to another revision."""
+    chosen = (groups[f"{name}-{index}"] for index in highest(released | folded.updating))
+    return [group for group in chosen if group.updating != key and not group.is_deleting]
+
+
+def mark(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) -> Patch:
+    """Return the mark of a leader: the revision that its group is brought to, and its own of the leader StatefulSet."""
+    wanted = {
+        labels.IN_PLACE_REVISION: key,
+        labels.IN_PLACE_STATEFULSET_REVISION: str(meta.status(statefulset)["updateRevision"]),
+    }
+    return Patch(
+        resource=PODS,
+        key=ObjectKey(meta.namespace(obj), group.leader),
+        patch={"metadata": {"uid": group.uid, "annotations": wanted}},
+        if_present=True,
+        on_success=(decisionevents.updating_in_place(obj, group.leader, group.index),),
+    )

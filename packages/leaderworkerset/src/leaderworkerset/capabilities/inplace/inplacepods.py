@@ -1,0 +1,111 @@
+"""A pod that is updated in place: what its containers were before, and whether the new ones have taken over.
+
+The kubelet ends a container whose image was changed and starts it again, which counts as a restart of it. So the patch of
+the images also records, in an annotation, the count that this leads to, the container that runs before, and its image:
+`NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are no failure (R-POD-4), and the pod is ready only by other containers.
+If the image of a container is taken back after the container ended, as with a new image that cannot be pulled, it starts
+again: that restart is excused, and awaited. The ID does not show whether it ended: a kubelet keeps the ID of an ended
+container in the status until the next container starts.
+
+If the image changes again while the container runs, the kubelet may be ending it, or may not know of the change yet. If it
+does, it starts the container with the first image, ends that, and starts it with the second one. So no other container is
+awaited after an image was taken back, and two restarts are excused if the container starts soon: the record is
+`NAME=COUNT=ID=IMAGE=UNTIL` then.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.inplace import inplaceresources
+
+TURNS: Final = 2
+"""Restarts of a container whose image changed twice while the kubelet ended it."""
+
+
+class Before(NamedTuple):
+    """A container before its image was changed: the restarts that the change leads to; ID and image, if one must end.
+
+    `until` is when a container starts at the latest that the kubelet ended although the image changed again.
+    """
+
+    restarts: int
+    container: str = ""
+    image: str = ""
+    until: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.restarts}={self.container}={self.image}{self.until and f'={self.until}'}"
+
+
+def read(pod: JSONObject) -> dict[str, Before]:
+    """Return what was recorded of the containers of a pod, by their names; entries that cannot be read count as absent.
+
+    >>> read({"metadata": {"annotations": {labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1,broken,other=x=="}}})
+    {'main': Before(restarts=1, container='runc://a', image='app:1', until='')}
+    """
+    found = {}
+    for entry in meta.annotations(pod).get(labels.IN_PLACE_BEFORE, "").split(","):
+        name, count, container, image, until = [*entry.split("=", 4), "", "", "", ""][:5]
+        if (restarts := decimals.natural(count)) is not None:
+            found[name] = Before(restarts, container, image, until)
+    return found
+
+
+def excused(pod: JSONObject) -> Mapping[str, int]:
+    """Return how many restarts of each container are not failures."""
+    known = read(pod)
+    found = {name: before.restarts for name, before in known.items()}
+    for one in _statuses(pod) if any(before.until for before in known.values()) else ():
+        before = known.get(str(one.get("name")))
+        started = (((one.get("state") or {}).get("running")) or {}).get("startedAt") or ""
+        if before is not None and before.until and started <= before.until:
+            found[str(one["name"])] += TURNS
+    return found
+
+
+def is_settled(pod: JSONObject) -> bool:
+    """Return whether no container runs any more that an update in place must have ended, and all have their resources."""
+    known = read(pod)
+    is_left = bool(known) and any(_is_left(one, known) for one in _statuses(pod))
+    return not is_left and inplaceresources.is_settled(pod)
+
+
+def record(pod: JSONObject, changed: Mapping[str, str], until: str) -> str:
+    """Return the record of a pod whose containers are about to get the images `changed`; what is known of others stays.
+
+    `until` is when the kubelet has ended and started a container that it is ending now.
+    """
+    known = read(pod)
+    images = {one["name"]: str(one.get("image") or "") for one in meta.spec(pod).get("containers") or []}
+    for one in _statuses(pod):
+        name = str(one.get("name"))
+        if name in changed:
+            before = _before(one, known.get(name), images.get(name, ""))
+            if before == known.get(name) and _runs(one):
+                is_taken_back = before.image == changed[name]
+                before = Before(before.restarts - 1, until=until) if is_taken_back else before._replace(until=until)
+            known[name] = before
+    return ",".join(f"{name}={before}" for name, before in sorted(known.items()))
+
+
+def _statuses(pod: JSONObject) -> list[JSONObject]:
+    return meta.status(pod).get("containerStatuses") or []
+
+
+def _before(status: JSONObject, known: Before | None, image: str) -> Before:
+    container, restarts = str(status.get("containerID") or ""), int(status.get("restartCount") or 0)
+    if known is None or not container or known.container != container:
+        return Before(restarts + bool(container), container, image)
+    return known
+
+
+def _runs(status: JSONObject) -> bool:
+    return "running" in (status.get("state") or {})
+
+
+def _is_left(status: JSONObject, known: Mapping[str, Before]) -> bool:
+    before = known.get(str(status.get("name")))
+    return before is not None and bool(before.container) and status.get("containerID") == before.container

@@ -1,0 +1,318 @@
+"""Brings a marked group to another revision in place, step by step (docs/adr/0024-update-in-place.md).
+
+In: a live group whose leader carries a mark: a revision (`capabilities/inplace/inplace.py`). Out: the next writes. `STEPS`
+lists the steps; the first row that holds applies. Each is decided from what the API server shows, so a manager may die after
+any write. The StatefulSets end as if they had created the pods: a pod gets the label of the revision that its StatefulSet
+has then, so nothing is left for it to replace.
+
+```
+marked ─► HOLD ─► AWAIT_CONTROLLER ─► PATCH_WORKERS ─► PATCH_LEADER ─► AWAIT_WORKERS ─► LET_GO ─► done
+          the workers' StatefulSet    images, labels, CPU and memory    their new        it may replace pods again,
+          gets the new template, and  of all pods, the leader's as      containers are   and finds none to replace
+          replaces no pods            the last                          ready
+```
+RESIZE repeats what was lost between the two writes of a pod. REFUSE marks a group whose nodes do not resize its pods: it is
+recreated (`core/leaderworkerset/rollingupdate.py`), unless groups may be updated in no other way.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from enum import StrEnum
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch, identified_patch, together
+from leaderworkerset.api import groupname, labels, leaderworkerset
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.capabilities.inplace import inplace, inplacepods, inplaceresources, updating
+from leaderworkerset.capabilities.inplace.inplaceresources import ResourceField
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset import groupfacts, revisions
+from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
+
+GRACE: Final = 30
+"""Seconds that a container has to end by default."""
+
+LONGEST_GRACE: Final = 24 * 3600
+"""The maximum of seconds that are waited for: a pod may name any number."""
+
+START: Final = timedelta(seconds=30)
+"""How long a kubelet may take to start a container whose image it had a moment ago, twice."""
+
+
+class InPlaceStep(StrEnum):
+    """What an update in place of one group does next."""
+
+    DONE = "done"
+    AWAIT_REVISION = "await revision"
+    HOLD = "hold"
+    AWAIT_CONTROLLER = "await controller"
+    PATCH_WORKERS = "patch workers"
+    PATCH_LEADER = "patch leader"
+    REFUSE = "refuse"
+    RESIZE = "resize"
+    AWAIT_WORKERS = "await workers"
+    LET_GO = "let go"
+    AWAIT_LEADER = "await leader"
+
+
+class Marked(Struct, frozen=True, dict=True):
+    """A group whose leader is marked, and the StatefulSet of its workers, if there is one."""
+
+    group: LiveGroup
+    workers: JSONObject | None
+
+    @property
+    def key(self) -> str:
+        """Return the revision that the group is brought to."""
+        return meta.annotations(self.group.leader).get(labels.IN_PLACE_REVISION, "")
+
+    @cached_property
+    def target(self) -> LeaderWorkerSet | None:
+        """Return the LeaderWorkerSet of that revision, if it is known; raise ValueError if it cannot be read."""
+        return self.revised(self.key)
+
+    def revised(self, key: str) -> LeaderWorkerSet | None:
+        """Return the LeaderWorkerSet as it is in a revision, None where there is no such revision."""
+        group = self.group
+        found = revisions.find(revisions.owned(group.revisions, group.obj), key)
+        return None if found is None else leaderworkerset.decode(revisions.restore(group.obj, found))
+
+    @cached_property
+    def members(self) -> Sequence[JSONObject]:
+        """Return the workers of the StatefulSet that are not being deleted."""
+        if self.workers is None:
+            return ()
+        return [pod for pod in self.group.pods if meta.is_controlled(pod, self.workers) and not meta.is_deleting(pod)]
+
+    @cached_property
+    def pods(self) -> Sequence[JSONObject]:
+        """Return the leader and the workers."""
+        return [self.group.leader, *self.members]
+
+    @property
+    def is_only(self) -> bool:
+        """Return whether the group may be updated in no other way."""
+        return inplace.read(meta.annotations(self.group.obj)).forbids_recreation
+
+    @cached_property
+    def refusals(self) -> Sequence[tuple[JSONObject, str]]:
+        """Return the pods that their nodes do not resize, and why."""
+        return [(pod, why) for pod in self.pods if (why := inplaceresources.refusal(pod))]
+
+    @property
+    def made_of(self) -> str:
+        """Return the revision of the workers' StatefulSet that its pods get."""
+        return str(meta.status(self.workers or {}).get("updateRevision") or "")
+
+    @cached_property
+    def outdated(self) -> Sequence[JSONObject]:
+        """Return the workers that are not of the revision yet."""
+        return [pod for pod in self.members if not self.is_of(pod, self.made_of)]
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether all workers exist."""
+        return self.workers is None or len(self.members) >= int(meta.spec(self.workers).get("replicas", 1))
+
+    @property
+    def is_counted(self) -> bool:
+        """Return whether the controller of the workers, whose caches may be behind, knows all of them as updated."""
+        status = meta.status(self.workers or {})
+        return self.workers is None or int(status.get("updatedReplicas") or 0) >= len(self.members)
+
+    @property
+    def leader_made_of(self) -> str:
+        """Return the revision of the leader StatefulSet that the leader gets."""
+        return meta.annotations(self.group.leader).get(labels.IN_PLACE_STATEFULSET_REVISION, "")
+
+    def is_of(self, pod: JSONObject, made_of: str) -> bool:
+        """Return whether a pod is of the revision, and of this one of its StatefulSet."""
+        own = meta.labels(pod)
+        return (groupname.revision(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
+
+
+def _hold(now: Marked) -> tuple[Action, ...]:
+    """Give the workers' StatefulSet the template of the revision, and have it replace no pod."""
+    assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
+    before, after = now.revised(groupname.revision(now.workers)), _template(now.target, is_leader=False)
+    amounts = inplaceresources.changed(None if before is None else _template(before, is_leader=False), after)
+    own = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: now.key}}}
+    template = own | {"spec": _containers(_images(after), inplaceresources.containers(amounts))}
+    strategy = {"type": groupfacts.HELD, "rollingUpdate": None}
+    return (_strategic(now.workers, own | {"spec": {"updateStrategy": strategy, "template": template}}),)
+
+
+def _let_go(now: Marked) -> tuple[Action, ...]:
+    """Have the workers' StatefulSet replace pods again, of which none is of another revision."""
+    assert now.workers is not None  # noqa: S101 - the row says so
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    return (guarded_patch(STATEFULSETS, now.workers, {"spec": {"updateStrategy": strategy}}),)
+
+
+def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
+    """Give a pod the images of the revision and its labels, record what it runs until then, and resize it."""
+    assert now.target is not None  # noqa: S101 - the rows before say so
+    is_leader = groupname.is_leader(pod)
+    before, after = now.revised(groupname.revision(pod)), _template(now.target, is_leader=is_leader)
+    old = None if before is None else _template(before, is_leader=is_leader)
+    known = {} if old is None else _images(old)
+    changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
+    amounts = inplaceresources.read(pod) | inplaceresources.changed(old, after)
+    ended = now.group.now + _grace(after) + START
+    notes = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed, timestamps.render(ended))} if changed else {}
+    notes |= {labels.IN_PLACE_RESOURCES: inplaceresources.record(amounts)} if amounts else {}
+    own: JSONObject = {"labels": {labels.TEMPLATE_REVISION_HASH: now.key, labels.STATEFULSET_REVISION: made_of}}
+    own |= {"annotations": notes} if notes else {}
+    patch = _strategic(pod, {"metadata": own} | ({"spec": _containers(changed, {})} if changed else {}))
+    return (patch, *_resize(now, pod, amounts))
+
+
+def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) -> tuple[Action, ...]:
+    """Give a pod CPU and memory that it does not have yet. Only its UID is compared: the patch before has changed it.
+
+    What the API server refuses would be refused again, unless the user changes something, who is waited for with `Only`.
+    """
+    due = inplaceresources.due(pod, amounts)
+    if not due or (updating.is_refused(now.group.leader) and not now.is_only):
+        return ()
+    change = {"spec": _containers({}, inplaceresources.containers(due))}
+    failed = decisionevents.resize_failed(now.group.obj, pod)
+    patch = identified_patch(PODS, pod, change, subresource="resize", kind="strategic", on_failure=(failed,))
+    return (Finally(actions=(patch,), on_refusal=(_mark_refused(now),)),)
+
+
+def _resize_all(now: Marked) -> tuple[Action, ...]:
+    return (Together(sequences=tuple(_resize(now, pod, inplaceresources.read(pod)) for pod in now.pods)),)
+
+
+def _refuse(now: Marked) -> tuple[Action, ...]:
+    """Mark the leader, once for each revision."""
+    pod, why = now.refusals[0]
+    event = decisionevents.resize_refused(now.group.obj, pod, why, is_held=now.is_only)
+    return (replace(_mark_refused(now), on_success=(event,)),)
+
+
+def _mark_refused(now: Marked) -> Patch:
+    return identified_patch(PODS, now.group.leader, {"metadata": {"annotations": {labels.IN_PLACE_REFUSED: now.key}}})
+
+
+def _forget(now: Marked) -> tuple[Action, ...]:
+    """Remove what is recorded of resources: nothing depends on it any more."""
+    records = (labels.IN_PLACE_RESOURCES, labels.IN_PLACE_REFUSED)
+    change = {"metadata": {"annotations": dict.fromkeys(records)}}
+    pods = [pod for pod in now.pods if not meta.annotations(pod).keys().isdisjoint(records)]
+    return together(guarded_patch(PODS, pod, change) for pod in pods)
+
+
+def _has_taken_over(pod: JSONObject) -> bool:
+    return groupfacts.is_pod_ready(pod) and inplacepods.is_settled(pod)
+
+
+def _strategic(obj: JSONObject, change: JSONObject) -> Patch:
+    """Return the patch of an object as it was read, in which containers are merged by their names."""
+    resource = PODS if obj["kind"] == PODS.kind else STATEFULSETS
+    return guarded_patch(resource, obj, change, kind="strategic")
+
+
+def _template(lws: LeaderWorkerSet, *, is_leader: bool) -> JSONObject:
+    return lws.leader_template if is_leader else lws.spec.leader_worker_template.worker_template
+
+
+def _grace(template: JSONObject) -> timedelta:
+    seconds = meta.spec(template).get("terminationGracePeriodSeconds")
+    return timedelta(seconds=min(seconds, LONGEST_GRACE) if isinstance(seconds, int) else GRACE)
+
+
+def _images(template: JSONObject) -> Mapping[str, str]:
+    return {one["name"]: one["image"] for one in meta.spec(template).get("containers") or [] if one.get("image")}
+
+
+def _containers(images: Mapping[str, str], resources: Mapping[str, JSONObject]) -> JSONObject:
+    names = dict.fromkeys((*images, *resources))
+    return {
+        "containers": [
+            {"name": name}
+            | ({"image": images[name]} if name in images else {})
+            | ({"resources": resources[name]} if name in resources else {})
+            for name in names
+        ]
+    }
+
+
+class StepRule(NamedTuple):
+    """A step: when it is next, and its writes."""
+
+    step: InPlaceStep
+    holds: Callable[[Marked], bool]
+    actions: Callable[[Marked], tuple[Action, ...]] = lambda _: ()
+
+
+STEPS: Final = (
+    StepRule(InPlaceStep.DONE, lambda now: not updating.updating_to(now.group.leader, now.workers), _forget),
+    StepRule(InPlaceStep.AWAIT_REVISION, lambda now: now.target is None),
+    StepRule(
+        InPlaceStep.HOLD,
+        lambda now: now.workers is not None and groupname.revision(now.workers) != now.key,
+        _hold,
+    ),
+    StepRule(
+        InPlaceStep.AWAIT_CONTROLLER,
+        lambda now: now.workers is not None and not (meta.is_observed(now.workers) and now.made_of),
+    ),
+    StepRule(
+        InPlaceStep.PATCH_WORKERS,
+        lambda now: bool(now.outdated),
+        lambda now: (Together(sequences=tuple(_patch(now, pod, now.made_of) for pod in now.outdated)),),
+    ),
+    StepRule(
+        InPlaceStep.PATCH_LEADER,
+        lambda now: now.is_whole and not now.is_of(now.group.leader, now.leader_made_of),
+        lambda now: _patch(now, now.group.leader, now.leader_made_of),
+    ),
+    StepRule(
+        InPlaceStep.REFUSE,
+        lambda now: bool(now.refusals) and not updating.is_refused(now.group.leader),
+        _refuse,
+    ),
+    StepRule(
+        InPlaceStep.RESIZE,
+        lambda now: any(_resize(now, pod, inplaceresources.read(pod)) for pod in now.pods),
+        _resize_all,
+    ),
+    StepRule(
+        InPlaceStep.AWAIT_WORKERS,
+        lambda now: not (now.is_whole and now.is_counted and all(map(_has_taken_over, now.members))),
+    ),
+    StepRule(
+        InPlaceStep.LET_GO,
+        lambda now: now.workers is not None and groupfacts.is_held(now.workers),
+        _let_go,
+    ),
+    StepRule(InPlaceStep.AWAIT_LEADER, lambda _: True),
+)
+"""The steps in their order. Where nothing is to be written, a change of what is awaited leads to the next decision."""
+
+
+def next_step(marked: Marked) -> StepRule:
+    """Return the step of a group; raise ValueError for a revision that cannot be read."""
+    return next(row for row in STEPS if row.holds(marked))
+
+
+def decide(group: LiveGroup) -> PolicyDecision:
+    """Return the next writes of a group that is updated in place; none for any other."""
+    if labels.IN_PLACE_REVISION not in meta.annotations(group.leader):
+        return NOTHING
+    workers = groupname.find_workers(group.leader, group.statefulsets)
+    if workers is not None and meta.is_of_predecessor(workers, group.leader):
+        return NOTHING
+    if workers is None and groupfacts.own_size(group.leader) != 1:
+        return NOTHING  # created from the leader's revision first
+    marked = Marked(group, workers)
+    return PolicyDecision(actions=next_step(marked).actions(marked))

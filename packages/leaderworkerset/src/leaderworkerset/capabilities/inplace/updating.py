@@ -1,0 +1,48 @@
+"""Which groups are being updated in place, by what their leaders and the StatefulSets of their workers show.
+
+In: the facts of a group, its leader, the StatefulSet of its workers. Out: the facts, in which the group is not ready.
+"""
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.capabilities.inplace import inplacepods
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, is_held
+
+
+def extend(found: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
+    """Return the facts of a group, which is not ready while it is updated in place."""
+    updating = updating_to(leader, worker_statefulset)
+    if not updating:
+        return found
+    return replace(found, is_leader_ready=False, updating=updating, is_refused=is_refused(leader))
+
+
+def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
+    """Return whether a container was restarted for new images only."""
+    return (container.get("restartCount") or 0) <= inplacepods.excused(pod).get(container.get("name", ""), 0)
+
+
+def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:
+    """Return the revision that the group of a leader is being brought to in place; empty if it is there, or of none.
+
+    It is there when leader and workers are of the revision, the workers' StatefulSet is no longer held, and the leader runs
+    its new containers; those of the workers do before their StatefulSet is let go.
+    """
+    mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
+    if not mark:
+        return ""
+    is_done = groupname.revision(leader) == mark and inplacepods.is_settled(leader)
+    if is_done and worker_statefulset is not None:
+        is_same = groupname.revision(worker_statefulset) == mark
+        is_done = is_same and not is_held(worker_statefulset)
+    return "" if is_done else mark
+
+
+def is_refused(leader: JSONObject) -> bool:
+    """Return whether the nodes of a marked group do not resize its pods as its revision wants it."""
+    own = meta.annotations(leader)
+    return labels.IN_PLACE_REFUSED in own and own[labels.IN_PLACE_REFUSED] == own.get(labels.IN_PLACE_REVISION)

@@ -1,0 +1,1 @@
+"""Pods that are stuck on lost nodes are released (`release-lost-pods-after`)."""

@@ -1,0 +1,19 @@
+"""The release of lost pods as a value of the table of capabilities."""
+
+from typing import Final
+
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.capability import Capability
+from leaderworkerset.capabilities.lostnodes import lost
+from leaderworkerset.core.extensions import GroupPlace, GroupStep
+
+CAPABILITY: Final = Capability(
+    name=names.LOST_NODES,
+    page="how-to/restarts.md",
+    settings=(labels.RELEASE_LOST_PODS_AFTER,),
+    wakes_groups=True,
+    errors=lost.errors,
+    nodes=lost.wants_nodes,
+    group_steps=(GroupStep(GroupPlace.FIRST, lost.decide),),
+)

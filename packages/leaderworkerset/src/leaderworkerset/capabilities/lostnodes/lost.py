@@ -1,0 +1,156 @@
+"""Pods on lost nodes: terminating for longer than their grace period on a node that does not report; force-deleted here.
+
+A pod whose kubelet is gone stays Terminating for ever and blocks its group: the leader waits for its workers, and a
+name is free only after its pod is deleted. In: the pods of a group, the nodes of those that are stuck, the time. Out:
+deletions with a grace period of 0, or when to decide again.
+
+A node that does not report may still run its pods. Workers are released there, a leader is not: two leaders of one
+identity could serve at once. A leader is released if the node is certainly down: it was deleted, or an administrator
+marked it with the taint `node.kubernetes.io/out-of-service`.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Action, Delete, Emit
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.capabilities import names
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, Nodes, PolicyDecision
+from leaderworkerset.core.restarts.settings import OFF, Range
+
+GRACES: Final = Range(24)
+
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+"""The taint of a node that is certainly shut down."""
+
+RECHECK: Final = timedelta(seconds=30)
+"""The interval between decisions about a pod that is stuck, but not released: nodes are not watched.
+
+It is also the longest wait before a pod counts as stuck: by a wrong clock that time may seem far away.
+"""
+
+
+class Stuck(Struct, frozen=True, kw_only=True):
+    """The group of a LeaderWorkerSet, and when its pods count as stuck: terminating for `grace` beyond their own."""
+
+    lws: JSONObject
+    pods: Sequence[JSONObject]
+    grace: timedelta
+    now: datetime
+
+
+def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the error of the annotation; a stored invalid value counts as absent."""
+    text = lws.annotations.get(labels.RELEASE_LOST_PODS_AFTER)
+    if text is not None and text != OFF and GRACES.read(text) is None:
+        yield invalid(f"metadata.annotations.{labels.RELEASE_LOST_PODS_AFTER}", text, f"must be {GRACES}, or {OFF}")
+
+
+def grace_of(group: LiveGroup) -> timedelta | None:
+    """Return after how long stuck pods of a group are released; None if they are waited for, as the Go controller does."""
+    default: timedelta | None = group.facts.get(names.LOST_NODES)
+    text = meta.annotations(group.obj).get(labels.RELEASE_LOST_PODS_AFTER)
+    if text is None:
+        return default
+    return None if text == OFF else GRACES.read(text) or default
+
+
+def _stuck(group: LiveGroup) -> Stuck | None:
+    grace = grace_of(group) if group.obj else None
+    return None if grace is None else Stuck(lws=group.obj, pods=group.pods, grace=grace, now=group.now)
+
+
+def wants_nodes(group: LiveGroup) -> set[str]:
+    """Return the names of the nodes of stuck pods, if such pods are to be released."""
+    stuck = _stuck(group)
+    return set() if stuck is None else nodes_of(stuck)
+
+
+def decide(group: LiveGroup) -> PolicyDecision:
+    """Release the stuck pods of a group."""
+    stuck = _stuck(group)
+    return NOTHING if stuck is None else release(stuck, group.nodes)
+
+
+def nodes_of(stuck: Stuck) -> set[str]:
+    """Return the names of the nodes that the decision depends on."""
+    return {_node_name(pod) for pod in _on_nodes(stuck.pods) if _left(pod, stuck) <= timedelta()}
+
+
+def release(stuck: Stuck, nodes: Nodes) -> PolicyDecision:
+    """Force-delete the pods that are stuck on lost nodes."""
+    actions: list[Action] = []
+    waits: list[timedelta] = []
+    for pod in _on_nodes(stuck.pods):
+        left = _left(pod, stuck)
+        if left > timedelta():
+            waits.append(min(left, RECHECK))
+            continue
+        waits.append(RECHECK)
+        actions += _release_one(stuck, pod, nodes.get(_node_name(pod)), is_first=left > -RECHECK)
+    return PolicyDecision(actions=tuple(actions), requeue_after=min(waits).total_seconds() if waits else None)
+
+
+def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_first: bool) -> Iterator[Action]:
+    state = _state(node)
+    if not state:
+        return
+    where = f"Pod {meta.name(pod)} is Terminating on node {_node_name(pod)}, which {state}"
+    if groupname.is_leader(pod) and not _is_down(node):
+        note = f"{where}: a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}"
+        if is_first:
+            yield Emit(events=(decisionevents.waiting_for_lost_pod(stuck.lws, note, pod),))
+        return
+    index = groupname.label(pod)
+    note = f"{where}: deleted it by force to release group {index}"
+    yield Delete(
+        resource=PODS,
+        key=meta.key(pod),
+        uid=meta.uid(pod),
+        grace_period=0,
+        on_success=(decisionevents.releasing_lost_pod(stuck.lws, note, pod),),
+    )
+
+
+def _on_nodes(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
+    """Yield the pods that are terminating on a node and were not force-deleted yet."""
+    for pod in pods:
+        if meta.is_deleting(pod) and _node_name(pod) and meta.metadata(pod).get("deletionGracePeriodSeconds") != 0:
+            yield pod
+
+
+def _left(pod: JSONObject, stuck: Stuck) -> timedelta:
+    """Return how long the pod may still be terminating; its timestamp is when its own grace period ends."""
+    return timestamps.parse(meta.metadata(pod)["deletionTimestamp"]) + stuck.grace - stuck.now
+
+
+def _state(node: JSONObject | None) -> str:
+    """Return why a node counts as lost, empty if it reports."""
+    if node is None:
+        return "does not exist"
+    if _is_down(node):
+        return f"has the taint {OUT_OF_SERVICE}"
+    ready = meta.find_condition(node, "Ready") or {}
+    status = ready.get("status") or "Unknown"
+    if status == "True":
+        return ""
+    return f"is not Ready ({', '.join(filter(None, [status, ready.get('reason')]))})"
+
+
+def _is_down(node: JSONObject | None) -> bool:
+    """Return whether the node is certainly down."""
+    return node is None or any(taint.get("key") == OUT_OF_SERVICE for taint in meta.spec(node).get("taints") or [])
+
+
+def _node_name(pod: JSONObject) -> str:
+    name: str = meta.spec(pod).get("nodeName") or ""
+    return name

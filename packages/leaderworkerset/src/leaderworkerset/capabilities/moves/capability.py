@@ -1,0 +1,17 @@
+"""Moves off closed nodes as a value of the table of capabilities."""
+
+from typing import Final
+
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.capability import Capability
+from leaderworkerset.capabilities.moves import maintenancesettings, moves
+
+CAPABILITY: Final = Capability(
+    name=names.MOVES,
+    page="how-to/drain.md",
+    settings=(labels.MOVE_OFF_CLOSED_NODES,),
+    errors=maintenancesettings.errors,
+    set_fold=moves.depart,
+    set_step=moves.decide,
+)

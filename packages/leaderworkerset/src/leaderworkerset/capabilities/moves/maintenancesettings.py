@@ -1,0 +1,37 @@
+"""Whether groups are moved off nodes under maintenance: the manager's configuration, and an annotation of each set.
+
+In: the configuration, annotations. Out: whether the groups of a LeaderWorkerSet are moved, errors of admission. An annotation
+that was stored with another value is read as the default: one object does not stop others.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects.field import FieldError, invalid
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+
+ON: Final = "on"
+OFF: Final = "off"
+
+
+class MaintenanceSettings(Struct, frozen=True):
+    """The key of the taint that closes a node, empty for none, and whether sets without annotation are moved."""
+
+    taint: str = ""
+    by_default: bool = False
+
+    def moves(self, annotations: Mapping[str, str]) -> bool:
+        """Return whether the groups of a LeaderWorkerSet with these annotations are moved."""
+        chosen = annotations.get(labels.MOVE_OFF_CLOSED_NODES)
+        return chosen == ON if chosen in (ON, OFF) else self.by_default
+
+
+def errors(lws: LeaderWorkerSet) -> list[FieldError]:
+    """Return the error of an annotation that cannot be read."""
+    chosen = lws.annotations.get(labels.MOVE_OFF_CLOSED_NODES)
+    if chosen in (None, ON, OFF):
+        return []
+    return [invalid(f"metadata.annotations[{labels.MOVE_OFF_CLOSED_NODES}]", chosen, f"must be {ON} or {OFF}")]

@@ -1,0 +1,149 @@
+"""Which groups are moved now: one more only while enough others are available.
+
+A move is a deletion of the group's leader, as an update replaces it: no failure, so without record, delay or budget of
+restarts. What is decided here depends on what exists alone. So a move that is not begun when the node opens again does not take
+place, a group on two closed nodes leaves both at once, and one that is elsewhere is not moved again.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import timestamps
+from kuberuntime.plan import Action, together
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS, NOT_MOVING
+from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
+from leaderworkerset.capabilities import names
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset import budget, hashleaders, rollingupdate
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader, leaders_of
+from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest, regular
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.hashleaders import Leaders
+from leaderworkerset.core.leaderworkerset.status import Assessment, put
+
+Group = TypeVar("Group")
+
+Leaving = Mapping[str, Collection[str]]
+"""The leaders of groups with pods on nodes that are closed for maintenance, and these nodes' names."""
+
+
+def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -> list[Group]:
+    """Return the groups to move of those that wait, in their order, so that `least` stay available.
+
+    Groups that are not available come first: nothing is lost by their move.
+
+    >>> choose([3, 2, 1], {0, 2, 3}, least=2), choose(["a", "b"], {"a", "b"}, least=2)
+    ([1, 3], [])
+    """
+    broken, whole = list[Group](), list[Group]()
+    for one in waiting:
+        (whole if one in available else broken).append(one)
+    return [*broken, *whole[: max(len(available) - least, 0)]]
+
+
+def depart(facts: SetFacts, folded: Folded) -> Folded:
+    """Return the fold in which the wanted groups depart that have to leave nodes, and are not ending or given up."""
+    leaving = _leaving(facts)
+    if not leaving:
+        return folded
+    known, name = leaders_of(facts.observed), facts.lws.name
+    found = regular([known[leader] for leader in leaving if leader in known], name, folded)
+    return replace(folded, departing=below(found & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas))
+
+
+def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:
+    """Delete the leaders of groups that move now, while nothing else may delete leaders, and report all that have to."""
+    leaving = _leaving(facts)
+    groups = _waiting(facts, leaders) if leaving else {}
+    if groups and leaders.is_still and _is_rolled_out(facts, leaders):
+        moved = _chosen(facts, leaders, groups)
+        actions = (*leaders.actions, *_move(facts, [groups[name] for name in moved]))
+        leaders = replace(leaders, actions=actions, is_void_if_behind=leaders.is_void_if_behind or bool(moved))
+    if leaders.assessment is None or not (groups or _has_moved(facts.lws)):
+        return leaders
+    waiting = {name: leaving[name] for name in groups}
+    return replace(leaders, assessment=with_moves(leaders.assessment, facts.lws, waiting, now))
+
+
+def _leaving(facts: SetFacts) -> Leaving:
+    found: Leaving = facts.observed.facts.get(names.MOVES, {})
+    return found
+
+
+def _has_moved(lws: LeaderWorkerSet) -> bool:
+    return any(one.type == MOVE_IN_PROGRESS.type for one in lws.status.conditions)
+
+
+def _waiting(facts: SetFacts, leaders: LeaderDecision) -> Mapping[str, GroupFacts]:
+    """Return the groups that have to leave nodes, by their leaders, in the order in which they move."""
+    if leaders.folded is None:
+        leaving = _leaving(facts)
+        found = {group.leader: group for group in facts.observed.groups if _stays(group) and group.leader in leaving}
+        return dict(sorted(found.items()))
+    known = leaders_of(facts.observed) if leaders.folded.departing else {}
+    names = (f"{facts.lws.name}-{index}" for index in highest(leaders.folded.departing))
+    return {name: known[name] for name in names}
+
+
+def _stays(group: GroupFacts) -> bool:
+    return not group.is_deleting and not group.is_exhausted
+
+
+def _is_rolled_out(facts: SetFacts, leaders: LeaderDecision) -> bool:
+    """Return whether what keeps the leaders replaces none of them now."""
+    if facts.living is None:
+        return False
+    if leaders.folded is not None:
+        return not rollingupdate.is_rolling(facts.living, leaders.folded)
+    groups, key = facts.observed.groups, facts.revision.key
+    return hashleaders.is_current(Leaders(facts.living, groups, key, has_older=False))
+
+
+def _chosen(facts: SetFacts, leaders: LeaderDecision, groups: Mapping[str, GroupFacts]) -> list[str]:
+    limits = budget.read(facts.lws.spec)
+    return choose(groups, _available(facts, leaders.folded), limits.replicas - limits.unavailable)
+
+
+def _available(facts: SetFacts, folded: Folded | None) -> frozenset[str]:
+    if folded is None:
+        return frozenset(group.leader for group in facts.observed.groups if _stays(group) and group.is_leader_ready)
+    living = 0 if facts.living is None else rollingupdate.living(facts.living, folded)
+    available = highest(living & folded.available(facts.lws.size))
+    return frozenset(f"{facts.lws.name}-{index}" for index in available)
+
+
+def _move(facts: SetFacts, groups: Iterable[GroupFacts]) -> tuple[Action, ...]:
+    leaving = _leaving(facts)
+    return together(
+        delete_leader(facts, group, decisionevents.moving_group(facts.obj, group.leader, leaving[group.leader]))
+        for group in groups
+    )
+
+
+def with_moves(found: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: datetime) -> Assessment:
+    """Return the assessment with the condition that says whether groups have to leave nodes (docs/adr/0023-moves.md).
+
+    It is absent until the first group has to, then True as long as one does, and False after that. `waiting` are the leaders
+    of such groups, and their nodes.
+    """
+    conditions = found.status.conditions
+    known = next((one for one in conditions if one.type == MOVE_IN_PROGRESS.type), None)
+    is_moving = known is not None and known.status == "True"
+    if not waiting and not is_moving:
+        return found
+    nodes = decisionevents.nodes_named({node for names in waiting.values() for node in names})
+    message = f"{MOVE_IN_PROGRESS.message}: {nodes}"
+    reason, text = (MOVE_IN_PROGRESS.reason, message) if waiting else NOT_MOVING
+    new = Condition(
+        type=MOVE_IN_PROGRESS.type,
+        status="True" if waiting else "False",
+        reason=reason,
+        message=text,
+        last_transition_time=timestamps.render(now),
+        observed_generation=lws.generation,
+    )
+    assessed = replace(found, status=replace(found.status, conditions=put(conditions, new)))
+    return replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed

@@ -1,0 +1,8 @@
+"""The names of capabilities that the configuration of the manager has settings for; facts of theirs have the same names."""
+
+from typing import Final
+
+DISRUPTION: Final = "disruption"
+LOST_NODES: Final = "lost-nodes"
+MOVES: Final = "moves"
+RECORDER: Final = "recorder"

@@ -1,0 +1,21 @@
+"""Places as a value of the table of capabilities."""
+
+from typing import Final
+
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.capability import Capability
+from leaderworkerset.capabilities.places import formernodes
+from leaderworkerset.core.extensions import GroupPlace, GroupStep
+from leaderworkerset.core.policies.placement import NodePlacement
+
+CAPABILITY: Final = Capability(
+    name="places",
+    page="how-to/places-and-ends.md",
+    settings=(labels.STAY_ON_NODES,),
+    errors=formernodes.errors,
+    policy=formernodes.POLICY,
+    placement=NodePlacement(
+        marks=formernodes.marks, prefer=formernodes.prefer, worker_annotations=formernodes.worker_annotations
+    ),
+    group_steps=(GroupStep(GroupPlace.COMPLETE, formernodes.decide),),
+)

@@ -1,0 +1,194 @@
+"""Places: where a set asks for it, a group that is made anew prefers the nodes that the one before it had, rank by rank.
+
+| who | learns it from | when |
+|---|---|---|
+| a leader | the record of its group, by the patch that opens its gate | it has a node only after that |
+| a worker | an annotation of its StatefulSet's template, from the same record | at its admission |
+
+The record is that of the group's recreations (`recreation.py`), with a field manager of its own: it is written once all
+pods of a group have nodes. A node is avoided if the group failed there twice in a row: once may be the program's fault.
+Both are preferences: a group goes elsewhere rather than wait. Why: docs/adr/0025-places-and-ends.md.
+
+In: the LeaderWorkerSet, the record, live groups, pods at admission. Out: the record, and preferences of pods.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, names, ordinals
+from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.plan import Apply
+from leaderworkerset.api import groupname, labels, recreationrecord
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.core.policies import failures, recreation, replacement
+from leaderworkerset.core.policies.edits import with_spec
+from leaderworkerset.core.policies.failures import Members
+from leaderworkerset.core.policies.placement import PREFERENCES
+from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision
+
+PREFERRED: Final = "Preferred"
+"""The value of the annotation."""
+
+WEIGHT: Final = 100
+"""The weight of each preference: the highest there is."""
+
+LONGEST: Final = 64 * 1024
+"""The maximum length of the names of a group's nodes, joined; those of higher ranks are not remembered."""
+
+BLAMED_FROM: Final = 2
+"""The number of a recreation in a row from which on the node of the pod that failed is avoided."""
+
+
+class Places(Struct, frozen=True):
+    """The nodes that a group had, by rank, and one of them to avoid; empty where there is none."""
+
+    nodes: tuple[str, ...] = ()
+    avoided: str = ""
+
+    def preferences(self, rank: int) -> list[JSONObject]:
+        """Return the preferences of the pod with this rank."""
+        own = self.nodes[rank] if rank < len(self.nodes) else ""
+        wanted = [("In", own)] if own != self.avoided else []
+        return [_preference(operator, node) for operator, node in (*wanted, ("NotIn", self.avoided)) if node]
+
+
+NOWHERE: Final = Places()
+
+
+def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the error of the annotation; a stored invalid value counts as absent."""
+    key = labels.STAY_ON_NODES
+    text = lws.annotations.get(key)
+    if text is not None and text != PREFERRED:
+        yield invalid(f"metadata.annotations.{key}", text, f"must be {PREFERRED}")
+
+
+def stays(annotations: Mapping[str, str]) -> bool:
+    """Return whether groups come back to the nodes they had."""
+    return annotations.get(labels.STAY_ON_NODES) == PREFERRED
+
+
+def of(obj: JSONObject, record: JSONObject | None) -> Places:
+    """Return the places of the group with this record, as long as the LeaderWorkerSet asks for them."""
+    if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
+        return NOWHERE
+    found = _read(meta.annotations(record))
+    last = recreationrecord.read(record)
+    is_last = last is not None and last.leader == meta.annotations(record).get(labels.FORMER_LEADER)
+    if last is None or not is_last or last.count < BLAMED_FROM:
+        return found
+    rank = _rank_of(last.failure.pod, recreationrecord.leader_of(record))
+    return Places(found.nodes, found.nodes[rank] if rank is not None and rank < len(found.nodes) else "")
+
+
+def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
+    """Return the annotation that puts leaders behind the gate where they learn their places.
+
+    It comes and goes with another revision alone: by itself it would replace all groups.
+    """
+    annotations = lws.annotations if template is None else meta.annotations(template)
+    return {labels.STAY_ON_NODES: PREFERRED} if stays(annotations) else {}
+
+
+def prefer(obj: JSONObject, leader: JSONObject, record: JSONObject | None) -> list[JSONObject]:
+    """Return the preferences of a leader whose group has this record."""
+    return preferred(leader, of(obj, record), 0)
+
+
+def worker_annotations(obj: JSONObject, record: JSONObject | None) -> dict[str, str]:
+    """Return the annotations of the workers' template of the group with this record."""
+    return annotations_of(of(obj, record))
+
+
+def decide(group: LiveGroup) -> PolicyDecision:
+    """Record the nodes of a group."""
+    return PolicyDecision(actions=remember(group, groupfacts.own_size(group.leader) or group.lws.size))
+
+
+def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
+    """Record the nodes of a group of this size once all its pods have one, if they are not recorded yet."""
+    leader = group.leader
+    if not stays(meta.annotations(group.obj)):
+        return ()
+    members = failures.members(Members(leader, group.pods, group.gone, group.statefulsets))
+    by_rank = {
+        groupname.rank(pod): str(meta.spec(pod).get("nodeName") or "") for pod in members if not meta.is_deleting(pod)
+    }
+    if by_rank.keys() != set(range(size)) or "" in by_rank.values():
+        return ()
+    text = ",".join(node for _, node in sorted(by_rank.items()))
+    text = text if len(text) <= LONGEST else text[: LONGEST + 1].rpartition(",")[0]
+    noted = {labels.FORMER_NODES: text, labels.FORMER_LEADER: str(meta.uid(leader))}
+    known = {} if group.record is None else meta.annotations(group.record)
+    if all(known.get(key) == value for key, value in noted.items()):
+        return ()
+    return (
+        Apply(
+            resource=CONTROLLER_REVISIONS,
+            object=recreation.build_record(group.obj, group.leader, noted),
+            manager=labels.PLACES_MANAGER,
+        ),
+    )
+
+
+def annotations_of(found: Places) -> dict[str, str]:
+    """Return the annotations of the workers' template."""
+    texts = {labels.FORMER_NODES: ",".join(found.nodes), labels.AVOIDED_NODE: found.avoided}
+    return {key: text for key, text in texts.items() if text}
+
+
+def admit(pod: JSONObject, member: Member) -> JSONObject:
+    """Return a marked leader with an index behind its gate, and a worker with its preferences instead of the list."""
+    if member.is_leader:
+        is_gated = stays(meta.annotations(pod)) and not groupname.is_hash(pod)
+        return replacement.gated(pod) if is_gated else pod
+    listed = {labels.FORMER_NODES, labels.AVOIDED_NODE}
+    found = meta.annotations(pod)
+    if not found.keys() & listed:
+        return pod
+    kept = {key: text for key, text in found.items() if key not in listed}
+    taken = pod | {"metadata": meta.metadata(pod) | {"annotations": kept}}
+    preferences = preferred(pod, _read(found), member.worker_index)
+    return _with_preferences(taken, preferences) if preferences else taken
+
+
+def preferred(pod: JSONObject, found: Places, rank: int) -> list[JSONObject]:
+    """Return the preferences of the pod with those of its place; empty if its place adds none."""
+    added = found.preferences(rank)
+    nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
+    return [*(nodes.get(PREFERENCES) or []), *added] if added else []
+
+
+def _with_preferences(pod: JSONObject, preferences: list[JSONObject]) -> JSONObject:
+    affinity: JSONObject = meta.spec(pod).get("affinity") or {}
+    nodes: JSONObject = affinity.get("nodeAffinity") or {}
+    return with_spec(pod, {"affinity": affinity | {"nodeAffinity": nodes | {PREFERENCES: preferences}}})
+
+
+POLICY: Final = Policy(admit=admit)
+
+
+def _read(found: Mapping[str, str]) -> Places:
+    """Read the places; whoever may write the annotations can write anything, and no node has such a name."""
+    nodes = tuple(_node(text) for text in found.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
+    return Places(nodes if any(nodes) else (), _node(found.get(labels.AVOIDED_NODE, "")))
+
+
+def _node(text: str) -> str:
+    return "" if names.dns_1123_subdomain(text) else text
+
+
+def _rank_of(pod: str, leader: str) -> int | None:
+    """Return the rank of a pod of the group with this leader, by their names."""
+    ordinal = ordinals.split(pod)
+    return 0 if pod == leader else None if ordinal is None else ordinal.number
+
+
+def _preference(operator: str, node: str) -> JSONObject:
+    field: JSONObject = {"key": "metadata.name", "operator": operator, "values": [node]}
+    return {"weight": WEIGHT, "preference": {"matchFields": [field]}}

@@ -1,0 +1,119 @@
+"""Restarts of all containers of a pod in place, where they are tolerated (docs/adr/0027-restarts-of-all-containers.md).
+
+A kubelet does that when a container ends with an exit code for which its rules say `RestartAllContainers`. It is no failure
+(R-POD-4) as long as the pod is ready again in time. How often a pod did so, and since when it has not been ready, is kept
+in an annotation of the pod (`api/restartnotes.py`).
+
+In: the pods of a group, the deadline, the time. Out: the notes to write, and the failure of a pod that is late, or the time left.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Event, Patch, identified_patch, together
+from leaderworkerset.api import labels, restartnotes
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.recreationrecord import Failure
+from leaderworkerset.api.restartnotes import RestartNote
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.policies import failures
+from leaderworkerset.core.policies.failures import Fault, Members
+from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.restarts.settings import Range
+
+DEADLINES: Final = Range(24)
+
+
+def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of the annotation; a stored invalid value counts as absent."""
+    text, where = lws.annotations.get(labels.IN_PLACE_RESTARTS), f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
+    if text is None:
+        return
+    if DEADLINES.read(text) is None:
+        yield invalid(where, text, f"must be {DEADLINES}")
+    if not lws.spec.leader_worker_template.restart_policy.recreates:
+        yield invalid(where, text, "needs a restartPolicy that recreates groups: remove this annotation")
+
+
+def tolerated(annotations: Mapping[str, str]) -> timedelta | None:
+    """Return how long a pod may take to be ready again; None where such a restart is a failure like any other."""
+    return DEADLINES.read(annotations.get(labels.IN_PLACE_RESTARTS, ""))
+
+
+def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
+    """Return whether the last restart of a container was one of all of its pod that is tolerated, or was when it happened."""
+    if not podstate.restarted_with_all(container):
+        return False
+    if lws is not None and tolerated(lws.annotations) is not None:
+        return True
+    return (container.get("restartCount") or 0) <= restartnotes.read(pod).restarts
+
+
+def find(group: LiveGroup, members: Members) -> Fault:
+    """Return the failure of the first pod that is late, or the notes of pods and the time to the next deadline."""
+    deadline = tolerated(meta.annotations(group.obj))
+    if deadline is None:
+        return Fault()
+    return decide(group.obj, failures.members(members), deadline, group.now)
+
+
+def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now: datetime) -> Fault:
+    """Decide about the pods of a group, none of which failed otherwise."""
+    patches: list[Patch] = []
+    ends: list[tuple[datetime, JSONObject]] = []
+    for pod in pods:
+        known, note = restartnotes.read(pod), _note(pod, now)
+        if note != known:
+            news = (_news(obj, pod, note, deadline),) if note.restarts > known.restarts else ()
+            patches.append(_write(pod, note, news))
+        if note.since is not None:
+            ends.append((note.since + deadline, pod))
+    actions = together(patches)
+    if not ends:
+        return Fault(actions=actions)
+    end, pod = min(ends, key=lambda one: one[0])
+    return Fault(actions=actions, left=end - now) if end > now else Fault(failure=_late(pod, deadline))
+
+
+def _note(pod: JSONObject, now: datetime) -> RestartNote:
+    """Return the note that a pod shall have; a time that is still to come is by another clock, and is replaced."""
+    known = restartnotes.read(pod)
+    restarts = max(known.restarts, _restarts(pod))
+    if known.since is None and restarts == known.restarts:
+        return known
+    if podstate.stays_ready(pod):
+        return RestartNote(restarts)
+    return RestartNote(restarts, known.since if known.since is not None and known.since <= now else now)
+
+
+def _restarts(pod: JSONObject) -> int:
+    """Return how often the containers of a pod were restarted, by those whose last restart was one of all of them."""
+    counts = (
+        one.get("restartCount") or 0 for one in podstate.container_statuses(pod) if podstate.restarted_with_all(one)
+    )
+    return max(counts, default=0)
+
+
+def _news(obj: JSONObject, pod: JSONObject, note: RestartNote, deadline: timedelta) -> Event:
+    limit = f"; it has {_seconds(deadline)} to be ready again" if note.since is not None else ""
+    text = f"Pod {meta.name(pod)} restarted all its containers in place (number {note.restarts}){limit}"
+    return decisionevents.restarted_in_place(obj, text, pod)
+
+
+def _write(pod: JSONObject, note: RestartNote, news: tuple[Event, ...]) -> Patch:
+    change = {"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: str(note)}}}
+    return identified_patch(PODS, pod, change, if_present=True, on_success=news)
+
+
+def _late(pod: JSONObject, deadline: timedelta) -> Failure:
+    what = f"not ready {_seconds(deadline)} after it restarted all its containers in place"
+    return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=_restarts(pod), what=what)
+
+
+def _seconds(length: timedelta) -> str:
+    return f"{int(length.total_seconds())} s"

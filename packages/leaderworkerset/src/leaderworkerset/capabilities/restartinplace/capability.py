@@ -1,0 +1,17 @@
+"""Restarts in place as a value of the table of capabilities."""
+
+from typing import Final
+
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.capability import Capability
+from leaderworkerset.capabilities.restartinplace import allcontainers
+
+CAPABILITY: Final = Capability(
+    name="restart-in-place",
+    page="how-to/restart-in-place.md",
+    settings=(labels.IN_PLACE_RESTARTS,),
+    wakes_groups=True,
+    errors=allcontainers.errors,
+    excuse=allcontainers.excuses,
+    find_fault=allcontainers.find,
+)

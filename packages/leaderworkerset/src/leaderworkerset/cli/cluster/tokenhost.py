@@ -1,0 +1,119 @@
+"""Checks the tokens of users of a shared dashboard, and runs commands with them.
+
+The API server judges: a token is asked who it is (SelfSubjectReview), and whether its user may read what the dashboard shows
+(SelfSubjectAccessReview). For that the dashboard itself needs no permission.
+"""
+
+import base64
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.access.access import Access
+from kuberuntime.access.credentials import Material, StoredCredentials
+from kuberuntime.client.client import Client
+from kuberuntime.errors import APIError, ConfigError, UnauthorizedError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CORE_EVENTS, PODS, Resource
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.cluster.commandrunner import CommandRunner
+from leaderworkerset.dashboard.actions import Runner
+from leaderworkerset.dashboard.visitors import NotAdmittedError
+
+WHO: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
+MAY: Final = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+NEEDED: Final[tuple[tuple[Resource, str, str], ...]] = (
+    (LEADERWORKERSETS, "list", ""),
+    (PODS, "list", ""),
+    (CORE_EVENTS, "list", ""),
+    (PODS, "get", "log"),
+)
+"""The permissions that a user needs in the namespace of the dashboard (or in all): kind, verb, subresource."""
+
+
+class TokenHost(Struct, frozen=True):
+    """The tokens of one cluster. `namespace` is what the dashboard shows, empty for all namespaces."""
+
+    access: Access
+    namespace: str
+    allows_actions: bool
+
+    async def admit(self, token: str) -> str:
+        """Return the name of the user; raise `NotAdmittedError` if there is none, or if it may not read enough."""
+        try:
+            async with self._client(token) as client:
+                review = await client.create(WHO, {"apiVersion": WHO.api_version, "kind": WHO.kind, "metadata": {}})
+                user = str((meta.status(review).get("userInfo") or {}).get("username") or "")
+                lacking = [words for one in NEEDED if (words := await self._lacking(client, *one))]
+        except UnauthorizedError as error:
+            raise NotAdmittedError("The API server does not know this token: it may have expired.") from error
+        except (APIError, ConfigError) as error:
+            raise NotAdmittedError(f"The token cannot be used: {error}") from error
+        if not user or lacking:
+            where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
+            raise NotAdmittedError(f"{user or 'this user'} may not {', '.join(lacking)} in {where}.")
+        return user
+
+    def runner(self, token: str) -> Runner | None:
+        """Return what runs commands as this user; None if the dashboard only reads."""
+        if not self.allows_actions:
+            return None
+
+        async def run(words: Sequence[str]) -> tuple[bool, str]:
+            with TemporaryDirectory(prefix="lws-user-") as directory:  # of this user alone: mode 0700
+                path = Path(directory) / "kubeconfig"
+                path.touch(mode=0o600)
+                path.write_text(json.dumps(self._kubeconfig(token)), encoding="utf-8")
+                return await CommandRunner([f"--kubeconfig={path}"]).run(words)
+
+        return run
+
+    async def _lacking(self, client: Client, resource: Resource, verb: str, subresource: str) -> str:
+        """Return what the user may not do; empty if it may."""
+        attributes: JSONObject = {"verb": verb, "group": resource.group, "resource": resource.plural}
+        attributes |= {"subresource": subresource} if subresource else {}
+        attributes |= {"namespace": self.namespace} if self.namespace else {}
+        asked = {
+            "apiVersion": MAY.api_version,
+            "kind": MAY.kind,
+            "metadata": {},
+            "spec": {"resourceAttributes": attributes},
+        }
+        answer = await client.create(MAY, asked)
+        what = f"{resource.plural}/{subresource}" if subresource else resource.plural
+        return "" if meta.status(answer).get("allowed") else f"{verb} {what}"
+
+    @asynccontextmanager
+    async def _client(self, token: str) -> AsyncIterator[Client]:
+        from kuberuntime.client.http import HTTPTransport
+
+        nothing = Material("")
+        own = StoredCredentials(token=Material("token", token.encode()), certificate=nothing, key=nothing)
+        client = Client(HTTPTransport(replace(self.access, credentials=own), user_agent="lws-dashboard"))
+        try:
+            yield client
+        finally:
+            await client.close()
+
+    def _kubeconfig(self, token: str) -> JSONObject:
+        tls = self.access.tls
+        cluster: JSONObject = {"server": self.access.server}
+        cluster |= {"certificate-authority-data": base64.b64encode(tls.authority).decode()} if tls.authority else {}
+        cluster |= {"tls-server-name": tls.server_name} if tls.server_name else {}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "own", "cluster": cluster}],
+            "users": [{"name": "own", "user": {"token": token}}],
+            "contexts": [{"name": "own", "context": {"cluster": "own", "user": "own"}}],
+            "current-context": "own",
+        }

@@ -1,0 +1,112 @@
+"""The places in upstream's decisions for capabilities (`leaderworkerset/capabilities/`), empty by default.
+
+A decision takes `Extensions` as an argument, so the core imports no capability. Each attribute is one place. Its functions
+are called in the order of the table of capabilities.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import Enum, auto
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Action
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
+from leaderworkerset.core.leaderworkerset.fold import Folded
+from leaderworkerset.core.leaderworkerset.groupfacts import Extend
+from leaderworkerset.core.leaderworkerset.route import RolloutRoute
+from leaderworkerset.core.policies.failures import Excuse, FindFault
+from leaderworkerset.core.policies.placement import NO_PLACEMENT, NodePlacement
+from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
+
+
+class GroupPlace(Enum):
+    """Where in the decision about a group a step is called, in this order (`core/pod/reconcile.py`)."""
+
+    WITHOUT_SET = auto()
+    """The LeaderWorkerSet is gone or is being deleted: nothing else is decided."""
+    FIRST = auto()
+    """Before all else."""
+    OVER = auto()
+    """Before evidence of an exhausted group is kept."""
+    ENDING = auto()
+    """Before a leader that is being deleted is left alone."""
+    RUNNING = auto()
+    """Before the restart policy."""
+    COMPLETE = auto()
+    """After all that the leader leads is decided but its workers."""
+
+
+class GroupStep(NamedTuple):
+    """A step of the decision about a group."""
+
+    place: GroupPlace
+    decide: Callable[[LiveGroup], PolicyDecision]
+
+
+class SetExpiry(NamedTuple):
+    """The actions that end a LeaderWorkerSet now, or the seconds until the next decision."""
+
+    actions: tuple[Action, ...] = ()
+    seconds: float | None = None
+
+
+SetEnd: TypeAlias = Callable[[SetFacts, datetime], SetExpiry]
+"""Decides whether a LeaderWorkerSet ends, before its leaders are decided about."""
+
+SetFold: TypeAlias = Callable[[SetFacts, Folded], Folded]
+"""Changes what a rollout of leaders with ordinals sees of the groups."""
+
+FindRoute: TypeAlias = Callable[[SetFacts, Folded], tuple[RolloutRoute | None, Folded]]
+"""Returns how groups come to the revision without a recreation, None where each is recreated; and the groups for that."""
+
+SetStep: TypeAlias = Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision]
+"""Changes what is decided about the leaders."""
+
+Retire: TypeAlias = Callable[[SetFacts, Sequence[JSONObject]], Sequence[Action]]
+"""Decides about revisions that no group uses any more; with the history, once `OnDemand.HISTORY` was read."""
+
+Errors: TypeAlias = Callable[[LeaderWorkerSet], Iterable[FieldError]]
+"""Returns the errors of the settings of a LeaderWorkerSet."""
+
+Warnings: TypeAlias = Callable[[Mapping[str, str]], Iterable[str]]
+"""Returns warnings about annotations."""
+
+
+class Extensions(Struct, frozen=True, kw_only=True):
+    """The functions of all capabilities, by their places."""
+
+    errors: tuple[Errors, ...] = ()
+    warnings: tuple[Warnings, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    placement: NodePlacement = NO_PLACEMENT
+    extend: tuple[Extend, ...] = ()
+    find_route: FindRoute | None = None
+    excuses: tuple[Excuse, ...] = ()
+    fault_finders: tuple[FindFault, ...] = ()
+    retire: Retire | None = None
+    set_ends: tuple[SetEnd, ...] = ()
+    set_folds: tuple[SetFold, ...] = ()
+    set_steps: tuple[SetStep, ...] = ()
+    group_steps: tuple[GroupStep, ...] = ()
+    nodes: tuple[Callable[[LiveGroup], set[str]], ...] = ()
+
+    def nodes_of(self, group: LiveGroup) -> set[str]:
+        """Return the names of the nodes that the decision about a group depends on."""
+        return {name for find in self.nodes for name in find(group)}
+
+    def group_decisions(self, group: LiveGroup, place: GroupPlace) -> Iterator[PolicyDecision]:
+        """Yield what is decided about a group at a place."""
+        return (step.decide(group) for step in self.group_steps if step.place is place)
+
+    def setting_errors(self, lws: LeaderWorkerSet) -> Sequence[FieldError]:
+        """Return the errors of all settings."""
+        return [error for find in self.errors for error in find(lws)]
+
+
+UPSTREAM: Final = Extensions()
+"""No capability: upstream's contract alone."""

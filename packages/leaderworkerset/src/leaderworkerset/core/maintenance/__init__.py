@@ -1,1 +1,0 @@
-"""Groups that are moved off nodes under maintenance: which nodes, which pods, which groups now (docs/adr/0023)."""

@@ -1,0 +1,89 @@
+"""The first error of several ranks: which rank failed first, and with which line.
+
+In: the last lines of each rank with their times. Out: the earliest line that explains an error. Commands
+and records choose such lines with the same function (`errorlines.telling`). Lines are ordered by the clocks of the nodes.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import errorlines
+from leaderworkerset.dashboard.logstream import LONGEST_LINE
+from leaderworkerset.observation.logfollowing import comparable
+from leaderworkerset.observation.podlogs import PodLogOptions, read
+from leaderworkerset.views import masking, reasons
+from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.views.masking import Mask
+
+MOST_RANKS: Final = 64
+"""The maximum of ranks whose logs are read; ranks with a problem come first."""
+
+LINES: Final = 200
+PATIENCE: Final = 5.0
+
+Lines: TypeAlias = Sequence[bytes]
+"""Lines of a log, each after its time."""
+
+
+class FirstError(Struct, frozen=True):
+    """A line that names an error, its rank and its time. `read` is how many ranks were searched."""
+
+    rank: str
+    time: str
+    text: str
+    read: int
+
+
+def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
+    """Return the earliest line that explains an error; None if no line names one.
+
+    >>> first_of({"0/0": [b"2026-01-01T00:00:02Z lost connection to rank 1"], "0/1": [b"2026-01-01T00:00:01Z KeyError: 1"]}).rank
+    '0/1'
+    """
+    found = []
+    for place, lines in logs.items():
+        parts = [line.partition(b" ") for line in lines]
+        texts = [text[:LONGEST_LINE].decode(errors="replace") for _, _, text in parts]
+        told = errorlines.telling(texts)
+        at = next((at for at in reversed(range(len(texts))) if texts[at].strip() == told.line), None)
+        if told.certain and at is not None:
+            stamp = parts[at][0]
+            found.append((comparable(stamp), FirstError(place, stamp.decode(errors="replace"), told.line, len(logs))))
+    return min(found, key=lambda one: one[0])[1] if found else None
+
+
+async def find(client: Client, ranks: Sequence[Rank]) -> FirstError | None:
+    """Read the logs of ranks concurrently, and return the first error, masked."""
+    chosen = sorted(ranks, key=lambda rank: not (rank.deaths or reasons.is_problem(rank)))[:MOST_RANKS]
+    async with asyncio.TaskGroup() as tasks:
+        readers = {rank.place: tasks.create_task(_lines(client, rank)) for rank in chosen}
+    first = first_of({place: reader.result() for place, reader in readers.items()})
+    if first is None:
+        return None
+    pods = [rank.object for rank in chosen if rank.object is not None]
+    return FirstError(first.rank, first.time, Mask(masking.known((), pods)).text(first.text), first.read)
+
+
+def searched(view: View, places: frozenset[str]) -> list[Rank]:
+    """Return the ranks to search: those with these places, or all; if groups have a problem, those of these groups."""
+    if places:
+        return [rank for group in view.groups for rank in group.ranks if rank.place in places]
+    ill = [group for group in view.groups if reasons.telling(group.ranks) or any(rank.deaths for rank in group.ranks)]
+    return [rank for group in ill or view.groups for rank in group.ranks]
+
+
+async def _lines(client: Client, rank: Rank) -> list[bytes]:
+    if rank.object is None:
+        return []
+    options = PodLogOptions(tail=LINES, timestamps=True, previous=rank.restarts > 0 and rank.state == "Running")
+    try:
+        async with timeouts.within(PATIENCE):
+            return [line async for line in read(client, rank.object, options)]
+    except (KubeError, TimeoutError):
+        return []

@@ -1,0 +1,140 @@
+"""The door of a shared dashboard: whoever is not logged in gets the page to log in, and nothing else.
+
+Unlike the link of `lws dashboard` it answers any host name, since an ingress or a forwarded port has its own. Requests are
+bound to the origin. Other sites do not send the cookie (SameSite). Every POST must name the origin. Actions need a second
+secret of the session.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from kuberuntime.errors import KubeError
+from leaderworkerset.dashboard.gatekeeper import (
+    ACTION_HEADER,
+    CONTENT_POLICY,
+    COOKIE,
+    LONGEST_ADDRESS,
+    METHODS,
+    OWN_SITES,
+    Refusal,
+    same,
+)
+from leaderworkerset.dashboard.markup import Safe, tag
+from leaderworkerset.dashboard.visitors import NotAdmittedError, Visitor, Visitors
+
+VISITOR: Final = web.RequestKey("visitor", Visitor)
+HEALTH: Final = "/healthz"
+LOGIN: Final = "/login"
+FILES: Final = ("/static/style.css", "/static/icon.svg")
+"""The files of the page to log in."""
+
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": CONTENT_POLICY.replace("form-action 'none'", "form-action 'self'"),
+    "Referrer-Policy": "same-origin",  # with `no-referrer` a browser names no origin when it sends a form
+}
+"""Headers of the page to log in, before those of all pages."""
+
+
+class LoginDoor:
+    """Answers what concerns logging in; all else only for visitors."""
+
+    def __init__(self, visitors: Visitors) -> None:
+        self.visitors = visitors
+
+    async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer a request, or let the handler answer it for a visitor."""
+        if (refusal := refused(request)) is not None:
+            return web.Response(status=refusal.status, text=f"{refusal.text}\n")
+        match request.method, request.path:
+            case "GET", path if path == HEALTH:
+                return web.Response(text="ok\n")
+            case "GET", path if path in FILES:
+                return await handler(request)
+            case "POST", path if path == LOGIN:
+                return await self._login(request)
+            case _:
+                return await self._visited(request, handler)
+
+    async def _visited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        visitor = await self.visitors.find(request.headers.getall("Cookie", []))
+        is_own = set(request.headers.getall("Sec-Fetch-Site", [])) <= OWN_SITES
+        if visitor is None or not is_own:
+            return page("", status=401)
+        if request.path == LOGIN:
+            return page(f"{visitor.user} is logged in.")
+        tokens = request.headers.getall(ACTION_HEADER, [])
+        if request.method == "POST" and not (len(tokens) == 1 and same(tokens[0], visitor.action)):
+            return web.Response(status=Refusal.FORGED.status, text=f"{Refusal.FORGED.text}\n")
+        request[VISITOR] = visitor
+        return await handler(request)
+
+    async def _login(self, request: web.Request) -> web.StreamResponse:
+        try:
+            given = (await request.post()).get("token")
+            session = await self.visitors.enter(given.strip() if isinstance(given, str) else "")
+        except web.HTTPRequestEntityTooLarge:
+            return page("The token is too long.", status=422)
+        except NotAdmittedError as error:
+            return page(str(error), status=403)
+        except KubeError as error:
+            return page(f"The API server does not answer: {error}", status=503)
+        response = web.Response(status=303, headers={"Location": "/"})
+        is_encrypted = request.secure or request.headers.get("X-Forwarded-Proto") == "https"
+        response.set_cookie(COOKIE, session, path="/", httponly=True, samesite="Strict", secure=is_encrypted)
+        return response
+
+
+def refused(request: web.Request) -> Refusal | None:
+    """Return why no browser's request could be answered, whoever it is."""
+    hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
+    if len(hosts) != 1:
+        return Refusal.HOST
+    if len(request.path) > LONGEST_ADDRESS:
+        return Refusal.ADDRESS
+    if request.method not in METHODS:
+        return Refusal.METHOD
+    is_own = all(urlsplit(one).netloc == hosts[0] and urlsplit(one).scheme in {"http", "https"} for one in origins)
+    if not is_own or (request.method == "POST" and not origins):
+        return Refusal.ORIGIN
+    return None
+
+
+def page(note: str, *, status: int = 200) -> web.Response:
+    """Return the page to log in."""
+    field = tag("input", name="token", type="password", autocomplete="off", required=True, id="token")
+    form = tag(
+        "form",
+        tag("label", "Token ", field),
+        " ",
+        tag("button", "Log in", type="submit"),
+        method="post",
+        action=LOGIN,
+        class_="tools",
+    )
+    needs = "It must be allowed to list LeaderWorkerSets, pods and events, and to read logs. For example, type:"
+    main = tag(
+        "main",
+        tag("h1", "lws: log in with a token of the cluster"),
+        tag("p", note, role="alert") if note else None,
+        form,
+        tag("p", needs),
+        tag("pre", "kubectl create token SERVICEACCOUNT --namespace NAMESPACE --duration 8h", tabindex=0),
+        tag("p", "The token is kept in the memory of the dashboard only. Actions are done with it, as you."),
+        tag("p", tag("a", "Continue, if you are logged in already", href="/")),
+        id="main",
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", "Log in · lws"),
+        tag("link", rel="icon", href=FILES[1], type="image/svg+xml"),
+        tag("link", rel="stylesheet", href=FILES[0]),
+    )
+    html = Safe("<!doctype html>" + tag("html", head, tag("body", main), lang="en"))
+    return web.Response(text=html, content_type="text/html", charset="utf-8", status=status, headers=HEADERS)

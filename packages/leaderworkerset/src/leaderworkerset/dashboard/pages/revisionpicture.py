@@ -1,0 +1,107 @@
+"""The groups of a set by revision over time, as one picture: ready, starting, and still of an older revision. Pure.
+
+The times are those of the pods: a group is of the newest revision since its leader was created, and ready since its last rank
+is. Groups that were recreated since count from then on.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, timestamps
+from leaderworkerset.dashboard.markup import Safe, tag
+from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.wording import counted, duration
+
+WIDTH: Final = 60
+"""The steps of time in a picture; a picture is sent again when a group changes, so it stays small."""
+
+HEIGHT: Final = 100
+
+
+class Course(Struct, frozen=True):
+    """When groups got the newest revision, and when they were ready, of how many groups."""
+
+    started: Sequence[datetime]
+    ready: Sequence[datetime]
+    groups: int
+
+    @property
+    def begin(self) -> datetime:
+        """Return when the first group got it."""
+        return min(self.started)
+
+    @property
+    def end(self) -> datetime:
+        """Return the last change."""
+        return max((*self.started, *self.ready))
+
+
+def course(view: View, revision: str) -> Course | None:
+    """Return the course of the groups of a revision; None if there are none."""
+    own = [group for group in view.groups if revision and group.revision == revision]
+    started = [moment for group in own if (moment := _created(group)) is not None]
+    ready = [moment for group in own if group.is_ready and (moment := _ready(group)) is not None]
+    return Course(sorted(started), sorted(ready), len(view.groups)) if started else None
+
+
+def picture(found: Course) -> Safe:
+    """Return the picture, with its words for readers."""
+    length = found.end - found.begin
+    words = (
+        f"of {counted(found.groups, 'group')} {len(found.started)} got the newest revision and {len(found.ready)} are ready, "
+        f"from {found.begin:%H:%M:%S} to {found.end:%H:%M:%S} UTC"
+    )
+    drawing = tag(
+        "svg",
+        tag("title", words),
+        tag("rect", class_="older", width=WIDTH, height=HEIGHT),
+        tag("path", class_="begun", d=_area(found, found.started)),
+        tag("path", class_="done", d=_area(found, found.ready)),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+        class_="course",
+    )
+    scale = tag(
+        "p",
+        tag("span", f"{found.begin:%H:%M:%S}"),
+        tag("span", f"{duration(length)}: groups that are ready, above them starting, above these of older revisions"),
+        tag("span", f"{found.end:%H:%M:%S} UTC"),
+        class_="scale",
+    )
+    return tag("figure", drawing, scale)
+
+
+def _area(found: Course, moments: Sequence[datetime]) -> str:
+    """Return the outline of how many groups had come to a point by each step of time.
+
+    >>> start = datetime(2026, 1, 1)
+    >>> _area(Course([start, start + timedelta(seconds=60)], [], 2), [start, start + timedelta(seconds=60)])
+    'M0 100V50H60V0V100Z'
+    """
+    length = max(found.end - found.begin, timedelta(seconds=1))
+    heights: dict[int, int] = {}
+    for count, moment in enumerate(moments, start=1):
+        heights[round(WIDTH * ((moment - found.begin) / length))] = HEIGHT - HEIGHT * count // max(found.groups, 1)
+    steps = "".join(f"H{at}V{height}" if at else f"V{height}" for at, height in heights.items())
+    rest = "" if WIDTH in heights else f"H{WIDTH}"
+    return f"M0 {HEIGHT}{steps}{rest}V{HEIGHT}Z"
+
+
+def _created(group: Group) -> datetime | None:
+    return timestamps.read(group.leader.created) if group.leader is not None else None
+
+
+def _ready(group: Group) -> datetime | None:
+    """Return when the last rank became ready."""
+    conditions = (
+        condition
+        for rank in group.ranks
+        for condition in meta.status(rank.object or {}).get("conditions") or ()
+        if condition.get("type") == "Ready"
+    )
+    moments = [timestamps.read(str(condition.get("lastTransitionTime") or "")) for condition in conditions]
+    return max((moment for moment in moments if moment is not None), default=None)

@@ -1,0 +1,135 @@
+"""The last hour of a set: rollouts, recreations, failures and scaling, as one picture and as a list. Pure.
+
+In: the events of its namespace and its recorded failures. The end of the picture is the current minute, so it changes once
+a minute without an event.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import timestamps
+from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.core import decisionevents
+from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.pages.page import PageFacts
+from leaderworkerset.dashboard.picture import Picture
+from leaderworkerset.dashboard.pieces import Piece
+from leaderworkerset.recording import wording
+from leaderworkerset.recording.episode import Episode
+from leaderworkerset.views.events.eventhistory import Happening, History
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.wording import counted
+
+HOUR: Final = timedelta(hours=1)
+MINUTES: Final = 60
+LISTED: Final = 40
+"""The maximum of moments in the list, the newest."""
+
+
+class Lane(StrEnum):
+    """The kinds of moments; each has a row of the picture."""
+
+    ROLLOUTS = "rollouts"
+    RECREATIONS = "recreations"
+    FAILURES = "failures"
+    SCALE = "scale"
+
+
+LANES: Final[Mapping[str, Lane]] = {
+    decisionevents.creating_revision.reason: Lane.ROLLOUTS,
+    decisionevents.GROUPS_UPDATING: Lane.ROLLOUTS,
+    decisionevents.recreating_group.reason: Lane.RECREATIONS,
+    decisionevents.restarted_in_place.reason: Lane.RECREATIONS,
+    decisionevents.MOVING_GROUP: Lane.RECREATIONS,
+    decisionevents.GROUPS_PROGRESSING: Lane.SCALE,
+    "SuccessfulCreate": Lane.SCALE,
+    "SuccessfulDelete": Lane.SCALE,
+    "SuccessfulRescale": Lane.SCALE,
+}
+"""The lane of normal events by their reason; warnings are failures, and other events have none."""
+
+
+class Moment(Struct, frozen=True):
+    """Something that happened, and the address of its page, if it has one."""
+
+    time: datetime
+    lane: Lane
+    words: str
+    href: str = ""
+
+
+def piece(picture: Picture, view: View, facts: PageFacts) -> Piece:
+    """Return the picture and the list, folded."""
+    end = picture.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    found = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
+    unread = None if facts.knows(CORE_EVENTS) else tag("p", "Events could not be read, or are too many.")
+    content = joined(_drawing(found, end), unread, tag("ol", map(_item, reversed(found[-LISTED:])), class_="events"))
+    return Piece("timeline-text", tag("div", content, id="timeline-text"))
+
+
+def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
+    """Return what is known of a set's past, the oldest first."""
+    others = [one.name for one in picture.views if one.namespace == view.namespace and one.name != view.name]
+    history = History(view.object, view.pods, others)
+    happened = [_of_event(one, lane) for one in history.read(facts.get(CORE_EVENTS)) if (lane := _lane(one))]
+    return sorted([*happened, *_of_episodes(view, facts.episodes or ())], key=lambda one: one.time)
+
+
+def _lane(one: Happening) -> Lane | None:
+    return Lane.FAILURES if one.is_warning else LANES.get(one.reason)
+
+
+def _of_event(one: Happening, lane: Lane) -> Moment:
+    times = f" ({one.count} times)" if one.count > 1 else ""
+    return Moment(one.last, lane, f"{one.reason}{times}: {one.object}: {one.message}")
+
+
+def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
+    for one in episodes:
+        place = f"{one.group}/{one.number}"
+        moment = timestamps.read(one.time)
+        if moment is not None:
+            words = f"group {one.group} {wording.WORDS[one.outcome]}: {one.failure or one.failed_pod}"
+            yield Moment(
+                moment,
+                Lane.FAILURES,
+                words,
+                Address(kind=PageKind.HISTORY, key=view.key, episode=place).path(),
+            )
+
+
+def _drawing(found: Sequence[Moment], end: datetime) -> Safe:
+    """Return a row for each lane with a column for each minute; a taller mark stands for more moments."""
+    rows = [_row(lane, [moment for moment in found if moment.lane is lane], end) for lane in Lane]
+    scale = tag("p", tag("span", f"{end - HOUR:%H:%M}"), tag("span", "the last hour"), tag("span", f"{end:%H:%M} UTC"))
+    return tag("div", rows, tag("div", scale, class_="scale"), class_="lanes")
+
+
+def _row(lane: Lane, found: Sequence[Moment], end: datetime) -> Safe:
+    minutes = Counter(int((moment.time - (end - HOUR)).total_seconds() // 60) for moment in found)
+    marks = (
+        tag("rect", x=minute, y=max(10 - 4 * count, 0), width=1, height=min(4 * count, 10))
+        for minute, count in sorted(minutes.items())
+    )
+    drawing = tag(
+        "svg",
+        tag("title", f"{lane.value}: {counted(len(found), 'moment')} in the last hour"),
+        marks,
+        viewBox=f"0 0 {MINUTES} 10",
+        preserveAspectRatio="none",
+        role="img",
+        class_=f"lane {lane.value}",
+    )
+    return joined(tag("span", f"{lane.value} {len(found) or ''}".strip()), drawing)
+
+
+def _item(moment: Moment) -> Safe:
+    clock = tag("time", f"{moment.time:%H:%M:%S}", datetime=moment.time.isoformat())
+    words = tag("a", moment.words, href=moment.href) if moment.href else moment.words
+    return tag("li", clock, " ", tag("strong", moment.lane.value), " ", words)

@@ -1,0 +1,64 @@
+// The search: rows of this page without the words are hidden, and a list shows what has them on any page.
+import { onChange } from "./stream.js";
+
+const search = document.getElementById("search");
+const results = document.getElementById("results");
+let asked = 0;
+let waiting = 0;
+
+export function start() {
+  search.value = new URLSearchParams(location.search).get("find") ?? "";
+  filter();
+  onChange(filter);
+  search.addEventListener("input", () => {
+    filter();
+    clearTimeout(waiting);
+    waiting = setTimeout(ask, 120);
+  });
+  search.addEventListener("focus", ask);
+  for (const one of [search, results]) one.addEventListener("keydown", press);
+  document.addEventListener("focusin", (event) => event.target.closest("nav.pages") || close());
+  document.addEventListener("click", (event) => event.target.closest("nav.pages") || close());
+}
+
+function filter() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const one of document.querySelectorAll("#main [data-find]")) {
+    const text = words.length ? `${one.dataset.find} ${one.textContent}`.toLowerCase() : "";
+    one.hidden = !words.every((word) => text.includes(word));
+  }
+}
+
+async function ask() {
+  const mine = ++asked;
+  try {
+    const answer = await fetch(`search?${new URLSearchParams({ q: search.value })}`);
+    if (!answer.ok) return;
+    const html = await answer.text();
+    if (mine !== asked) return;
+    results.innerHTML = html; // the server's, which escapes every text
+    results.hidden = false;
+  } catch {
+    // The stream shows that the server does not answer.
+  }
+}
+
+function close() {
+  asked++;
+  results.hidden = true;
+}
+
+function press(event) {
+  const links = [...results.querySelectorAll("a")];
+  const at = links.indexOf(document.activeElement);
+  if (event.key === "Escape") {
+    search.value = "";
+    filter();
+    close();
+    document.getElementById("main").focus();
+  } else if (event.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus();
+  else if (event.key === "ArrowUp") (links[at - 1] ?? search).focus();
+  else if (event.key === "Enter" && at < 0) links[0]?.click();
+  else return;
+  event.preventDefault();
+}

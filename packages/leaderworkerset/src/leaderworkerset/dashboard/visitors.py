@@ -1,0 +1,99 @@
+"""The users of a dashboard that is shared: each logs in with a token of the cluster, and acts with it.
+
+A visitor is checked with the own token: the API server says who that is, and whether this user may read what the dashboard
+shows. That is repeated every few minutes. Tokens are kept in memory only; browsers get the random number of a session.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError
+from leaderworkerset.dashboard.actions import Runner
+from leaderworkerset.dashboard.gatekeeper import COOKIE
+
+LONGEST_VISIT: Final = 8 * 3600.0
+"""Seconds after which a user has to log in again."""
+
+RECHECK: Final = 300.0
+"""Seconds after which the rights of a user are checked again."""
+
+MOST_VISITORS: Final = 256
+
+LONGEST_TOKEN: Final = 16_384
+
+
+class NotAdmittedError(Exception):
+    """A token that opens nothing; the text says why."""
+
+
+class Host(Protocol):
+    """The cluster that checks tokens, and runs commands with them."""
+
+    async def admit(self, token: str) -> str:
+        """Return the name of the user; raise `NotAdmittedError` if there is none, or if it may not read enough."""
+
+    def runner(self, token: str) -> Runner | None:
+        """Return what runs commands as this user; None if the dashboard only reads."""
+
+
+class Visitor(Struct):
+    """A user who is logged in. `action` is the secret of the pages for actions."""
+
+    user: str
+    token: str
+    ends: float
+    checked: float
+    action: str
+
+    def __repr__(self) -> str:
+        return f"Visitor({self.user!r})"  # never the token
+
+
+class Visitors:
+    """The sessions of one server, by their number; `new_secret` returns another random text each time."""
+
+    def __init__(self, host: Host, clock: Clock, new_secret: Callable[[], str]) -> None:
+        self.host = host
+        self._clock = clock
+        self._new_secret = new_secret
+        self._sessions: dict[str, Visitor] = {}
+
+    async def enter(self, token: str) -> str:
+        """Return the number of a new session; raise `NotAdmittedError`."""
+        if not token or len(token) > LONGEST_TOKEN:
+            raise NotAdmittedError("paste a token of the cluster")
+        user = await self.host.admit(token)
+        now = self._clock.monotonic()
+        self._forget(now)
+        if len(self._sessions) >= MOST_VISITORS:
+            raise NotAdmittedError(f"{MOST_VISITORS} users are logged in: try again later")
+        session = self._new_secret()
+        self._sessions[session] = Visitor(user, token, now + LONGEST_VISIT, now, self._new_secret())
+        return session
+
+    async def find(self, cookies: Sequence[str]) -> Visitor | None:
+        """Return the visitor of the only session that cookies name, if the user may still read."""
+        found = [one for header in cookies for one in re.findall(rf"(?:^|;)\s*{COOKIE}=([^;]*)", header)]
+        now = self._clock.monotonic()
+        visitor = self._sessions.get(found[0]) if len(found) == 1 else None
+        if visitor is None or now >= visitor.ends:
+            return None
+        if now < visitor.checked + RECHECK:
+            return visitor
+        try:
+            visitor.user = await self.host.admit(visitor.token)
+        except NotAdmittedError:
+            self._sessions.pop(found[0], None)
+            return None
+        except KubeError:
+            return visitor  # without an answer of the API server nothing new is shown either
+        visitor.checked = now
+        return visitor
+
+    def _forget(self, now: float) -> None:
+        for session in [session for session, visitor in self._sessions.items() if now >= visitor.ends]:
+            del self._sessions[session]

@@ -1,0 +1,50 @@
+"""Groups that hang are recreated where their set asks for it, as after any other failure."""
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Apply, Delete
+from leaderworkerset.api import labels, progressnotes
+from leaderworkerset.api.progressnotes import Hang, SilentRank
+from leaderworkerset.capabilities.completion import hang
+from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
+from leaderworkerset.core.policies.policy import LiveGroup
+
+HANG = Hang(since=builders.NOW, ranks=(SilentRank(pod="web-0-1", uid="u", rank=1, since=builders.NOW, waits="a lock"),))
+WATCHED = {labels.PROGRESS_TIMEOUT: "5m"}
+RECREATES = WATCHED | {labels.ON_HANG: "recreate"}
+
+
+def lws(annotations: dict[str, str]) -> JSONObject:
+    return builders.leaderworkerset_object(metadata={"annotations": annotations})
+
+
+def leader(text: str) -> JSONObject:
+    return builders.leader_pod(lws({}), annotations={labels.HANG: text})
+
+
+def test_the_rank_that_is_silent_the_longest_has_failed() -> None:
+    hung = leader(progressnotes.render_hang(HANG))
+    found = hang.of_hang(lws(RECREATES), hung)
+    assert found is not None
+    assert (found.pod, found.uid, found.what) == ("web-0-1", "u", "no progress for 300 s, waits for a lock")
+    group = LiveGroup(now=builders.NOW, leader=hung, obj=lws(RECREATES), pods=(hung,))
+    deleted, recorded = reconcile(group).actions
+    assert isinstance(deleted, Delete)
+    assert isinstance(recorded, Apply)
+    assert recorded.object["metadata"]["annotations"][labels.FAILURE] == found.what
+
+
+@pytest.mark.parametrize(
+    ("annotations", "text"),
+    [
+        ({}, progressnotes.render_hang(HANG)),
+        (WATCHED, progressnotes.render_hang(HANG)),
+        ({labels.ON_HANG: "recreate"}, progressnotes.render_hang(HANG)),
+        (RECREATES, ""),
+        (RECREATES, "{}"),
+    ],
+)
+def test_others_have_not(annotations: dict[str, str], text: str) -> None:
+    assert hang.of_hang(lws(annotations), leader(text)) is None

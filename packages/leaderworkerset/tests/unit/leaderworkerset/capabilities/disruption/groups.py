@@ -1,0 +1,28 @@
+"""Groups and their budgets, as the window sees them."""
+
+from typing import Any
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
+
+SIZE = 2
+
+
+def budget(*, least: int = SIZE, healthy: int = SIZE, observed: bool = True, disrupted: bool = False) -> JSONObject:
+    """Return a budget: closed, and of a group that is whole, unless said otherwise."""
+    status: JSONObject = {"observedGeneration": 3 if observed else 2, "currentHealthy": healthy}
+    if disrupted:
+        status["disruptedPods"] = {"web-0": "2026-01-01T00:00:00Z"}
+    return {"metadata": {"generation": 3}, "spec": {"minAvailable": least}, "status": status}
+
+
+def group(label: str, *, present: bool = True, wanted: bool = False, **fields: Any) -> ProtectedGroup:
+    """Return a group with such a budget."""
+    return ProtectedGroup(
+        label=label, size=SIZE, least=SIZE, is_present=present, is_wanted=wanted, budget=budget(**fields)
+    )
+
+
+def opened(label: str, *, wanted: bool = False, **fields: Any) -> ProtectedGroup:
+    """Return a group that is open."""
+    return group(label, wanted=wanted, least=0, **fields)

@@ -1,0 +1,83 @@
+"""Marks by which autoscalers leave a group alone while it starts."""
+
+from datetime import timedelta
+from typing import Any
+
+from tests import builders
+from tests.unit.leaderworkerset.capabilities.disruption.test_reconcile import NOW, leader, lws, stored
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Patch, flat
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.disruption import disruptionsettings
+from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
+from leaderworkerset.capabilities.disruption.reconcile import FOREIGN, ObservedDisruption, changes, reconcile
+
+MARKS = {**FOREIGN, labels.MARKED_STARTING: "true"}
+NO_MARKS = dict.fromkeys(MARKS)
+MARKING = {"metadata": {"annotations": {labels.DO_NOT_DISRUPT: STARTING}}}
+
+
+def pod(label: str = "0", age: timedelta = timedelta(), **metadata: Any) -> JSONObject:
+    """Return a pod of a group."""
+    return leader(label, uid="u", creationTimestamp=timestamps.render(NOW - age), **metadata)
+
+
+def written(obj: JSONObject, *pods: JSONObject, whole: tuple[str, ...] = ()) -> list[tuple[str, Any]]:
+    patches, _ = changes(obj, pods, whole, NOW)
+    return [(one.key.name, one.patch["metadata"]["annotations"]) for one in patches]
+
+
+def test_the_pods_of_a_group_are_marked_until_it_is_whole() -> None:
+    assert written(MARKING, pod("0"), pod("1"), whole=("1",)) == [("web-0", MARKS)]
+    marked = pod(annotations=MARKS)
+    assert written(MARKING, marked) == []
+    assert written(MARKING, marked, whole=("0",)) == [("web-0", NO_MARKS)]
+    assert written({}, marked) == [("web-0", NO_MARKS)]
+    assert written({}, pod()) == []
+
+
+def test_what_a_template_says_of_itself_stays() -> None:
+    own = pod(annotations={labels.SAFE_TO_EVICT: "true"})
+    assert written(MARKING, own) == written(MARKING, own, whole=("0",)) == []
+
+
+def test_pods_on_their_way_out_are_left_alone() -> None:
+    going: Any = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    assert written(MARKING, pod(**going)) == []
+    assert written(MARKING, pod(annotations=MARKS, **going), whole=("0",)) == []
+
+
+def test_a_group_that_never_becomes_whole_is_not_protected_for_ever() -> None:
+    old, young = pod(age=timedelta(hours=1), annotations=MARKS), pod("1", age=timedelta(minutes=50))
+    assert written(MARKING, old, young) == [("web-0", NO_MARKS), ("web-1", MARKS)]
+    assert changes(MARKING, [old, young], (), NOW)[1] == 600
+    assert changes(MARKING, [old], (), NOW)[1] is None
+    assert changes(MARKING, [leader("0")], (), NOW)[1] == 3600
+
+
+def test_marks_go_with_the_budget() -> None:
+    obj = lws(replicas=1)
+    obj["metadata"]["annotations"][labels.DO_NOT_DISRUPT] = STARTING
+    for budget, healthy, change in (("1", 1, MARKS), ("1", 2, None), ("off", 1, None)):
+        obj["metadata"]["annotations"][labels.DISRUPTION_BUDGET] = budget
+        observed = ObservedDisruption(
+            obj=obj,
+            leaders=[pod()],
+            budgets=[stored(obj, "0", healthy=healthy)],
+            wanted=(),
+            now=NOW,
+            pods=[pod() if change else pod(annotations=MARKS)],
+        )
+        plan = reconcile(observed, DisruptionSettings())
+        (patch,) = (one for one in flat(plan.actions) if isinstance(one, Patch) and one.resource == PODS)
+        assert patch.patch["metadata"] == {"uid": meta.uid(pod()), "annotations": change or NO_MARKS}
+        assert plan.requeue_after == (3600 if change else None)
+
+
+def test_another_value_is_refused() -> None:
+    (error,) = disruptionsettings.errors(builders.annotated({labels.DO_NOT_DISRUPT: "always"}))
+    assert error.path == f"metadata.annotations.{labels.DO_NOT_DISRUPT}"
+    assert not list(disruptionsettings.errors(builders.annotated({labels.DO_NOT_DISRUPT: STARTING})))

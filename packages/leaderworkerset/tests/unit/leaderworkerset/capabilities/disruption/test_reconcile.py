@@ -1,0 +1,178 @@
+"""The budgets of a LeaderWorkerSet as writes (ADR 22): made, closed, opened, corrected and removed."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Create, Delete, Patch, Plan, flat
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.disruption import groupbudget
+from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities.disruption.reconcile import ObservedDisruption, opens, reconcile
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = "0123456789012345678901234567890123456789"
+
+
+def lws(replicas: int = 2, size: int = 2, budget: str = "1", **spec: Any) -> JSONObject:
+    """Return a LeaderWorkerSet as it is stored."""
+    found = builders.leaderworkerset_object(replicas=replicas, size=size, spec=spec)
+    found["metadata"] |= {"uid": "uid-of-web", "annotations": {labels.DISRUPTION_BUDGET: budget}}
+    return found
+
+
+def leader(label: str, *, size: str = "2", **metadata: Any) -> JSONObject:
+    """Return a leader pod."""
+    own = {labels.NAME: "web", labels.GROUP_INDEX: label, labels.WORKER_INDEX: "0"}
+    annotations = {labels.SIZE: size} | metadata.pop("annotations", {})
+    return {"metadata": {"name": f"web-{label}", "labels": own, "annotations": annotations} | metadata}
+
+
+def stored(obj: JSONObject, label: str, *, least: int = 2, healthy: int = 2, size: int = 2) -> JSONObject:
+    """Return a budget as the API server has it, with a status of its spec."""
+    bare = groupbudget.ProtectedGroup(
+        label=label, size=size, least=least, is_present=True, is_wanted=False, budget=None
+    )
+    budget = groupbudget.create(obj, bare).object
+    metadata = budget["metadata"] | {"uid": f"uid-of-{label}", "generation": 2}
+    return budget | {"metadata": metadata, "status": {"observedGeneration": 2, "currentHealthy": healthy}}
+
+
+def plan(
+    obj: JSONObject,
+    leaders: Sequence[JSONObject] = (),
+    budgets: Sequence[JSONObject] = (),
+    wanted: Sequence[str] = (),
+) -> Plan:
+    observed = ObservedDisruption(obj=obj, leaders=leaders, budgets=budgets, wanted=wanted, now=NOW)
+    return reconcile(observed, DisruptionSettings())
+
+
+def told(found: Plan) -> list[str]:
+    """Return what is written, in words."""
+    words = []
+    for action in flat(found.actions):
+        match action:
+            case Create(object=obj):
+                words.append(f"create {meta.name(obj)} {obj['spec']['minAvailable']}")
+            case Patch(key=key, patch=change):
+                words.append(f"set {key.name} {change['spec']['minAvailable']}")
+            case Delete(key=key):
+                words.append(f"delete {key.name}")
+    return words
+
+
+def test_each_group_gets_a_budget_of_its_own_that_is_closed() -> None:
+    found = plan(lws(), [leader("0"), leader("1")])
+    assert told(found) == ["create web-0 2", "create web-1 2"]
+    assert not opens(found)
+    (first, _) = (one.object for one in flat(found.actions) if isinstance(one, Create))
+    assert first["spec"] == {
+        "minAvailable": 2,
+        "selector": {"matchLabels": {labels.NAME: "web", labels.GROUP_INDEX: "0"}},
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
+    assert first["metadata"]["ownerReferences"][0]["uid"] == "uid-of-web"
+
+
+def test_one_is_opened_and_an_event_says_so_where_somebody_waits() -> None:
+    obj = lws()
+    leaders, budgets = [leader("0"), leader("1")], [stored(obj, "0"), stored(obj, "1")]
+    plain = plan(obj, leaders, budgets)
+    assert told(plain) == ["set web-0 0"]
+    assert opens(plain)
+    (wanted,) = flat(plan(obj, leaders, budgets, wanted=["1"]).actions)
+    assert isinstance(wanted, Patch)
+    assert (wanted.key.name, wanted.patch["metadata"], wanted.if_present) == ("web-1", {"uid": "uid-of-1"}, True)
+    assert [event.reason for event in wanted.on_success] == ["GroupMayBeEvicted"]
+
+
+def test_another_is_wanted_so_the_open_one_is_closed_first() -> None:
+    obj = lws()
+    budgets = [stored(obj, "0", least=0), stored(obj, "1")]
+    assert told(plan(obj, [leader("0"), leader("1")], budgets, wanted=["1"])) == ["set web-0 2"]
+
+
+def test_nothing_is_written_at_rest() -> None:
+    obj = lws()
+    rest = plan(obj, [leader("0"), leader("1")], [stored(obj, "0", least=0), stored(obj, "1")])
+    assert rest == Plan()
+
+
+def test_a_group_whose_leader_is_made_anew_keeps_its_budget_and_one_that_is_scaled_away_does_not() -> None:
+    obj = lws()
+    three = [stored(obj, "0", least=0), stored(obj, "1"), stored(obj, "2")]
+    assert told(plan(obj, [leader("1")], three)) == ["delete web-2"]
+    assert told(plan(lws(replicas=0), [], three)) == ["delete web-0", "delete web-1", "delete web-2"]
+
+
+def test_the_budget_of_a_random_key_goes_with_its_group() -> None:
+    obj = lws(groupIdentity="Hash")
+    budgets = [stored(obj, KEY, least=0), stored(obj, "1" * 40)]
+    assert told(plan(obj, [leader("1" * 40)], budgets)) == [f"delete web-{KEY}"]
+
+
+@pytest.mark.parametrize("going", [{"deletionTimestamp": "2026-01-01T00:00:00Z"}, {"annotations": {}}])
+def test_a_leader_on_its_way_out_is_not_there_and_another_of_its_label_is(going: dict[str, Any]) -> None:
+    if "annotations" in going:
+        going = {"annotations": {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}}
+    obj = lws()
+    budgets = [stored(obj, "0"), stored(obj, "1")]
+    assert told(plan(obj, [leader("0"), leader("1", **going)], budgets)) == ["set web-1 0"]
+    assert told(plan(obj, [leader("0"), leader("1", **going), leader("1")], budgets)) == ["set web-0 0"]
+
+
+def test_a_group_that_will_grow_is_protected_with_its_next_size() -> None:
+    """Else it would be open between its growth and the write that closes it."""
+    obj = lws(size=4)
+    leaders = [leader("0"), leader("1", size="2")]
+    assert told(plan(obj, leaders, [stored(obj, "0", least=0), stored(obj, "1", least=2)])) == ["set web-1 4"]
+    grown = [stored(obj, "0", least=2), stored(obj, "1", least=0)]
+    assert told(plan(obj, [leader("0", size="4"), leader("1")], grown)) == ["set web-1 4", "set web-0 4"]
+
+
+def test_a_budget_that_was_edited_is_made_anew() -> None:
+    obj = lws()
+    edited = stored(obj, "0")
+    edited["spec"] = edited["spec"] | {"maxUnavailable": 1}
+    found = plan(obj, [leader("0"), leader("1")], [edited, stored(obj, "1")])
+    assert told(found) == ["delete web-0"]
+    found = plan(obj, [leader("0"), leader("1")], [stored(obj, "0"), stored(obj, "1", least=1)])
+    assert told(found) == ["set web-1 2"]
+
+
+def test_budgets_of_others_are_left_alone() -> None:
+    obj = lws()
+    foreign = stored(obj, "0")
+    foreign["metadata"] = foreign["metadata"] | {"ownerReferences": []}
+    found = plan(obj, [leader("0")], [foreign])
+    (create,) = flat(found.actions)
+    assert isinstance(create, Create)
+    assert create.unless_own
+    assert create.on_failure[0].reason == "FailedCreate"
+
+
+def test_labels_that_no_budget_can_be_named_after_have_none() -> None:
+    assert told(plan(lws(replicas=1), [leader("A_b"), leader("0")])) == ["create web-0 2"]
+
+
+def test_without_budget_all_of_them_go() -> None:
+    obj = lws(budget="off")
+    assert told(plan(obj, [leader("0")], [stored(obj, "0"), stored(obj, "1")])) == ["delete web-0", "delete web-1"]
+
+
+def test_one_that_is_deleted_or_cannot_be_read_is_left_alone() -> None:
+    obj = lws()
+    deleting = obj | {"metadata": obj["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    unreadable = obj | {"spec": obj["spec"] | {"replicas": "many"}}
+    for one in (deleting, unreadable):
+        assert plan(one, [leader("0")], [stored(obj, "0")]) == Plan()
+
+
+def test_a_leader_that_names_no_size_has_that_of_the_spec() -> None:
+    assert told(plan(lws(size=3), [leader("0", size="")])) == ["create web-0 3"]

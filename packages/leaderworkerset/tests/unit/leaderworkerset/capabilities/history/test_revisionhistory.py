@@ -1,0 +1,124 @@
+"""What becomes of revisions that no group is made from any more."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.plan import Action, Delete, Patch
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.history import revisionhistory
+
+LWS = builders.leaderworkerset_object()
+KEY = builders.key_of(LWS)
+
+
+def revision(number: int, *, image: str = "", owned: bool = True) -> dict[str, Any]:
+    """Return a revision of content of its own, or of that of another one with the same image."""
+    made = builders.revision(builders.leaderworkerset_object(image=image or f"app:{number}-old"), number=number)
+    return made if owned else made | {"metadata": meta.metadata(made) | {"ownerReferences": []}}
+
+
+def past(number: int, *, image: str = "", owned: bool = True) -> dict[str, Any]:
+    """Return the same as it is in the history."""
+    made = revision(number, image=image, owned=owned)
+    key = meta.labels(made)[labels.TEMPLATE_REVISION_HASH]
+    moved = {"labels": {labels.HISTORY_OF: "web"}, "annotations": {labels.TEMPLATE_REVISION_HASH: key}}
+    return made | {"metadata": meta.metadata(made) | moved}
+
+
+def limited(value: str) -> dict[str, Any]:
+    return builders.leaderworkerset_object(metadata={"annotations": {labels.REVISION_HISTORY_LIMIT: value}})
+
+
+def deleted(actions: list[Action]) -> list[str]:
+    return [action.key.name for action in actions if isinstance(action, Delete)]
+
+
+def kept(actions: list[Action]) -> list[str]:
+    return [action.key.name for action in actions if isinstance(action, Patch)]
+
+
+def test_an_outdated_revision_leaves_the_sight_of_clients_in_one_write() -> None:
+    old = revision(3)
+
+    assert revisionhistory.settle(LWS, KEY, [old], ()) == [
+        Patch(
+            resource=CONTROLLER_REVISIONS,
+            key=meta.key(old),
+            patch={
+                "metadata": {
+                    "uid": meta.uid(old),
+                    "resourceVersion": "",
+                    "labels": {
+                        labels.NAME: None,
+                        labels.TEMPLATE_REVISION_HASH: None,
+                        labels.HISTORY_OF: "web",
+                    },
+                    "annotations": {labels.TEMPLATE_REVISION_HASH: meta.labels(old)[labels.TEMPLATE_REVISION_HASH]},
+                }
+            },
+            if_present=True,
+        )
+    ]
+
+
+def test_the_oldest_beyond_the_limit_are_deleted() -> None:
+    before = [past(number) for number in (1, 2, 3)]
+    actions = revisionhistory.settle(limited("3"), KEY, [revision(4)], before)
+    assert kept(actions) == [meta.name(revision(4))]
+    assert deleted(actions) == [meta.name(before[0])]
+
+
+def test_nothing_is_kept_with_the_limit_0() -> None:
+    actions = revisionhistory.settle(limited("0"), KEY, [revision(4)], [past(3)])
+    assert deleted(actions) == [meta.name(revision(4)), meta.name(past(3))]
+    assert kept(actions) == []
+
+
+def test_content_that_is_current_again_is_history_no_more() -> None:
+    again = past(1, image="app:1")
+    assert deleted(revisionhistory.settle(LWS, KEY, [revision(4)], [again, past(2)])) == [meta.name(again)]
+
+
+def test_of_equal_contents_the_newest_is_kept() -> None:
+    before, after = past(1, image="app:0"), revision(4, image="app:0")
+    actions = revisionhistory.settle(LWS, KEY, [after], [before])
+    assert (kept(actions), deleted(actions)) == ([meta.name(after)], [meta.name(before)])
+
+
+def test_orphans_are_adopted_and_those_of_others_left_alone() -> None:
+    """The LeaderWorkerSet was deleted without them, and created again: `lws rollout undo` finds them."""
+    stranger = past(2)
+    stranger["metadata"]["ownerReferences"] = [stranger["metadata"]["ownerReferences"][0] | {"uid": "another"}]
+    orphans = [revision(4, owned=False), past(3, owned=False)]
+    actions = revisionhistory.settle(LWS, KEY, orphans[:1], [*orphans[1:], stranger])
+    assert deleted(actions) == []
+    owners = [action.patch["metadata"]["ownerReferences"] for action in actions if isinstance(action, Patch)]
+    assert owners == [[meta.controller_reference(LWS)]] * 2
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("3", 3), ("0", 0), ("1000", 100), ("many", 10), ("-1", 10), ("\u0663", 10), ("9" * 5000, 10)],
+)
+def test_the_limit_is_a_number_of_an_annotation(value: str, expected: int) -> None:
+    assert revisionhistory.limit(limited(value)) == expected
+
+
+def test_ten_are_kept_where_nothing_is_said() -> None:
+    assert revisionhistory.limit(LWS) == 10
+
+
+def test_the_history_is_found_by_its_label() -> None:
+    assert revisionhistory.selector("web") == "leaderworkerset.sigs.k8s.io/history-of=web"
+
+
+@pytest.mark.parametrize(("count", "mebibytes", "expected"), [(9, 1, 3), (2, 5, 1), (9, 0, 9)])
+def test_large_templates_are_kept_up_to_a_number_of_bytes(count: int, mebibytes: int, expected: int) -> None:
+    """The newest one is always kept, so that an update can be undone."""
+    found = [revision(number) | {"data": {"text": "x" * (mebibytes * 2**20)}} for number in range(1, count + 1)]
+    newest = revisionhistory.newest(found, KEY, 10)
+    assert [one["revision"] for one in newest] == list(range(count, count - expected, -1))

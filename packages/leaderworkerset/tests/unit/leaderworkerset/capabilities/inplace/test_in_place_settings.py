@@ -1,0 +1,63 @@
+"""What may be said of updates in place (docs/adr/0024-update-in-place.md)."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.capabilities.deciding import validate_leaderworkerset
+
+PATH = f"metadata.annotations.{labels.IN_PLACE}"
+
+
+def errors(way: str | None, stored: str | None = None, **fields: Any) -> list[str]:
+    """Return the errors of an annotation; with `stored`, of an update from that."""
+    old, new = (
+        leaderworkerset.decode(
+            builders.leaderworkerset_object(
+                metadata={"annotations": {} if one is None else {labels.IN_PLACE: one}}, **fields
+            )
+        )
+        for one in (stored, way)
+    )
+    return [str(one) for one in validate_leaderworkerset(new, old if stored else None)]
+
+
+@pytest.mark.parametrize("way", [None, "IfPossible", "Only"])
+def test_both_ways_may_be_chosen_and_none(way: str | None) -> None:
+    assert errors(way) == []
+
+
+def test_any_other_value_is_refused_and_stored_ones_stay() -> None:
+    assert errors("Always") == [f'{PATH}: Unsupported value: "Always": supported values: "IfPossible", "Only"']
+    assert errors("Always", stored="Always") == []
+
+
+def test_random_keys_are_refused() -> None:
+    """A ReplicaSet knows its pods by the hash of its template, which a selector of it names."""
+    text = "groups are updated in place with groupIdentity Ordinal only: remove this annotation"
+    assert errors("Only", spec={"groupIdentity": "Hash"}) == [f'{PATH}: Invalid value: "Only": {text}']
+
+
+def restarts(text: str, policy: str = "RecreateGroupAfterStart", stored: str = "") -> list[str]:
+    """Return the errors of tolerated restarts with a restart policy; with `stored`, of an update from that policy."""
+    new, old = (
+        leaderworkerset.decode(
+            builders.leaderworkerset_object(
+                metadata={"annotations": {labels.IN_PLACE_RESTARTS: text}}, template={"restartPolicy": one}
+            )
+        )
+        for one in (policy, stored or policy)
+    )
+    return [str(one) for one in validate_leaderworkerset(new, old if stored else None)]
+
+
+def test_restarts_in_place_are_tolerated_only_where_others_recreate_the_group() -> None:
+    path = f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
+    assert restarts("120s") == []
+    assert restarts("never") == [f'{path}: Invalid value: "never": must be a duration from 1s to 24h']
+    refused = [f'{path}: Invalid value: "120s": needs a restartPolicy that recreates groups: remove this annotation']
+    assert restarts("120s", "None") == refused
+    assert restarts("120s", "None", stored="RecreateGroupOnPodRestart") == refused
+    assert restarts("120s", "None", stored="None") == []

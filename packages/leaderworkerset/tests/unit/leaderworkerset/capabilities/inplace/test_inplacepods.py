@@ -1,0 +1,106 @@
+"""What is recorded of the containers of a pod that is updated in place, and which restarts are no failures."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.inplace import inplacepods, updating
+from leaderworkerset.capabilities.inplace.inplacepods import Before
+from leaderworkerset.core.policies import failures
+
+UNTIL = "2026-01-02T03:04:05Z"
+
+
+def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", image: str = "app:1") -> JSONObject:
+    """Return a leader whose only container runs; `before` is its record."""
+    found = builders.leader_pod(
+        builders.leaderworkerset_object(),
+        annotations={labels.IN_PLACE_BEFORE: before} if before else {},
+        restarts=restarts,
+    )
+    found["spec"]["containers"][0]["image"] = image
+    found["status"]["containerStatuses"][0] |= {"state": {"running": {}}} | (
+        {"containerID": container} if container else {}
+    )
+    return found
+
+
+def waiting(before: str, **facts: Any) -> JSONObject:
+    """Return a leader whose container ended and waits for its image; a kubelet reports the ID of the one that ended."""
+    found = pod(before, **facts)
+    found["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (pod(), "main=1=runc://a=app:1"),
+        (pod(restarts=2), "main=3=runc://a=app:1"),
+        (pod(container=""), "main=0==app:1"),
+        (pod("main=1=runc://a=app:0", restarts=1, container="runc://b"), "main=2=runc://b=app:1"),
+        (pod("main=1=runc://a=app:0"), f"main=1=runc://a=app:0={UNTIL}"),
+        (pod("main=1=runc://a=app:2"), f"main=0==={UNTIL}"),
+        (waiting("main=1=runc://a=app:2"), "main=1=runc://a=app:2"),
+        (waiting("main=1=runc://a=app:0"), "main=1=runc://a=app:0"),
+        (pod("proxy=4==,main=1=runc://a=app:0"), f"main=1=runc://a=app:0={UNTIL},proxy=4=="),
+    ],
+    ids=[
+        "first",
+        "was restarted",
+        "never ran",
+        "again",
+        "not ended yet",
+        "taken back",
+        "taken back after it ended",
+        "another one after it ended",
+        "of others",
+    ],
+)
+def test_the_record_has_the_restarts_that_the_change_leads_to(found: JSONObject, expected: str) -> None:
+    """A container that shall be ended already is not counted twice; one whose image is taken back goes on."""
+    assert inplacepods.record(found, {"main": "app:2"}, UNTIL) == expected
+
+
+def test_containers_that_do_not_change_are_not_recorded() -> None:
+    assert inplacepods.record(pod(), {}, UNTIL) == ""
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (pod(), True),
+        (pod("main=1=runc://a=app:1"), False),
+        (pod("main=1=runc://a=app:1", container="runc://b"), True),
+        (pod("main=0=="), True),
+        (pod("proxy=1=runc://a=app:1"), True),
+    ],
+    ids=["never changed", "the old one", "a new one", "goes on", "another container"],
+)
+def test_a_pod_is_settled_once_other_containers_run(found: JSONObject, expected: bool) -> None:
+    assert inplacepods.is_settled(found) is expected
+
+
+@pytest.mark.parametrize(("restarts", "expected"), [(0, False), (1, False), (2, True)])
+def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expected: bool) -> None:
+    """R-POD-4 counts every restart; those that an update asked for are none."""
+    assert failures.has_failed(pod("main=1=runc://a=app:1", restarts=restarts), excuses=[updating.excuses]) is expected
+
+
+@pytest.mark.parametrize(
+    ("restarts", "started", "expected"),
+    [(0, "2026-01-02T03:04:00Z", False), (2, UNTIL, False), (3, UNTIL, True), (1, "2026-01-02T03:04:06Z", True)],
+    ids=["it continues", "ended twice", "once more", "much later"],
+)
+def test_restarts_are_excused_when_an_image_is_taken_back(restarts: int, started: str, expected: bool) -> None:
+    """The kubelet was ending the container: it starts it with the image that was taken back, and with the first one."""
+    found = pod(f"main=0==={UNTIL}", restarts=restarts)
+    found["status"]["containerStatuses"][0]["state"] = {"running": {"startedAt": started}}
+    assert failures.has_failed(found, excuses=[updating.excuses]) is expected
+
+
+def test_what_cannot_be_read_counts_as_absent() -> None:
+    assert inplacepods.read(pod("main,a=x=y=z,b=99999999999999999999==,c=3")) == {"c": Before(3)}

@@ -1,0 +1,137 @@
+"""CPU and memory that change in place: what changes, what is recorded of it, and what the kubelet says (ADR 24)."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.inplace import inplacepods, inplaceresources
+from leaderworkerset.capabilities.inplace.inplaceresources import ResourceField
+
+CPU, MEMORY = ResourceField("main", "requests", "cpu"), ResourceField("main", "requests", "memory")
+LIMIT = ResourceField("main", "limits", "cpu")
+
+
+def template(**resources: Any) -> JSONObject:
+    return {"spec": {"containers": [{"name": "main", "image": "app:1", "resources": resources}]}}
+
+
+def pod(
+    record: str = "", *, spec: str = "1", status: str | None = "1", reason: str = "", ready: bool = True
+) -> JSONObject:
+    """Return a leader with what its spec requests, what its kubelet reports, and why a resize is pending."""
+    annotations = {labels.IN_PLACE_RESOURCES: record} if record else {}
+    found = builders.leader_pod(builders.leaderworkerset_object(), annotations=annotations, ready=ready)
+    found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": spec}}
+    if status is not None:
+        found["status"]["containerStatuses"][0]["resources"] = {"requests": {"cpu": status}}
+    if reason:
+        found["status"]["conditions"].append({"type": "PodResizePending", "status": "True", "reason": reason})
+    return found
+
+
+def test_a_request_that_is_not_set_is_the_limit() -> None:
+    before, after = template(limits={"cpu": "1"}), template(limits={"cpu": "2"})
+    assert inplaceresources.changed(before, after) == {LIMIT: "2", CPU: "2"}
+
+
+def test_other_resources_and_what_stays_are_no_change() -> None:
+    before = template(requests={"cpu": "1000m", "memory": "1Gi"}, limits={"example.com/gpu": "1"})
+    assert inplaceresources.changed(before, template(requests={"cpu": "1", "memory": "2Gi"})) == {MEMORY: "2Gi"}
+    assert inplaceresources.changed(before, before) == {}
+
+
+def test_all_of_a_template_is_new_to_a_pod_of_a_revision_that_is_lost() -> None:
+    assert inplaceresources.changed(None, template(requests={"cpu": "1"})) == {CPU: "1"}
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    amounts = {CPU: "2", LIMIT: "3"}
+    assert inplaceresources.record(amounts) == "main.limits.cpu=3,main.requests.cpu=2"
+    assert inplaceresources.read(pod(inplaceresources.record(amounts))) == amounts
+
+
+@pytest.mark.parametrize(
+    ("found", "due", "settled", "refusal"),
+    [
+        (pod(), {}, True, ""),
+        (pod("main.requests.cpu=2"), {CPU: "2"}, False, ""),
+        (pod("main.requests.cpu=2", spec="2"), {}, False, ""),
+        (pod("main.requests.cpu=2", spec="2000m", status="2"), {}, True, ""),
+        (pod("main.requests.cpu=2", spec="2", reason="Deferred"), {}, False, ""),
+        (pod("main.requests.cpu=2", spec="2", reason="Infeasible"), {}, False, "Infeasible"),
+        (pod("main.requests.cpu=2", reason="Infeasible"), {CPU: "2"}, False, ""),
+        (pod("main.requests.cpu=2", spec="2", status="2", reason="Infeasible"), {}, True, ""),
+        (pod("main.requests.cpu=1", spec="9k", reason="Infeasible"), {CPU: "1"}, False, ""),
+        (pod("main.requests.cpu=2", status=None), {}, False, inplaceresources.UNSUPPORTED),
+        (pod("main.requests.cpu=2", status=None, ready=False), {CPU: "2"}, False, ""),
+    ],
+    ids=[
+        "nothing is recorded", "not written", "not done", "done", "deferred", "infeasible", "infeasible before",
+        "it was infeasible", "an infeasible one is taken back", "an older kubelet", "not running yet",
+    ],
+)  # fmt: skip
+def test_a_pod_is_settled_once_the_kubelet_reports_what_is_recorded(
+    found: JSONObject, due: dict[ResourceField, str], settled: bool, refusal: str
+) -> None:
+    assert inplaceresources.due(found, inplaceresources.read(found)) == due
+    assert inplacepods.is_settled(found) is inplaceresources.is_settled(found) is settled
+    assert inplaceresources.refusal(found) == refusal
+
+
+def of(template_of_workers: JSONObject, **leader: JSONObject) -> JSONObject:
+    return {"leaderWorkerTemplate": {"workerTemplate": template_of_workers} | leader}
+
+
+WORKERS = "spec.leaderWorkerTemplate.workerTemplate.spec"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (of(template()), of(template()), ""),
+        (of(template(requests={"cpu": "1"})), of(template(requests={"cpu": "2", "memory": "1Gi"})), ""),
+        (
+            of(template(requests={"cpu": "1", "memory": "1"})),
+            of(template(requests={"cpu": "1"})),
+            f"{WORKERS}.containers[0].resources.requests.memory",
+        ),
+        (
+            of(template()),
+            of(template(requests={"cpu": "1"})),
+            f"{WORKERS}.containers[0].resources (the quality of service class)",
+        ),
+        (
+            of(template(requests={"cpu": "1"}), leaderTemplate=template(limits={"cpu": "1", "memory": "1Gi"})),
+            of(template(requests={"cpu": "1"}), leaderTemplate=template(limits={"cpu": "2", "memory": "1Gi"})),
+            "",
+        ),
+        (
+            of(template(requests={"cpu": "1"}), leaderTemplate=template(limits={"cpu": "1", "memory": "1Gi"})),
+            of(template(requests={"cpu": "1"}), leaderTemplate=template(limits={"cpu": "2"}, requests={"memory": "1"})),
+            "spec.leaderWorkerTemplate.leaderTemplate.spec.containers[0].resources.limits.memory",
+        ),
+    ],
+    ids=["nothing", "more of it", "removed", "another class", "of leaders", "removed from leaders"],
+)
+def test_what_the_api_server_would_refuse_is_named_beforehand(old: JSONObject, new: JSONObject, why: str) -> None:
+    assert inplaceresources.obstacle(old, new) == why
+
+
+def test_a_container_that_is_restarted_for_it_and_amounts_of_whole_pods_are_obstacles() -> None:
+    restarted = [template(requests={"cpu": cpu}) for cpu in "12"]
+    for one in restarted:
+        one["spec"]["containers"][0]["resizePolicy"] = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+    assert inplaceresources.obstacle(*map(of, restarted)) == f"{WORKERS}.containers[0].resizePolicy"
+    whole = [template(requests={"cpu": cpu}) for cpu in "12"]
+    for one in whole:
+        one["spec"]["resources"] = {"requests": {"cpu": "4"}}
+    assert inplaceresources.obstacle(*map(of, whole)) == f"{WORKERS}.resources"
+
+
+def test_a_template_without_cpu_and_memory_keeps_the_rest() -> None:
+    found = template(limits={"cpu": "1", "example.com/gpu": "1"}, requests={"memory": "1Gi"}, claims=[{"name": "a"}])
+    bare = {"limits": {"example.com/gpu": "1"}, "requests": {}, "claims": [{"name": "a"}]}
+    assert inplaceresources.without(found) == template(**bare)

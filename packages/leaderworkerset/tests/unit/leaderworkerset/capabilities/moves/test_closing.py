@@ -1,0 +1,59 @@
+"""Which nodes are closed, and which pods have to leave them (docs/adr/0023)."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects import placement
+from leaderworkerset.capabilities.moves.closing import closing, must_leave
+
+TAINT = "example.com/maintenance"
+OURS = {"key": TAINT, "effect": "NoSchedule"}
+OTHER = {"key": "example.com/gpu", "effect": "NoSchedule"}
+EVICTS = {"key": "example.com/broken", "effect": "NoExecute"}
+UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+
+
+def node(*taints: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "node-7"}, "spec": {"taints": list(taints)} | spec}
+
+
+def pod(*tolerations: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "web-0"}, "spec": {"tolerations": list(tolerations)}} | fields
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (node(), ()),
+        ({"metadata": {"name": "node-7"}}, ()),
+        (node(unschedulable=True), (placement.CORDONED,)),
+        (node(OURS, OTHER), (OURS,)),
+        (node({"key": TAINT, "effect": "PreferNoSchedule"}), ()),
+        (node(EVICTS, OURS), (EVICTS, OURS)),
+        (node(UNREACHABLE), ()),
+    ],
+    ids=["open", "empty", "cordoned", "tainted", "a preference", "evicting", "not reachable"],
+)
+def test_a_node_is_closed_by_a_cordon_the_taint_and_evictions(found: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    assert closing(found, TAINT) == expected
+
+
+def test_without_a_configured_taint_only_cordons_and_evictions_close_a_node() -> None:
+    assert closing(node(OURS), "") == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (pod(), True),
+        (pod({"operator": "Exists"}), False),
+        (pod({"key": TAINT, "operator": "Exists"}), True),
+        (pod({"operator": "Exists", "tolerationSeconds": 60}), True),
+        (pod(status={"phase": "Succeeded"}), False),
+        (pod(metadata={"name": "web-0", "deletionTimestamp": "2026-01-01T00:00:00Z"}), False),
+    ],
+    ids=["any", "tolerates all", "tolerates one of two", "for a minute", "ended", "ends"],
+)
+def test_a_pod_leaves_unless_it_would_be_placed_there_again(found: dict[str, Any], expected: bool) -> None:
+    assert must_leave(found, (placement.CORDONED, OURS)) is expected

@@ -1,0 +1,27 @@
+"""Whose groups are moved off closed nodes (docs/adr/0023)."""
+
+import pytest
+from tests import builders
+
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings, errors
+
+
+@pytest.mark.parametrize("by_default", [False, True])
+def test_the_annotation_decides_and_otherwise_the_configuration(by_default: bool) -> None:
+    settings = MaintenanceSettings(by_default=by_default)
+
+    assert settings.moves({}) is by_default
+    assert settings.moves({labels.MOVE_OFF_CLOSED_NODES: "on"})
+    assert not settings.moves({labels.MOVE_OFF_CLOSED_NODES: "off"})
+    assert settings.moves({labels.MOVE_OFF_CLOSED_NODES: "perhaps"}) is by_default
+
+
+def test_a_value_that_cannot_be_read_is_rejected() -> None:
+    wrong = {labels.MOVE_OFF_CLOSED_NODES: "perhaps"}
+
+    (error,) = errors(builders.annotated(wrong))
+
+    assert "must be on or off" in str(error)
+    assert errors(builders.annotated({labels.MOVE_OFF_CLOSED_NODES: "on"})) == []
+    assert errors(builders.annotated({})) == []

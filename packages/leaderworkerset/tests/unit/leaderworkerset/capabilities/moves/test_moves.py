@@ -1,0 +1,161 @@
+"""Which groups are moved now: within the rollout's budget, and none twice (docs/adr/0023)."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.plan import Apply, Delete, PutStatus, flat
+from leaderworkerset.api import leaderworkerset
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.deciding import decide
+from leaderworkerset.core.leaderworkerset import budget, groupfacts, statefulsets
+from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+
+ROLLED = {"currentRevision": "web-1", "updateRevision": "web-1", "observedGeneration": 1}
+
+
+def lws(replicas: int = 4, **rolling: Any) -> dict[str, Any]:
+    made = builders.leaderworkerset_object()
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": 1, "maxSurge": 0} | rolling}
+    return made | {"spec": made["spec"] | {"replicas": replicas, "rolloutStrategy": strategy}}
+
+
+def reported(decision: Decision) -> list[tuple[str, str, str]]:
+    """Return status, reason and message of the condition in the status that is written."""
+    writes = [one for one in flat(decision.plan.actions) if isinstance(one, PutStatus)]
+    conditions = [one for write in writes for one in meta.status(write.object)["conditions"]]
+    return [(one["status"], one["reason"], one["message"]) for one in conditions if one["type"] == "MoveInProgress"]
+
+
+def decided(
+    obj: dict[str, Any], leaving: str, *, unready: str = "", ending: str = "", count: int = 4, made_of: str = "web-1"
+) -> Decision:
+    """Decide about `count` groups; each text names groups by their indexes."""
+    typed = leaderworkerset.decode(obj)
+    desired = statefulsets.build(
+        obj,
+        typed,
+        key=builders.key_of(obj),
+        limits=budget.read(typed.spec),
+        step=RolloutStep(Case.ROLLING, 0, count),
+    )
+    living = builders.as_applied(desired, status=ROLLED | {"replicas": count})
+    living["metadata"]["generation"] = 1
+    groups = []
+    for index in range(count):
+        leader = builders.leader_pod(obj, index, ready=str(index) not in unready)
+        leader["metadata"]["labels"]["controller-revision-hash"] = made_of
+        if str(index) in ending:
+            leader["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        groups.append(groupfacts.describe(leader, builders.worker_statefulset(leader)))
+    observed = ObservedLeaderWorkerSet(
+        leaderworkerset=obj,
+        leader_statefulset=living,
+        revisions=[builders.revision(obj)],
+        has_shared_service=True,
+        groups=groups,
+        applied=builders.applied(obj, living) if count == typed.spec.replicas else None,
+        facts={names.MOVES: {f"web-{index}": {"node-7"} for index in leaving}},
+    )
+    return decide(observed, builders.NOW)
+
+
+def moved(decision: Decision) -> list[str]:
+    """Return the leaders that are deleted."""
+    return [one.key.name for one in flat(decision.plan.actions) if isinstance(one, Delete)]
+
+
+@pytest.mark.parametrize(
+    ("leaving", "changes", "expected"),
+    [
+        ("", {}, []),
+        ("13", {}, ["web-3"]),
+        ("13", {"ending": "3"}, []),
+        ("13", {"unready": "0"}, []),
+        ("13", {"unready": "1"}, ["web-1"]),
+        ("13", {"made_of": "web-0"}, []),
+        ("79", {}, []),
+    ],
+    ids=["none", "the highest", "one is away", "one failed", "a broken one", "in a rollout", "groups that are gone"],
+)
+def test_one_group_moves_while_all_others_are_available(
+    leaving: str, changes: dict[str, Any], expected: list[str]
+) -> None:
+    assert moved(decided(lws(), leaving, **changes)) == expected
+
+
+def test_as_many_groups_move_as_may_be_unavailable_for_whatever_reason() -> None:
+    assert moved(decided(lws(maxUnavailable=2), "013")) == ["web-3", "web-1"]
+    assert moved(decided(lws(maxUnavailable=2), "013", unready="2")) == ["web-3"]
+
+
+def test_a_move_says_which_node_and_is_decided_on_what_the_api_server_has() -> None:
+    decision = decided(lws(), "3")
+
+    (deletion,) = [one for one in flat(decision.plan.actions) if isinstance(one, Delete)]
+    (event,) = deletion.on_success
+    assert (event.reason, event.note) == ("MovingGroup", "Deleted leader pod web-3 to move its group off node-7")
+    assert deletion.propagation == "Foreground"
+    assert deletion.uid
+    assert OnDemand.LEADERS in decision.needs
+
+
+def test_the_condition_says_which_nodes_groups_have_to_leave_and_when_none_has_to_any_more() -> None:
+    """ADR 23: it is absent until the first group has to leave a node."""
+    assert reported(decided(lws(), "")) == []
+    assert reported(decided(lws(), "13")) == [("True", "GroupsMoving", "Groups have to leave nodes: node-7")]
+    (write,) = [one for one in flat(decided(lws(), "13").plan.actions) if isinstance(one, PutStatus)]
+    assert [(event.reason, event.note) for event in write.on_success] == [
+        ("GroupsMoving", "Groups have to leave nodes: node-7")
+    ]
+    after = lws() | {"status": meta.status(write.object)}
+    assert [one for one in flat(decided(after, "13").plan.actions) if isinstance(one, PutStatus)] == []
+    assert reported(decided(after, "")) == [("False", "AsExpected", "No group has to leave a node")]
+
+
+def test_groups_that_end_or_are_gone_have_to_leave_nothing() -> None:
+    assert reported(decided(lws(), "3", ending="3")) == []
+    assert reported(decided(lws(), "79")) == []
+
+
+def test_with_surge_an_extra_group_comes_first_and_goes_last() -> None:
+    obj = lws(maxUnavailable=0, maxSurge=1)
+    (applied,) = [one for one in flat(decided(obj, "13").plan.actions) if isinstance(one, Apply)]
+
+    assert (meta.spec(applied.object)["replicas"], moved(decided(obj, "13"))) == (5, [])
+
+
+def hashed(leaving: str, *, unready: str = "", **status: Any) -> list[str]:
+    """Decide about three groups with random keys; return the leaders that are deleted."""
+    obj = builders.hash_object()
+    obj = obj | {"spec": obj["spec"] | {"replicas": 3}}
+    leaders = [builders.hash_leader(obj, letter, ready=letter not in unready) for letter in "abc"]
+    groups = [groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in leaders]
+    first = ObservedLeaderWorkerSet(
+        leaderworkerset=obj, revisions=[builders.revision(obj)], has_shared_service=True, groups=groups
+    )
+    (made,) = [one for one in flat(decide(first, builders.NOW).plan.actions) if isinstance(one, Apply)]
+    living = builders.as_applied(made.object, status={"replicas": 3, "observedGeneration": 1} | status)
+    living["metadata"]["generation"] = 1
+    names = [meta.name(leader) for leader in leaders if meta.name(leader)[-1] in leaving]
+    observed = ObservedLeaderWorkerSet(
+        leaderworkerset=obj,
+        leader_deployment=living,
+        revisions=[builders.revision(obj)],
+        has_shared_service=True,
+        groups=groups,
+        applied=builders.applied(obj, living),
+        facts={"moves": {name: {"node-7"} for name in names}},
+    )
+    return [name[-1] for name in moved(decide(observed, builders.NOW))]
+
+
+def test_groups_with_random_keys_move_within_the_same_budget() -> None:
+    assert hashed("") == []
+    assert hashed("ab") == ["a"]
+    assert hashed("ab", unready="c") == []
+    assert hashed("ab", unready="b") == ["b"]
+    assert hashed("ab", observedGeneration=0) == []

@@ -1,0 +1,165 @@
+"""Restarts of all containers of a pod in place are tolerated where the set says so, and no longer than it says."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Apply, Delete, Patch, Plan, flat
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
+from leaderworkerset.capabilities.restartinplace import allcontainers
+from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.restarts.settings import RestartSettings
+
+ALL = {"lastState": {"terminated": {"exitCode": 137, "reason": "RestartingAllContainers"}}}
+ALONE = {"lastState": {"terminated": {"exitCode": 1, "reason": "Error"}}}
+OBJECT = builders.leaderworkerset_object(metadata={"annotations": {labels.IN_PLACE_RESTARTS: "120s"}})
+LEADER = builders.leader_pod(OBJECT)
+SET = builders.worker_statefulset(LEADER)
+
+
+def restarted(count: int = 1, note: str = "", *, how: JSONObject = ALL, ready: bool = False) -> JSONObject:
+    """Return a worker both of whose containers were restarted so often, the last time in this way."""
+    pod = builders.worker_pod(LEADER, restarts=count, init_restarts=count, ready=ready)
+    for kind in ("containerStatuses", "initContainerStatuses"):
+        pod["status"][kind] = [one | how for one in pod["status"][kind]]
+    if note:
+        pod["metadata"]["annotations"] = {labels.RESTARTED_IN_PLACE: note}
+    return pod
+
+
+def group(*workers: JSONObject, obj: JSONObject = OBJECT, **fields: Any) -> LiveGroup:
+    pods = (LEADER, *workers)
+    return LiveGroup(
+        now=builders.NOW, leader=LEADER, obj=obj, pods=pods, statefulsets=(SET,), has_service=True, **fields
+    )
+
+
+def written(plan: Plan) -> dict[str, str]:
+    """Return the notes that a plan writes, by the names of the pods."""
+    patches = [one for one in flat(plan.actions) if isinstance(one, Patch)]
+    return {one.key.name: one.patch["metadata"]["annotations"][labels.RESTARTED_IN_PLACE] for one in patches}
+
+
+def recreates(plan: Plan) -> bool:
+    return any(isinstance(one, Delete) for one in plan.actions)
+
+
+def at(seconds: float) -> str:
+    return (builders.NOW + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_without_the_annotation_it_is_a_failure_as_any_other_restart() -> None:
+    """R-POD-4."""
+    plan = reconcile(group(restarted(), obj=builders.leaderworkerset_object()))
+    assert recreates(plan)
+    assert written(plan) == {}
+    (recorded,) = [one for one in plan.actions if isinstance(one, Apply)]
+    assert "RestartingAllContainers" in meta.annotations(recorded.object)[labels.FAILURE]
+
+
+@pytest.mark.parametrize("note", ["1", f"1={at(-500)}"], ids=["was ready", "is not ready"])
+def test_what_was_tolerated_when_it_happened_stays_so_without_the_annotation(note: str) -> None:
+    """Otherwise all groups with such pods would be recreated at once when the annotation is taken off."""
+    without = builders.leaderworkerset_object()
+    assert not recreates(reconcile(group(restarted(note=note), obj=without)))
+    assert recreates(reconcile(group(restarted(2, note=note), obj=without)))
+
+
+def test_it_is_noted_with_its_time_and_told_once() -> None:
+    plan = reconcile(group(restarted()))
+    assert not recreates(plan)
+    assert written(plan) == {"web-0-1": f"1={at(0)}"}
+    (event,) = [event for one in flat(plan.actions) if isinstance(one, Patch) for event in one.on_success]
+    assert event.reason == "RestartedInPlace"
+    assert event.note == "Pod web-0-1 restarted all its containers in place (number 1); it has 120 s to be ready again"
+    assert plan.requeue_after == 120
+    again = reconcile(group(restarted(note=f"1={at(-20)}")))
+    assert written(again) == {}
+    assert again.requeue_after == 100
+
+
+@pytest.mark.parametrize("note", ["1", f"1={at(-500)}"], ids=["was ready", "becomes ready"])
+def test_a_pod_that_is_ready_again_has_all_the_time_the_next_time(note: str) -> None:
+    ready = reconcile(group(restarted(note=note, ready=True)))
+    assert written(ready) == ({} if note == "1" else {"web-0-1": "1"})
+    assert not recreates(ready)
+    assert ready.requeue_after is None
+    second = reconcile(group(restarted(2, note="1")))
+    assert written(second) == {"web-0-1": f"2={at(0)}"}
+
+
+def test_a_pod_that_restarts_again_before_it_is_ready_gets_no_further_time() -> None:
+    plan = reconcile(group(restarted(3, note=f"2={at(-100)}")))
+    assert written(plan) == {"web-0-1": f"3={at(-100)}"}
+    assert plan.requeue_after == 20
+
+
+def test_a_pod_that_is_not_ready_in_time_has_failed() -> None:
+    plan = reconcile(group(restarted(note=f"1={at(-120)}")))
+    deleted, recorded = plan.actions
+    assert isinstance(deleted, Delete)
+    assert isinstance(recorded, Apply)
+    told = meta.annotations(recorded.object)
+    assert told[labels.FAILED_POD] == "web-0-1"
+    assert told[labels.FAILURE] == "not ready 120 s after it restarted all its containers in place"
+
+
+def test_a_late_pod_uses_one_of_the_restarts_of_its_group_and_one_in_time_none() -> None:
+    """N-RB-3."""
+    limited = replace(RestartSettings(), max_restarts=1)
+    counts = (labels.GROUP_RESTART_COUNTS,)
+    for note, is_late in ((f"1={at(-10)}", False), (f"1={at(-121)}", True)):
+        plan = reconcile(group(restarted(note=note), defaults=limited))
+        patched = [one for one in flat(plan.actions) if isinstance(one, Patch)]
+        assert any(set(counts) & meta.annotations(one.patch).keys() for one in patched) is is_late
+
+
+@pytest.mark.parametrize(
+    "worker",
+    [
+        restarted(2, how=ALONE),
+        restarted(1, how={}),
+        builders.worker_pod(LEADER, deleting=True),
+    ],
+    ids=["restarted alone after it", "nothing is known of its end", "deleted"],
+)
+def test_all_other_failures_count(worker: JSONObject) -> None:
+    """R-POD-4."""
+    assert recreates(reconcile(group(worker)))
+
+
+def test_the_failure_that_is_described_is_not_that_of_a_container_which_its_pod_ended() -> None:
+    worker = restarted(1)
+    worker["status"]["containerStatuses"][0] |= ALONE | {"restartCount": 2}
+    (recorded,) = [one for one in reconcile(group(worker)).actions if isinstance(one, Apply)]
+    assert meta.annotations(recorded.object)[labels.FAILURE] == "main: exit code 1, Error"
+
+
+def test_a_time_to_come_is_by_another_clock_and_counts_from_now() -> None:
+    plan = reconcile(group(restarted(note=f"1={at(3600)}")))
+    assert written(plan) == {"web-0-1": f"1={at(0)}"}
+    assert plan.requeue_after == 120
+
+
+def test_pods_that_are_unready_for_other_reasons_are_left_alone() -> None:
+    plan = reconcile(group(restarted(note="1")))
+    assert plan == Plan()
+
+
+@pytest.mark.parametrize("text", ["1s", "120s", "24h"])
+def test_a_deadline_is_allowed(text: str) -> None:
+    assert list(allcontainers.errors(builders.annotated({labels.IN_PLACE_RESTARTS: text}))) == []
+
+
+@pytest.mark.parametrize("text", ["", "true", "off", "0s", "25h", "120"])
+def test_another_value_is_rejected_and_counts_as_absent(text: str) -> None:
+    (error,) = allcontainers.errors(builders.annotated({labels.IN_PLACE_RESTARTS: text}))
+
+    assert error.path == f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
+    assert allcontainers.tolerated({labels.IN_PLACE_RESTARTS: text}) is None

@@ -1,0 +1,81 @@
+"""Workers that end together with their leader."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.plan import Delete, Plan
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
+from leaderworkerset.capabilities.termination import termination
+from leaderworkerset.core.policies.policy import NOTHING, LiveGroup
+
+PARALLEL = {"annotations": {labels.POD_TERMINATION_POLICY: "Parallel"}}
+LWS = builders.leaderworkerset_object(metadata=PARALLEL)
+LEADER = builders.leader_pod(LWS, deleting=True)
+WORKERS = builders.worker_statefulset(LEADER)
+DELETED = (Delete(resource=STATEFULSETS, key=meta.key(WORKERS), propagation="Foreground", uid=meta.uid(WORKERS)),)
+
+
+def changed(obj: JSONObject, **metadata: Any) -> JSONObject:
+    return obj | {"metadata": obj["metadata"] | metadata}
+
+
+def group(lws: JSONObject = LWS, leader: JSONObject = LEADER, *workers: JSONObject) -> LiveGroup:
+    return LiveGroup(now=builders.NOW, leader=leader, obj=lws, pods=(leader,), statefulsets=workers or (WORKERS,))
+
+
+def test_the_workers_of_a_leader_that_ends_are_deleted() -> None:
+    """N-PT-1, N-PT-2."""
+    assert reconcile(group()) == Plan(DELETED)
+
+
+def test_they_are_deleted_with_the_set_too_and_after_it_by_what_they_were_created_with() -> None:
+    """N-PT-2, N-PT-3: the annotation of the StatefulSet counts once there is no LeaderWorkerSet."""
+    going = changed(LWS, deletionTimestamp="2026-03-01T11:59:59Z")
+    assert reconcile(group(going)) == Plan(DELETED)
+    assert reconcile(group({}, LEADER, changed(WORKERS, **PARALLEL))) == Plan(DELETED)
+    assert reconcile(group({}, LEADER, WORKERS)) == Plan()
+
+
+@pytest.mark.parametrize("text", ["Default", "parallel", ""])
+def test_others_end_after_it(text: str) -> None:
+    """N-PT-1: what is not Parallel is the default, also where the group was created otherwise."""
+    lws = builders.leaderworkerset_object(metadata={"annotations": {labels.POD_TERMINATION_POLICY: text}})
+    assert reconcile(group(lws, LEADER, changed(WORKERS, **PARALLEL))) == Plan()
+
+
+def test_a_leader_that_lives_keeps_its_workers() -> None:
+    assert termination.end_workers(group(LWS, builders.leader_pod(LWS))) == NOTHING
+
+
+def test_what_the_garbage_collector_deletes_at_once_is_left_to_it() -> None:
+    foreground = changed(LEADER, finalizers=["foregroundDeletion"])
+    assert reconcile(group(LWS, foreground)) == Plan()
+    other = changed(LEADER, finalizers=["example.com/other"])
+    assert reconcile(group(LWS, other)) == Plan(DELETED)
+
+
+def test_workers_that_are_going_and_those_of_another_leader_are_left_alone() -> None:
+    """N-PT-2."""
+    going = changed(WORKERS, deletionTimestamp="2026-03-01T11:59:59Z")
+    of_another = builders.worker_statefulset(changed(LEADER, uid="another"))
+    assert reconcile(group(LWS, LEADER, going)) == Plan()
+    assert reconcile(group(LWS, LEADER, of_another)) == Plan()
+    assert reconcile(LiveGroup(now=builders.NOW, leader=LEADER, obj=LWS)) == Plan()
+
+
+def test_a_wrong_value_is_rejected() -> None:
+    """N-VAL-7, for the annotation."""
+    key = labels.POD_TERMINATION_POLICY
+    (error,) = termination.errors(builders.annotated({key: "Fast"}))
+    assert str(error) == (f'metadata.annotations.{key}: Invalid value: "Fast": must be Default or Parallel')
+    assert (
+        list(termination.errors(builders.annotated({key: "Parallel"})))
+        == list(termination.errors(builders.annotated({})))
+        == []
+    )

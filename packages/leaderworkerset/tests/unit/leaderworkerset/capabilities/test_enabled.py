@@ -1,0 +1,132 @@
+"""The table of capabilities: each folder has its row, and whoever else imports a folder is counted."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from msgspec.structs import replace
+from tests import builders
+
+import leaderworkerset
+from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.plan import Emit
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.capabilities.capability import Capability
+from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS, WAKING_GROUPS, combine
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
+from leaderworkerset.core.extensions import UPSTREAM, Extensions, GroupPlace, GroupStep
+from leaderworkerset.core.pod.reconcile import reconcile
+from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
+
+SOURCE: Final = Path(leaderworkerset.__file__).parent
+FOLDERS: Final = sorted(one.parent.name for one in SOURCE.glob("capabilities/*/capability.py"))
+DOCS: Final = Path(__file__).parents[6] / "docs"
+
+MOST_IMPORTS: Final = 23
+"""Modules that import the folder of a capability which is not theirs, each pair counted once. The number may only fall."""
+
+GREETING: Final = "example.com/greeting"
+
+
+def greet(group: LiveGroup) -> PolicyDecision:
+    """Report the greeting of a LeaderWorkerSet."""
+    text = group.obj["metadata"].get("annotations", {}).get(GREETING)
+    if text is None:
+        return NOTHING
+    return PolicyDecision(actions=(Emit(events=(decisionevents.unreadable(group.obj, text, group.leader),)),))
+
+
+def refuse_long(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Refuse a greeting of more than five letters."""
+    text = lws.annotations.get(GREETING, "")
+    if len(text) > 5:
+        yield invalid(f"metadata.annotations.{GREETING}", text, "must have at most 5 letters")
+
+
+EXAMPLE: Final = Capability(
+    name="greeting",
+    page="how-to/extend.md",
+    settings=(GREETING,),
+    errors=refuse_long,
+    group_steps=(GroupStep(GroupPlace.COMPLETE, greet),),
+)
+"""A capability in one value, as docs/how-to/extend.md describes it."""
+
+
+def importers() -> set[tuple[str, str]]:
+    """Return the modules outside a capability that import its folder, with its name; the table is for that."""
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        own = path.relative_to(SOURCE).parts
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or own == ("capabilities", "enabled.py"):
+                continue
+            names = (node.module or "", *(f"{node.module}.{one.name}" for one in node.names))
+            parts = (name.removeprefix("leaderworkerset.capabilities.").split(".")[0] for name in names)
+            found |= {(str(path), part) for part in parts if part in FOLDERS and own[:2] != ("capabilities", part)}
+    return found
+
+
+def test_imports_of_capabilities_only_fall() -> None:
+    found = importers()
+
+    assert len(found) <= MOST_IMPORTS
+    assert not [path for path, _ in found if "/core/" in path or "/api/" in path]
+
+
+def test_each_folder_has_one_row() -> None:
+    assert len(ENABLED) == len(FOLDERS) == len({one.name for one in ENABLED})
+
+
+@pytest.mark.parametrize("one", ENABLED, ids=lambda one: one.name)
+def test_each_row_names_its_page_and_settings(one: Capability) -> None:
+    known = {text for name, text in vars(labels).items() if name.isupper() and isinstance(text, str)}
+
+    assert (DOCS / one.page).is_file()
+    assert set(one.settings) <= known
+    page = (DOCS / one.page).read_text()
+    assert [setting for setting in one.settings if setting.rpartition("/")[2] not in page] == []
+
+
+def test_no_setting_belongs_to_two_capabilities() -> None:
+    settings = [setting for one in ENABLED for setting in one.settings]
+
+    assert len(settings) == len(set(settings))
+    assert set(WAKING_GROUPS) <= set(settings)
+
+
+def test_a_place_for_one_capability_is_refused_to_two() -> None:
+    history = next(one for one in ENABLED if one.retire is not None)
+
+    with pytest.raises(ValueError, match="only one capability may retire revisions: history and other do"):
+        combine((*ENABLED, replace(history, name="other")))
+
+
+def test_every_attribute_of_a_capability_is_combined() -> None:
+    """An attribute that `combine` forgets would have no effect."""
+    combined = {name for name in Extensions.__struct_fields__ if getattr(EXTENSIONS, name) != getattr(UPSTREAM, name)}
+
+    assert combined == set(Extensions.__struct_fields__)
+    declared = {name for name in Capability.__struct_fields__ if any(getattr(one, name) for one in ENABLED)}
+    assert declared == set(Capability.__struct_fields__)
+
+
+def test_an_example_capability_is_added_and_removed() -> None:
+    obj = builders.leaderworkerset_object(metadata={"annotations": {GREETING: "hi"}})
+    leader = builders.leader_pod(obj)
+    group = LiveGroup(leader=leader, obj=obj, now=builders.NOW, pods=(leader,), revisions=(builders.revision(obj),))
+    extended = combine((*ENABLED, EXAMPLE))
+
+    with_it, without = (reconcile(group, extensions=one) for one in (extended, EXTENSIONS))
+
+    added = [action for action in with_it.actions if action not in without.actions]
+    assert [event.note for one in added if isinstance(one, Emit) for event in one.events] == ["hi"]
+    long = builders.annotated({GREETING: "good morning"})
+    assert [error.path for error in validate_leaderworkerset(long, extensions=extended)] == [
+        f"metadata.annotations.{GREETING}"
+    ]
+    assert validate_leaderworkerset(long, extensions=EXTENSIONS) == []

@@ -1,0 +1,114 @@
+"""The past of a set: the timeline of the last hour, and recorded failures side by side."""
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+from tests import builders
+from tests.unit.leaderworkerset.cli.views.test_episodetable import BARE, FULL
+from tests.unit.leaderworkerset.dashboard.test_pages import html, picture, web
+
+from kuberuntime.objects import timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.dashboard.address import Address, NoSuchPageError, PageKind, parse
+from leaderworkerset.dashboard.hub import PAGES
+from leaderworkerset.dashboard.pages import timeline
+from leaderworkerset.dashboard.pages.page import PageFacts
+from leaderworkerset.dashboard.pages.timeline import Lane
+
+PROD = ObjectKey("prod", "web")
+
+
+def event(
+    reason: str, *, kind: str = "LeaderWorkerSet", name: str = "web", minutes: int = 5, **fields: str
+) -> JSONObject:
+    about = {"kind": kind, "namespace": "default", "name": name}
+    last = timestamps.render(builders.NOW - timedelta(minutes=minutes))
+    metadata = {"name": f"{reason}-{name}-{minutes}", "namespace": "default"}
+    return {
+        "metadata": metadata,
+        "involvedObject": about,
+        "reason": reason,
+        "lastTimestamp": last,
+        "type": "Normal",
+    } | fields
+
+
+EVENTS = [
+    event("CreatingRevision", minutes=50),
+    event("GroupsUpdating", minutes=49),
+    event("RecreateGroup", minutes=20),
+    event("BackOff", kind="Pod", name="web-0-1", minutes=21, type="Warning", message="<restarting>"),
+    event("SuccessfulCreate", kind="StatefulSet", minutes=10),
+    event("Pulled", kind="Pod", name="web-0", minutes=3),
+    event("GroupsUpdating", name="other", minutes=2),
+    event("GroupsUpdating", minutes=90),
+]
+
+
+def test_the_timeline_sorts_the_last_hour_into_lanes() -> None:
+    failed = replace(FULL, time=timestamps.render(builders.NOW - timedelta(minutes=22)))
+    shown, facts = picture(web()), PageFacts({CORE_EVENTS: EVENTS}, [failed])
+    found = timeline.moments(shown, shown.views[0], facts)
+    assert [moment.lane for moment in found] == [
+        Lane.ROLLOUTS,
+        Lane.ROLLOUTS,
+        Lane.ROLLOUTS,
+        Lane.FAILURES,
+        Lane.FAILURES,
+        Lane.RECREATIONS,
+        Lane.SCALE,
+    ]
+    text = timeline.piece(shown, shown.views[0], facts).html
+    assert "<title>rollouts: 2 moments in the last hour</title>" in text
+    assert "<title>failures: 2 moments in the last hour</title>" in text
+    assert "&lt;restarting&gt;" in text
+    assert 'href="sets/default/web/history/0/3"' in text
+
+
+def test_the_timeline_changes_once_a_minute_without_events() -> None:
+    shown, facts = picture(web()), PageFacts({CORE_EVENTS: EVENTS})
+    start = builders.NOW.replace(second=1)
+    pieces = [
+        timeline.piece(replace(shown, now=start + timedelta(seconds=seconds)), shown.views[0], facts).html
+        for seconds in (0, 30, 58, 59)
+    ]
+    assert len(set(pieces[:3])) == 1
+    assert pieces[3] != pieces[0]
+
+
+def test_timeline_reports_events_that_were_not_read() -> None:
+    shown = picture(web())
+    assert "Events could not be read" in timeline.piece(shown, shown.views[0], PageFacts()).html
+
+
+def test_two_recorded_failures_are_shown_side_by_side() -> None:
+    facts = PageFacts(episodes=[FULL, BARE])
+    listed = PAGES[PageKind.HISTORY].render(picture(), Address(kind=PageKind.HISTORY, key=PROD), facts)
+    link = "sets/prod/web/history/1/1?with=0/3"
+    assert link in html(listed, "rows")
+    path, _, other = link.partition("?with=")
+    address = parse(path, {"with": other})
+    shown = PAGES[PageKind.HISTORY].render(picture(), address, facts)
+    left, right = (piece.html for piece in shown["pair"])
+    assert "<h2>1#1</h2>" in left
+    assert "<h2>0#3</h2>" in right
+    assert "rank 1 app: 3 Error, 143" in right
+    assert "1#1 next to 0#3 of " in html(shown, "head")
+    text = list(PAGES[PageKind.HISTORY].text(picture(), address, facts))
+    assert sum(line.startswith(("web/1#1:", "web/0#3:")) for line in text) == 2
+    gone = PAGES[PageKind.HISTORY].render(picture(), parse(path, {"with": "7/7"}), facts)
+    assert "web/7#7 is not kept" in gone["pair"][1].html
+
+
+def test_an_episode_offers_others_to_compare_with() -> None:
+    address = Address(kind=PageKind.HISTORY, key=PROD, episode="0/3")
+    shown = PAGES[PageKind.HISTORY].render(picture(), address, PageFacts(episodes=[FULL, BARE]))
+    assert 'Next to: <a href="sets/prod/web/history/0/3?with=1/1">1#1</a>' in html(shown, "head")
+
+
+@pytest.mark.parametrize("other", ["x", "0", "0/1/2", "0/-1", "<b>/1"])
+def test_an_address_that_names_no_failure_is_refused(other: str) -> None:
+    with pytest.raises(NoSuchPageError, match="names no recorded failure"):
+        parse("sets/prod/web/history/0/3", {"with": other})

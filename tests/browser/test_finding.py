@@ -1,0 +1,60 @@
+"""Finding things in a real browser: the search of all pages, the rank that failed, and the first error."""
+
+import pytest
+from tests.browser.conftest import Visiting, journey
+
+pytestmark = pytest.mark.slow
+
+
+def test_search_leads_to_a_rank_from_any_page(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await visit.house.put_set("web", replicas=3, size=2)
+            await visit.house.put_set("other", replicas=1, size=1)
+            await visit.house.shows(web_2_1="Running", other_0="Running")
+            keys = visit.page.keyboard
+            for start in ("topology", "causes/LWS-E036", "sets/default/other/history"):
+                await visit.go(start)
+                await keys.press("/")
+                await visit.page.locator("#results .hint").wait_for()
+                await keys.type("web/2/1")
+                await visit.page.locator("#results a:has-text('web/2/1')").wait_for()
+                await keys.press("ArrowDown")
+                await keys.press("Enter")
+                await visit.page.locator("#pane h2:has-text('2/1')").wait_for()
+            await visit.go("sets/default/web")
+            await keys.press("/")
+            await keys.type("node-0")
+            await visit.page.locator("#results a[href='topology?find=node-0']").click()
+            await visit.page.locator("[id='n/node-0']").wait_for()
+            assert await visit.page.input_value("#search") == "node-0"
+            await keys.press("/")
+            await keys.press("Escape")
+            await visit.page.locator("#results").wait_for(state="hidden")
+
+    journey(scenario)
+
+
+def test_the_failed_rank_is_selected_without_the_focus(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await visit.house.put_set("web", replicas=2, size=3, ready=1)
+            await visit.house.crash("web-1-2")
+            await visit.house.crash("web-1", restarts=1)
+            await visit.house.shows(web_1_2="CrashLoopBackOff", web_1="CrashLoopBackOff")
+            visit.house.transport.logs = {
+                "web-1": b"2026-01-01T00:00:05Z lost connection to rank 2\n",
+                "web-1-2": b"2026-01-01T00:00:04Z RuntimeError: CUDA error\n",
+            }
+            await visit.go("sets/default/web")
+            await visit.page.locator("#pane h2:has-text('1/2')").wait_for()
+            assert await visit.focused() == ""
+            assert "rank=" not in visit.page.url
+            assert "RuntimeError: CUDA error" in await visit.page.locator("#pane .first").inner_text()
+            await visit.go("sets/default/web/logs")
+            await visit.page.locator("#lines p:has-text('lost connection')").wait_for()
+            await visit.page.click("#first-error")
+            await visit.page.locator("#lines p.error:focus:has-text('RuntimeError')").wait_for()
+            assert await visit.page.is_checked("input[name=rank][value='1/2']")
+
+    journey(scenario)
