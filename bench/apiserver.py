@@ -44,7 +44,7 @@ WITHOUT_CONTROLLERS = ("--disable-admission-plugins=ServiceAccount",)
 
 
 def server_process(pipe: Connection, path: str, *, tls: bool) -> None:
-    """Serve until told to stop; send where first."""
+    """Serve until a signal to stop; first send the address."""
 
     async def serve() -> None:
         api = ApiServer(Store(path), kinds(), SystemClock())

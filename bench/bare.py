@@ -55,7 +55,7 @@ class Template(Struct, rename="camel", frozen=True):
 
 
 class Spec(Struct, rename="camel", frozen=True):
-    """The spec of a LeaderWorkerSet, or that of a StatefulSet."""
+    """The spec of a LeaderWorkerSet, or of a StatefulSet."""
 
     replicas: int = 0
     leader_worker_template: Template | None = None
@@ -85,7 +85,7 @@ class Event(Struct):
 
 
 class ReviewRequest(Struct):
-    """What a review needs of its request."""
+    """The fields of a request that a review needs."""
 
     uid: str
 

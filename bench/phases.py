@@ -23,7 +23,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 POLL = 0.2
 LIMIT = 1800.0
-"""Seconds in which a phase must end; one that does not ends the run with an error."""
+"""Seconds in which a phase must end; a longer phase ends the run with an error."""
 
 AT_ONCE = 32
 SETTLE = 10.0

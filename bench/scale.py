@@ -145,7 +145,7 @@ async def measure(plane: Plane, directory: Path, options: argparse.Namespace) ->
 
 
 async def add_nodes(world: World, count: int) -> None:
-    """Create the nodes beyond those that are there."""
+    """Create the missing nodes."""
     present = len((await world.client.list(NODE_RESOURCE)).items)
     for index in range(max(present, NODES), count):
         await world.client.create(NODE_RESOURCE, build_node(index))

@@ -27,7 +27,7 @@ def words(base: str, tag: str, commit: str, date: str) -> list[str]:
 
 
 def commit() -> str:
-    """Return the commit that is checked out, or `unknown` where this is no repository."""
+    """Return the commit that is checked out, or `unknown` outside of a repository."""
     if shutil.which("git") is None:
         return "unknown"
     done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -28,7 +28,7 @@ import leaderworkerset
 
 ROOT: Final = Path(__file__).parents[1]
 PROJECTS: Final = ("packages/kuberuntime", "packages/localkube", "packages/leaderworkerset")
-"""The packages, each after those that it needs."""
+"""The packages, each after the packages that it needs."""
 
 CHECKSUMS: Final = "SHA256SUMS"
 NOTES: Final = "RELEASE_NOTES.txt"
@@ -76,7 +76,8 @@ APPLIED: Final = {
     "monitoring": ("deploy/monitoring", "deploy/neighbours"),
     "bundles": ("deploy/olm",),
 }
-"""What pages apply, by archive. Each has the folders of the repository, so that commands of the pages work where it is unpacked."""
+"""Files that pages apply, by archive. Each has the folders of the repository, so that commands of the pages work where
+it is unpacked."""
 
 
 def packed(root: Path, version: str, generated: Mapping[str, Path]) -> dict[str, tuple[str, Mapping[str, Path]]]:

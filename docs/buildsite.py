@@ -97,7 +97,7 @@ def contents(pages: Path, told: dict[str, Any]) -> str:
 
 
 def introduction(page: str) -> tuple[str, str]:
-    r"""Return the title of a page, and the first sentence below it that is no list, table or comment.
+    r"""Return the title of a page, and the first sentence below it outside of lists, tables and comments.
 
     >>> introduction("# See what runs\n\n<!-- made -->\nAll [groups](a.md)\nin one. More.")
     ('See what runs', 'All groups in one.')
@@ -110,7 +110,7 @@ def introduction(page: str) -> tuple[str, str]:
 
 
 class Page(HTMLParser):
-    """What a page of the site names: its own places, what it links to, and what it loads."""
+    """The names in a page of the site: its own places, its links, and the files that it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -37,7 +37,7 @@ VARIABLES: Final[Mapping[str, str]] = {
 }
 
 EXAMPLES: Final = "\b\n"
-"""How click is told to leave lines as they are."""
+"""The mark with which click leaves lines unchanged."""
 
 
 def pages() -> dict[Path, str]:

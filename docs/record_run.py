@@ -43,7 +43,7 @@ PAUSE: Final = 0.8
 """The maximum seconds between two lines of the picture: nobody looks at a screen on which nothing happens."""
 
 REST: Final = 5.0
-"""Seconds that the last screen is shown before it begins anew."""
+"""Seconds that the last screen is shown before the recording restarts."""
 
 COLORS: Final = ("#7ee787", "#79c0ff", "#ffa657", "#d2a8ff", "#ff7b72", "#f2cc60", "#56d4dd", "#ff9bce")
 """Of the ranks, as many as the example has."""

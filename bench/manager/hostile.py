@@ -84,7 +84,7 @@ GROWTH, FIRST_WRITE = 1.5, 2.0
 """Memory after the attack against the beginning; seconds until the first write beside the due keys, in 99 of 100 cases."""
 
 OWNED: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, PODS, EVENTS)
-"""What is left of a LeaderWorkerSet where no garbage collector runs."""
+"""The remains of a LeaderWorkerSet without a garbage collector."""
 
 
 class Changes:

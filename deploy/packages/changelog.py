@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 HEADING: Final = re.compile(r"^## (?P<version>\d+\.\d+\.\d+) - (?P<day>\d{4}-\d\d-\d\d)$", re.MULTILINE)
-"""What begins the notes of a release."""
+"""The heading of the notes of a release."""
 
 UNRELEASED: Final = re.compile(r"^## Unreleased$", re.MULTILINE)
 NEXT: Final = re.compile(r"^## ", re.MULTILINE)

@@ -255,7 +255,7 @@ def _labeled(obj: JSONObject) -> JSONObject:
 
 
 def _selected(text: str) -> str:
-    """Replace the instance label by that of the release."""
+    """Replace the instance label by the label of the release."""
     return re.sub(r"(app\.kubernetes\.io/instance): lws$", r"\1: {{ .Release.Name }}", text, flags=re.MULTILINE)
 
 

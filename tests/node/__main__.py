@@ -21,9 +21,13 @@ from tests.node.prerequisites import AbsentError
 
 HERE: Final = Path(__file__).parent
 AT_ONCE: Final = 6
-SHARED: Final = [str(HERE / "scenarios"), f"--numprocesses={AT_ONCE}", "--dist=worksteal"]
-ALONE: Final = [str(HERE / "outages")]
+SHARED: Final = HERE / "scenarios"
+SIDE_BY_SIDE: Final = [f"--numprocesses={AT_ONCE}", "--dist=worksteal"]
+ALONE: Final = HERE / "outages"
+SECOND_TRY: Final = ["--second-try", "--last-failed", "--last-failed-no-failures=none"]
+FAILED: Final = 1
 NOTHING_SELECTED: Final = 5
+"""Exit codes of pytest."""
 
 
 def main(arguments: list[str]) -> int:
@@ -38,7 +42,7 @@ def main(arguments: list[str]) -> int:
                 sys.stdout.write(f"export {VARIABLE}={running.directory}\n")
                 sys.stdout.flush()
                 signal.pause()
-            codes = [pytest(SHARED, arguments), pytest(ALONE, arguments)]
+            codes = [tests(SHARED, [*SIDE_BY_SIDE, *arguments]), tests(ALONE, arguments)]
             running.check()
     except AbsentError as error:
         return skip(str(error))
@@ -55,9 +59,18 @@ def skip(reason: str) -> int:
     return 0
 
 
-def pytest(selected: list[str], arguments: list[str]) -> int:
+def tests(folder: Path, arguments: list[str]) -> int:
+    """Run the tests of a folder, and those that failed once more, one at a time; return the exit code."""
+    code = pytest(folder, *arguments)
+    if code != FAILED:
+        return code
+    sys.stderr.write("What failed is tried once more, alone:\n")
+    return pytest(folder, *(word for word in arguments if word not in SIDE_BY_SIDE), *SECOND_TRY)
+
+
+def pytest(folder: Path, *arguments: str) -> int:
     """Run pytest; return its exit code."""
-    return subprocess.run([sys.executable, "-m", "pytest", *selected, *arguments], check=False).returncode
+    return subprocess.run([sys.executable, "-m", "pytest", str(folder), *arguments], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -30,6 +30,7 @@ NODES: Final = ("node1", "node2")
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 STATE: Final = "cluster.json"
 SOCKET: Final = "api.socket"
+LOCK: Final = "lock"
 PREFIX: Final = "lws-node-"
 
 
@@ -128,7 +129,7 @@ def run_directory() -> Iterator[Path]:
     sweep()
     directory = runs() / f"{PREFIX}{secrets.token_hex(4)}"
     directory.mkdir(parents=True)
-    with (directory / "lock").open("w") as lock:
+    with (directory / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         cgroups.make(directory.name, NODES)
         try:
@@ -141,11 +142,9 @@ def run_directory() -> Iterator[Path]:
 def sweep() -> None:
     """Remove what is left of runs whose process was killed."""
     for directory in runs().glob(f"{PREFIX}*"):
-        with (directory / "lock").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
+        # Another process may just remove it: then it is gone, or locked.
+        with suppress(FileNotFoundError, BlockingIOError), (directory / LOCK).open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove(directory)
 
 
@@ -161,7 +160,11 @@ def remove(directory: Path) -> None:
             time.sleep(0.1)
         else:
             break
-    shutil.rmtree(directory)
+    for path in directory.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+    # The lock goes last: a directory without it would be removed by two processes at once.
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def keep_logs(directory: Path) -> None:

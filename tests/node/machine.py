@@ -26,7 +26,7 @@ LAN: Final = "lan"
 
 ADDRESSES: Final = "172.30.0"
 PODS: Final = "10.244"
-START_SECONDS: Final = 20.0
+START_SECONDS: Final = 60.0
 REAPER: Final = """
 import os, signal, sys
 signal.signal(signal.SIGCHLD, lambda *_: None)

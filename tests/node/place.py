@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Timer
 from typing import Final, TypeVar, cast
 
 from tests.controlplane.process import StartError
@@ -61,7 +62,7 @@ class Place:
 
     @contextmanager
     def running(self, words: Sequence[str]) -> "Iterator[subprocess.Popen[str]]":
-        """Run a command next to the test; it is asked to end when the context is left."""
+        """Run a command next to the test; it is asked to end when the context is left, or when it takes too long."""
         process = subprocess.Popen(
             [*self.cluster.inside, *words],
             env=self.cluster.environment,
@@ -69,9 +70,12 @@ class Place:
             stderr=subprocess.STDOUT,
             text=True,
         )
+        overdue = Timer(SECONDS, process.terminate)
+        overdue.start()
         try:
             yield process
         finally:
+            overdue.cancel()
             process.terminate()
             process.communicate(timeout=SECONDS)
 

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from tests.node import cluster
 from tests.node.cgroups import hierarchies
@@ -41,3 +43,22 @@ def test_nothing_is_left_of_a_killed_run(nodes: Cluster) -> None:
     assert not (cluster.runs() / name).exists()
     assert mounts() == before
     assert nodes.directory.exists()
+
+
+def test_a_run_that_ends_is_removed_by_itself_alone(nodes: Cluster) -> None:
+    """Other runs begin meanwhile, and sweep."""
+    assert nodes.directory.exists()
+    with ThreadPoolExecutor() as pool:
+        with cluster.run_directory() as directory:
+            (directory / "node1").mkdir()
+            for number in range(5000):
+                (directory / "node1" / str(number)).touch()
+            sweeping = pool.submit(sweep_until_gone, directory)
+        sweeping.result()
+    assert not directory.exists()
+
+
+def sweep_until_gone(directory: Path) -> None:
+    """Remove what is left of killed runs, again and again, until a run is gone."""
+    while directory.exists():
+        cluster.sweep()

@@ -22,9 +22,11 @@ def condition(place: Place, name: str, kind: str) -> bool:
 
 
 def test_a_run_completes_while_its_logs_are_followed(place: Place) -> None:
-    leader = pod(container(f"{STEPS}; echo result 42"))
+    leader = pod(container(f"echo started; until [ -e /tmp/go ]; do sleep 0.2; done; {STEPS}; echo result 42; sleep 2"))
     place.apply(leaderworkerset("job", pod(), leaderTemplate=leader, annotations={"run-to-completion": "true"}))
     with place.running([*LWS, "logs", "--namespace", place.name, "--follow", "job"]) as process:
+        await_lines(process, ["started"])
+        place.exec("job-0", "touch", "/tmp/go")
         await_lines(process, ["result 42"])
     place.lws("wait", "job", "--for", "done", "--timeout=240")
     assert condition(place, "job", "Complete")

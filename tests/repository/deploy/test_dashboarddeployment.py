@@ -1,17 +1,16 @@
 """The dashboard on a cluster: it only reads, and what its manifests say fits the program."""
 
-from pathlib import Path
-
 import yaml
 from deploy.packages import dashboarddeployment
 from deploy.packages.dashboarddeployment import ARGUMENTS, COMMAND, NAME, PORT, SELECTOR
+from testkit.repository import ROOT
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import metadata
 from leaderworkerset.cli.commands import dashboard
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
+DEPLOY = ROOT / "deploy"
 OBJECTS: dict[str, JSONObject] = {
     obj["kind"]: obj for _, obj in dashboarddeployment.build_dashboard("lws-system", "image:1")
 }

@@ -8,7 +8,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class TwoClocks:
-    """A wall clock and a monotonic one, which move apart when told to."""
+    """A wall clock and a monotonic clock that can move apart."""
 
     def __init__(self) -> None:
         self.wall, self.elapsed = START, 100.0

@@ -1,4 +1,4 @@
-"""The cache shows what the watch put out, and tells what changed."""
+"""The cache has the objects of the watch, and reports changes."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What the HTTP transport leaves open when it is closed: nothing, even where a server never says farewell."""
+"""A closed HTTP transport leaves no connection open, even if a server never closes its side."""
 
 import asyncio
 import gc

@@ -77,7 +77,7 @@ def test_an_authority_that_was_replaced_is_read_again(authority: trustme.CA, tmp
 def test_an_authority_that_cannot_be_read_again_is_an_error_like_others(
     authority: trustme.CA, tmp_path: Path, content: bytes | None
 ) -> None:
-    """Whoever repeats requests after errors goes on, until the file is complete."""
+    """A client that repeats failed requests succeeds once the file is complete."""
     file = tmp_path / "ca.crt"
     trust = TLS(pem(trustme.CA()), file=file)
     if content is not None:

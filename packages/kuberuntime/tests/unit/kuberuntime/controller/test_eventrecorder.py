@@ -1,4 +1,4 @@
-"""Events tell what happened (contract 8.3) and never get in the way."""
+"""Events report what happened (contract 8.3), and never block other work."""
 
 import asyncio
 import tracemalloc

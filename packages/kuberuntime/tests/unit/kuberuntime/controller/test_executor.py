@@ -76,7 +76,7 @@ CONFLICT = failure(409, "Conflict", "the object has been modified")
 
 @dataclass
 class Outcome:
-    """What came of a plan."""
+    """The result of a plan."""
 
     transport: ScriptedTransport
     events: list[Event] = field(default_factory=list)
@@ -368,7 +368,7 @@ def test_a_refusal_is_recorded_where_the_plan_says_so_and_no_other_failure(
 
 @pytest.mark.parametrize("answers", [[answer(200, WRITTEN)], [CONFLICT]], ids=["success", "a newer object"])
 def test_nothing_is_reported_where_nothing_failed(answers: list[Response]) -> None:
-    """A replacement that met a newer object is no failure: the key is planned again."""
+    """A conflict of a replacement is not a failure: the key is planned again."""
     plan = Plan((Finally(actions=(STATUS,), after=(), on_failure=(REPORT,)),))
 
     outcome = execute(plan, *answers)

@@ -1,4 +1,4 @@
-"""What is counted, and under which names."""
+"""The counted facts, and their names."""
 
 import asyncio
 

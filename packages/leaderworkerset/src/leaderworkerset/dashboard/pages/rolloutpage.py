@@ -11,7 +11,6 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
@@ -49,7 +48,7 @@ def reads(address: Address) -> Sequence[Query]:
         only(STATEFULSETS, address.key),
         only(DEPLOYMENTS, address.key),
         Query(CONTROLLER_REVISIONS, namespace, own),
-        Query(CONTROLLER_REVISIONS, namespace, revisionhistory.selector(name)),
+        Query(CONTROLLER_REVISIONS, namespace, f"{labels.HISTORY_OF}={name}"),
     ]
 
 
