@@ -223,7 +223,7 @@ class OddTransport(InProcessTransport):
         self.said = b""
         """What the log of every container says; empty: as no node runs, it cannot be read."""
         self.logs: dict[str, bytes] = {}
-        """What the logs of these pods say instead."""
+        """The logs of these pods instead."""
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
