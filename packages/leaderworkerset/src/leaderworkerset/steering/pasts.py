@@ -30,6 +30,11 @@ class Entry(Struct, frozen=True, kw_only=True):
     revision: JSONObject
 
 
+def selector(name: str) -> str:
+    """Return the label selector of the history of a LeaderWorkerSet."""
+    return revisionhistory.selector(name)
+
+
 def entries(view: View, found: Iterable[JSONObject]) -> list[Entry]:
     """Return the revisions of a LeaderWorkerSet, the oldest first; of several with one key the newest.
 

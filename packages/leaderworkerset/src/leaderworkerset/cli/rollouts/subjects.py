@@ -15,7 +15,6 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, POD
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
@@ -76,7 +75,7 @@ async def entries(session: Session, view: View) -> list[Entry]:
     """Return the revisions of a LeaderWorkerSet, the oldest first."""
     found: list[JSONObject] = []
     own = f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH},!{OF_STATEFULSETS}"
-    for selector in (own, revisionhistory.selector(view.name)):
+    for selector in (own, pasts.selector(view.name)):
         listing = await session.client.list(CONTROLLER_REVISIONS, namespace=view.namespace, label_selector=selector)
         found += listing.items
     return pasts.entries(view, found)
