@@ -1,8 +1,8 @@
-"""Benchmarks of the command `lws`: its start, `lws get`, and following logs."""
+"""Benchmarks of the command `lws`: its start, `lws get`, following logs, and the dashboard."""
 
 from bench.choosing import run
 
-NAMES = ("start", "get", "logs")
+NAMES = ("start", "get", "logs", "dashboard")
 
 if __name__ == "__main__":
     run("bench.command", NAMES)

@@ -7,19 +7,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from testkit.repository import ROOT
+from testkit import repository
 from tests.controlplane.process import StartError
 from tests.node.cluster import Cluster
 from tests.node.images import PRODUCT
 
 from leaderworkerset.api.metadata import MANAGER
 
+ROOT: Final = repository.ROOT
 NAMESPACE: Final = "lws-system"
 ADDITIONS: Final = ("in-place",)
 """Folders with rights that the manager has only where somebody grants them."""
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
-
 
 CONFIGURATION: Final = MANIFESTS / "manager.yaml"
 PLAIN: Final = MANIFESTS / "plain.yaml"

@@ -1,6 +1,6 @@
 """The dashboard in a browser: first paint, requests at rest, bytes while groups roll, and how soon a change is shown.
 
-    python -m bench.dashboard [--parts small large] [--groups 1000] [--size 8]
+    python -m bench.command dashboard [--parts small large] [--groups 1000] [--size 8]
 
 All of it runs in one process with an API server in memory, and a browser next to it: the numbers are those of a busy machine, as
 `load` says. It needs a Chromium (LWS_CHROMIUM names one).
@@ -12,12 +12,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "packages/leaderworkerset")]
+sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "packages/leaderworkerset")]
 
 from tests.browser.conftest import chromium, playwright  # noqa: E402
 from tests.dashboardhouse import READY, House, open_house  # noqa: E402
@@ -95,17 +93,13 @@ async def measure(parts: list[str], groups: int, size: int) -> None:
     """Measure clusters, in a browser each."""
     async with playwright.async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        runs: dict[str, Callable[[House, Any], Awaitable[None]]] = {
-            "small": small,
-            "large": partial(large, groups=groups, size=size),
-        }
-        for run in map(runs.__getitem__, parts):
+        for part in parts:
             async with open_house(seconds=SECONDS) as house:
                 page = await (await browser.new_context()).new_page()
                 page.set_default_timeout(120_000)
                 await page.goto(house.dashboard.link)
                 await page.wait_for_url(house.base)
-                await run(house, page)
+                await (small(house, page) if part == "small" else large(house, page, groups, size))
         await browser.close()
 
 
