@@ -358,7 +358,7 @@ def test_a_failure_is_reported_where_the_plan_says_so() -> None:
 def test_a_refusal_is_recorded_where_the_plan_says_so_and_no_other_failure(
     script: Response | Exception, patches: int
 ) -> None:
-    """What a second attempt may bring about is no refusal."""
+    """An error that a second attempt may resolve is not a refusal."""
     plan = Plan((Finally(actions=(CREATE,), on_refusal=(REPORT,)),))
 
     outcome = execute(plan, script, *[answer(200, WRITTEN)] * patches)

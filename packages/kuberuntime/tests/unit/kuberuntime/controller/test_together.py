@@ -69,7 +69,7 @@ def test_all_sequences_are_performed_and_remembered() -> None:
 
 @pytest.mark.parametrize("slow", [True, False])
 def test_a_plan_of_many_writes_has_few_under_way_at_once(slow: bool) -> None:
-    """What others write waits behind them in API servers and webhooks."""
+    """Writes of others wait behind them in API servers and webhooks."""
     under_way: list[int] = [0]
 
     class Slow(Echo):

@@ -1,4 +1,4 @@
-"""What of a pod's spec decides about one node."""
+"""The fields of a pod's spec that decide about one node."""
 
 import pytest
 
