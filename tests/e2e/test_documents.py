@@ -57,14 +57,22 @@ ELSEWHERE = {
     "docs/how-to/slow-control-planes.md": "needs a cluster; its numbers are compared in tests/repository/docs/test_operations.py",
     "docs/how-to/upgrade-with-olm.md": "needs a cluster: tests/kubernetes/lwsoperator/test_with_olm.py does what it says",
     "docs/how-to/run-on-your-gpus.md": "needs GPUs: tests/e2e/test_gpus.py does what it says with a driver that is played",
+    "docs/how-to/dashboard-pictures.md": "has no commands: tests/browser/test_pictures.py takes its pictures",
     "docs/how-to/drain.md": "needs a manager with further rights: tests/kubernetes/shipped/test_moves.py does what it says",
 }
 """The pages whose commands cannot run here, and why."""
 
 OTHERS = {
     "CONTRIBUTING.md": "its commands run the tests",
-    "docs/reference/cli.md": "is generated: packages/leaderworkerset/tests/unit/leaderworkerset/cli/test_commandtable.py parses each example",
     "docs/reference/differences.md": "needs a cluster with the Go manager: tests/parity hands fleets over",
+    "docs/explanation/performance.md": "runs the benchmarks, for minutes",
+    "docs/explanation/performance-of-the-manager.md": "runs the benchmarks, for minutes",
+    "docs/explanation/security.md": "runs the fuzzers for longer",
+    "docs/reference/causes.md": "is generated; its command is that of docs/how-to/why-does-a-group-not-start.md",
+    "docs/reference/conformance.md": "its commands run the tests",
+    "docs/reference/simulation.md": "its commands run the simulation for longer",
+    "docs/reference/simulation-results.md": "its command searches schedules for planted bugs",
+    "docs/adr/0044-plain-english.md": "its command draws a sample of texts",
     "examples/localkube/README.md": "tests/e2e/test_packages_alone.py runs it",
 } | dict.fromkeys(
     (

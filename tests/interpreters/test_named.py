@@ -39,7 +39,7 @@ def test_make_refuses_what_is_older_than_the_oldest_python() -> None:
 def test_the_readme_names_the_pythons_that_are_tried_and_what_is_known_of_the_next() -> None:
     first, *middle, last = TRIED
     following = f"3.{int(last.partition('.')[2]) + 1}"
-    found = re.search(r"They are tried on Python (.*?); on (\S+) YAML is read slowly", text_of("README.md"))
+    found = re.search(r"They are tried on Python (.*?)\. On (\S+) YAML is read slowly", text_of("README.md"))
     assert found is not None
     assert re.findall(r"(?<![\d.])3\.\d+(?![\d.]*\d)", re.sub(r"\(.*?\)", "", found[1])) == [first, *middle, last]
     assert found[2] == following

@@ -97,7 +97,8 @@ def wanted(shown: View) -> Iterator[Want]:
     yield Want(lists.warnings_in(namespace))
     members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
     is_changing = meta.is_deleting(shown.object) or shown.is_updating or len(shown.groups) != shown.desired
-    if is_changing or not meta.is_observed(shown.object) or any(map(_is_to_be_made, members)):
+    # without unready members the status is behind the pods: it follows what StatefulSets report
+    if is_changing or not members or not meta.is_observed(shown.object) or any(map(_is_to_be_made, members)):
         yield Want(Query(resources.CONTROLLER_REVISIONS, namespace, own))
         yield Want(Query(resources.STATEFULSETS, namespace, own))
     else:
