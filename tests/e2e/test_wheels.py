@@ -247,6 +247,13 @@ def test_a_wheelhouse_is_enough_to_install_into_an_empty_environment(
     own |= {"PIPX_BIN_DIR": f"{tmp_path}/env/bin", "UV_LINK_MODE": "copy", "UV_NO_CONFIG": "1"}
     own |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(offline), "PIP_CONFIG_FILE": os.devnull}
     kept = {name: text for name, text in shell.environment.items() if not name.startswith(("PIP_", "UV_", "PYTHON"))}
+    missing = [
+        tool
+        for tool in ("uv", "pipx")
+        if installer.startswith(tool) and not Path(sys.executable).with_name(tool).exists()
+    ]
+    if missing:
+        pytest.skip(f"{missing[0]} is not installed: `make dev`")
     places = {"python": sys._base_executable, "bin": str(Path(sys.executable).parent), "base": str(tmp_path)}  # type: ignore[attr-defined]
     words = places | {
         "house": str(offline),

@@ -45,7 +45,6 @@ LOST: Final = 60.0
 TOLERATED: Final[Mapping[str, str]] = {
     r".* added metadata\.(labels|annotations)\.drift\.example\.com": "labels and annotations of others",
     r"ServiceAccount added (imagePullSecrets|secrets)": "pull secrets of administrators and OpenShift",
-    r".*WebhookConfiguration added webhooks\.0\.clientConfig\.caBundle": "whoever issues the certificate injects it",
     r".*WebhookConfiguration changed webhooks\.0\.name": "restored without the authority of that name, which is injected again",
     r"Service (added|changed|removed) spec\.(ipFamilyPolicy|ipFamilies)(\..*)?": "allocated by the API server",
 }
