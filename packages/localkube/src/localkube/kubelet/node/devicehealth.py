@@ -40,11 +40,11 @@ class DeviceHealth:
     async def run(self, idleness: DeviceIdleness, pause: float = PAUSE) -> None:
         """Look at the devices until cancelled."""
         found = await asyncio.to_thread(nvml.inventory)
-        uuids = [one.uuid for one in found.accelerators]
         with nvml.monitored({one.uuid: one.gpu for one in found.accelerators}) as failures:
             while True:
                 await self.renew(await asyncio.to_thread(failures))
-                await idleness.renew(await asyncio.to_thread(usage.read, uuids))
+                held = {uuid_of(device) for _, _, device in self._ledger.held()}
+                await idleness.renew(await asyncio.to_thread(usage.read, held) if held else {})
                 await asyncio.sleep(pause)
 
     async def renew(self, failures: Mapping[str, str]) -> None:
