@@ -32,6 +32,10 @@ class GetRequest(Struct, frozen=True):
     not_ready: bool = False
     every_rank: bool = False
 
+    def namespace(self, session: Session) -> str:
+        """Return the namespace to read, empty for all."""
+        return "" if self.everywhere else session.namespace
+
     @property
     def shows_ranks(self) -> bool:
         """Return whether every rank has a row, even for many groups."""
@@ -64,29 +68,34 @@ class Seen(Struct, frozen=True):
 
 async def observe(session: Session, wanted: GetRequest) -> Seen:
     """Read the objects, their pods, and the evidence that explains them."""
-    namespace = "" if wanted.everywhere else session.namespace
-    found = (
-        await chosen_of(session, wanted.chosen)
-        if wanted.chosen
-        else await targets.all_of(session, namespace, wanted.selector)
-    )
-    plain = await targets.views_of(session, found.leaderworkersets)
+    namespace = wanted.namespace(session)
+    found, plain = await read(session, wanted)
     lists = Lists(session.client)
     views = await with_evidence(lists, plain, namespace)
-    for one in wanted.chosen:
-        for view in (view for view in views if view.name == one.name):
-            targets.refuse_missing(view, one)
     sets = [set_view(obj, views) for obj in found.sets]
     late = [text for view in views if (text := behind(view))]
     is_empty = not views and not sets
     return Seen(cut(views, wanted), sets, is_empty, lists, whole=plain, behind=late[:QUOTED])
 
 
+async def read(session: Session, wanted: GetRequest) -> tuple[targets.Found, list[View]]:
+    """Return the selected objects, and views of the LeaderWorkerSets; raise an error for a group or rank that is missing."""
+    found = (
+        await chosen_of(session, wanted.chosen)
+        if wanted.chosen
+        else await targets.all_of(session, wanted.namespace(session), wanted.selector)
+    )
+    views = await targets.views_of(session, found.leaderworkersets)
+    for one in wanted.chosen:
+        for view in (view for view in views if view.name == one.name):
+            targets.refuse_missing(view, one)
+    return found, views
+
+
 async def say_if_empty(session: Session, seen: Seen, wanted: GetRequest) -> None:
     """Print on standard error why nothing is shown."""
     if seen.is_empty:
-        namespace = "" if wanted.everywhere else session.namespace
-        click.echo(await targets.nothing_found(session, namespace, wanted.selector), err=True)
+        click.echo(await targets.nothing_found(session, wanted.namespace(session), wanted.selector), err=True)
     elif wanted.not_ready and not seen.shown:
         click.echo("Every rank is ready.", err=True)
 

@@ -14,7 +14,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.sets.shown import GetRequest, chosen_of, cut
+from leaderworkerset.cli.sets.shown import GetRequest, cut, read
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
@@ -70,18 +70,11 @@ def command(
 
 async def measured(session: Session, wanted: GetRequest) -> list[RankLoad]:
     """Return what the ranks use that are asked for."""
-    namespace = "" if wanted.everywhere else session.namespace
-    found = (
-        await chosen_of(session, wanted.chosen)
-        if wanted.chosen
-        else await targets.all_of(session, namespace, wanted.selector)
-    )
-    views = await targets.views_of(session, found.leaderworkersets)
-    for one in wanted.chosen:
-        for view in (view for view in views if view.name == one.name):
-            targets.refuse_missing(view, one)
+    _, views = await read(session, wanted)
     try:
-        metrics = await session.client.list(POD_METRICS, namespace=namespace, label_selector=labels.NAME)
+        metrics = await session.client.list(
+            POD_METRICS, namespace=wanted.namespace(session), label_selector=labels.NAME
+        )
     except NotFoundError as error:
         raise CommandError(MISSING_API) from error
     return loads(cut(views, wanted), by_pod(metrics.items))
