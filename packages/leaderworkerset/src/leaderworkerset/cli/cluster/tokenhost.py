@@ -23,21 +23,19 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, PODS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.cluster.accessreviews import Permission, is_allowed
 from leaderworkerset.cli.cluster.commandrunner import CommandRunner
 from leaderworkerset.dashboard.actions import Runner
 from leaderworkerset.dashboard.visitors import NotAdmittedError
 
 WHO: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
-MAY: Final = Resource(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+NEEDED: Final = (
+    Permission("list", LEADERWORKERSETS.group, LEADERWORKERSETS.plural),
+    Permission("list", PODS.group, PODS.plural),
+    Permission("list", CORE_EVENTS.group, CORE_EVENTS.plural),
+    Permission("get", PODS.group, PODS.plural, "log"),
 )
-NEEDED: Final[tuple[tuple[Resource, str, str], ...]] = (
-    (LEADERWORKERSETS, "list", ""),
-    (PODS, "list", ""),
-    (CORE_EVENTS, "list", ""),
-    (PODS, "get", "log"),
-)
-"""The permissions that a user needs in the namespace of the dashboard (or in all): kind, verb, subresource."""
+"""The permissions that a user needs in the namespace of the dashboard (or in all)."""
 
 
 class TokenHost(Struct, frozen=True):
@@ -53,14 +51,15 @@ class TokenHost(Struct, frozen=True):
             async with self._client(token) as client:
                 review = await client.create(WHO, {"apiVersion": WHO.api_version, "kind": WHO.kind, "metadata": {}})
                 user = str((meta.status(review).get("userInfo") or {}).get("username") or "")
-                lacking = [words for one in NEEDED if (words := await self._lacking(client, *one))]
+                lacking = [one for one in NEEDED if not await is_allowed(client, one, self.namespace)]
         except UnauthorizedError as error:
             raise NotAdmittedError("The API server does not know this token: it may have expired.") from error
         except (APIError, ConfigError) as error:
             raise NotAdmittedError(f"The token cannot be used: {error}") from error
         if not user or lacking:
             where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
-            raise NotAdmittedError(f"{user or 'this user'} may not {', '.join(lacking)} in {where}.")
+            missing = ", ".join(f"{one.verb} {one.title}" for one in lacking)
+            raise NotAdmittedError(f"{user or 'this user'} may not {missing} in {where}.")
         return user
 
     def runner(self, token: str) -> Runner | None:
@@ -76,21 +75,6 @@ class TokenHost(Struct, frozen=True):
                 return await CommandRunner([f"--kubeconfig={path}"]).run(words)
 
         return run
-
-    async def _lacking(self, client: Client, resource: Resource, verb: str, subresource: str) -> str:
-        """Return what the user may not do; empty if it may."""
-        attributes: JSONObject = {"verb": verb, "group": resource.group, "resource": resource.plural}
-        attributes |= {"subresource": subresource} if subresource else {}
-        attributes |= {"namespace": self.namespace} if self.namespace else {}
-        asked = {
-            "apiVersion": MAY.api_version,
-            "kind": MAY.kind,
-            "metadata": {},
-            "spec": {"resourceAttributes": attributes},
-        }
-        answer = await client.create(MAY, asked)
-        what = f"{resource.plural}/{subresource}" if subresource else resource.plural
-        return "" if meta.status(answer).get("allowed") else f"{verb} {what}"
 
     @asynccontextmanager
     async def _client(self, token: str) -> AsyncIterator[Client]:

@@ -26,6 +26,7 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels, metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster import places
+from leaderworkerset.cli.cluster.accessreviews import Permission, is_allowed
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.doctor.findings import Unread
 from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts, Read
@@ -45,9 +46,6 @@ from leaderworkerset.webhooks.configurations import MUTATING_NAME, SECRET_NAME, 
 if TYPE_CHECKING:
     from leaderworkerset.cli.local.hostgpus import GpuReport  # it may not be installed
 
-ACCESS_REVIEWS: Final = Resource(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
-)
 LOCAL_QUEUES: Final = Resource("kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
 MOST_SETS: Final = 500
 """The maximum number of LeaderWorkerSets whose queue names are checked."""
@@ -56,16 +54,16 @@ EMBEDDED: Final = "+localkube"
 
 NEEDED: Final = (
     *(
-        (verb, LEADERWORKERSETS.group, "leaderworkersets", "")
+        Permission(verb, LEADERWORKERSETS.group, "leaderworkersets")
         for verb in ("get", "list", "watch", "create", "patch", "delete")
     ),
-    ("patch", LEADERWORKERSETS.group, "leaderworkersets", "scale"),
-    *((verb, "", "pods", "") for verb in ("get", "list", "watch")),
-    ("get", "", "pods", "log"),
-    ("create", "", "pods", "exec"),
-    ("create", "", "pods", "portforward"),
-    ("list", "", "events", ""),
-    ("list", "apps", "controllerrevisions", ""),
+    Permission("patch", LEADERWORKERSETS.group, "leaderworkersets", "scale"),
+    *(Permission(verb, "", "pods") for verb in ("get", "list", "watch")),
+    Permission("get", "", "pods", "log"),
+    Permission("create", "", "pods", "exec"),
+    Permission("create", "", "pods", "portforward"),
+    Permission("list", "", "events"),
+    Permission("list", "apps", "controllerrevisions"),
 )
 
 TRIES_NAMESPACES: Final = """
@@ -155,25 +153,12 @@ async def _certificates(client: Client, namespace: str, configurations: Mapping[
 
 async def _accesses(client: Client, namespace: str) -> list[Access] | Unread:
     found = []
-    for verb, group, plural, subresource in NEEDED:
-        attributes = {
-            "namespace": namespace,
-            "verb": verb,
-            "group": group,
-            "resource": plural,
-            **({"subresource": subresource} if subresource else {}),
-        }
-        review = {
-            **ACCESS_REVIEWS.type_meta,
-            "metadata": {},
-            "spec": {"resourceAttributes": attributes},
-        }
+    for permission in NEEDED:
         try:
-            answer = await client.create(ACCESS_REVIEWS, review)
+            allowed = await is_allowed(client, permission, namespace)
         except APIError as error:
             return Unread(str(error))
-        title = f"{plural}/{subresource}" if subresource else plural
-        found.append(Access(verb, title, bool(meta.status(answer).get("allowed"))))
+        found.append(Access(permission.verb, permission.title, allowed))
     return found
 
 

@@ -1,0 +1,39 @@
+"""Asks the API server whether the user of a client has a permission (SelfSubjectAccessReview)."""
+
+from typing import Final, NamedTuple
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+
+ACCESS_REVIEWS: Final = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+
+
+class Permission(NamedTuple):
+    """A verb for a kind, by its group and plural, or for a subresource of it."""
+
+    verb: str
+    group: str
+    plural: str
+    subresource: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return the kind for people.
+
+        >>> Permission("get", "", "pods", "log").title
+        'pods/log'
+        """
+        return f"{self.plural}/{self.subresource}" if self.subresource else self.plural
+
+
+async def is_allowed(client: Client, permission: Permission, namespace: str) -> bool:
+    """Return whether the user has the permission in a namespace, or in all of them; raise an `APIError` without an answer."""
+    attributes: JSONObject = {"verb": permission.verb, "group": permission.group, "resource": permission.plural}
+    attributes |= {"subresource": permission.subresource} if permission.subresource else {}
+    attributes |= {"namespace": namespace} if namespace else {}
+    review = {**ACCESS_REVIEWS.type_meta, "metadata": {}, "spec": {"resourceAttributes": attributes}}
+    return bool(meta.status(await client.create(ACCESS_REVIEWS, review)).get("allowed"))
