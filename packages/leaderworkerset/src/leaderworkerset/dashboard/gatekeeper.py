@@ -12,7 +12,7 @@ The dashboard has the rights of its user's kubeconfig, so nobody but that user's
 
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -142,8 +142,8 @@ class Gate(Struct, frozen=True):
 
     def knows(self, asked: Asked) -> bool:
         """Return whether a request has the cookie of the session."""
-        found = [value for header in asked.cookies for value in re.findall(rf"(?:^|;)\s*{COOKIE}=([^;]*)", header)]
-        return len(found) == 1 and same(found[0], self.secrets.session)
+        found = session_in(asked.cookies)
+        return found is not None and same(found, self.secrets.session)
 
     def _action_refusal(self, asked: Asked) -> Refusal | None:
         if not self.allows_actions:
@@ -151,6 +151,16 @@ class Gate(Struct, frozen=True):
         tokens = asked.action_tokens
         is_own = bool(asked.origins) and len(tokens) == 1 and same(tokens[0], self.secrets.action)
         return None if is_own else Refusal.FORGED
+
+
+def session_in(cookies: Iterable[str]) -> str | None:
+    """Return the session that the headers of cookies name; None unless it is exactly one.
+
+    >>> session_in(["theme=dark; lws-dashboard=7"]), session_in(["lws-dashboard=7", "lws-dashboard=8"])
+    ('7', None)
+    """
+    found = [value for header in cookies for value in re.findall(rf"(?:^|;)\s*{COOKIE}=([^;]*)", header)]
+    return found[0] if len(found) == 1 else None
 
 
 def same(left: str, right: str) -> bool:

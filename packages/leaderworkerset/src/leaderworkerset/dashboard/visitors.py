@@ -4,7 +4,6 @@ A visitor is checked with the own token: the API server says who that is, and wh
 shows. That is repeated every few minutes. Tokens are kept in memory only; browsers get the random number of a session.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
@@ -13,7 +12,7 @@ from msgspec import Struct
 from kuberuntime.clock import Clock
 from kuberuntime.errors import KubeError
 from leaderworkerset.dashboard.actions import Runner
-from leaderworkerset.dashboard.gatekeeper import COOKIE
+from leaderworkerset.dashboard.gatekeeper import session_in
 
 LONGEST_VISIT: Final = 8 * 3600.0
 """Seconds after which a user has to log in again."""
@@ -77,17 +76,16 @@ class Visitors:
 
     async def find(self, cookies: Sequence[str]) -> Visitor | None:
         """Return the visitor of the only session that cookies name, if the user may still read."""
-        found = [one for header in cookies for one in re.findall(rf"(?:^|;)\s*{COOKIE}=([^;]*)", header)]
+        session = session_in(cookies)
         now = self._clock.monotonic()
-        visitor = self._sessions.get(found[0]) if len(found) == 1 else None
-        if visitor is None or now >= visitor.ends:
+        if session is None or (visitor := self._sessions.get(session)) is None or now >= visitor.ends:
             return None
         if now < visitor.checked + RECHECK:
             return visitor
         try:
             visitor.user = await self.host.admit(visitor.token)
         except NotAdmittedError:
-            self._sessions.pop(found[0], None)
+            self._sessions.pop(session, None)
             return None
         except KubeError:
             return visitor  # without an answer of the API server nothing new is shown either
