@@ -7,7 +7,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis.finding import Subject
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.groups import Rank, View
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 
@@ -42,6 +42,11 @@ def subject(rank: Rank) -> Subject:
     if not rank.place.startswith("/"):
         return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
     return Subject(kind="Pod", name=rank.pod)
+
+
+def pod(view: View, name: str) -> JSONObject | None:
+    """Return the pod of this name; None if no rank has it."""
+    return next((rank.object for group in view.groups for rank in group.ranks if rank.pod == name), None)
 
 
 def named(observed: Observed, subject: Subject) -> Rank:

@@ -14,6 +14,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
 from leaderworkerset.api import groupname
+from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -53,7 +54,7 @@ def _last(warning: WarningEvent) -> str:
 def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
     """Return whether the object of a warning exists by now, as far as its kind was read."""
     view = observed.view
-    owner = next((rank.object for group in view.groups for rank in group.ranks if rank.pod == warning.related), None)
+    owner = ranks.pod(view, warning.related)
     if what == "headless service":
         service = observed.named(SERVICES, groupname.host(owner) if owner else view.name)
         return service is not None and meta.is_controlled(service, owner or view.object)

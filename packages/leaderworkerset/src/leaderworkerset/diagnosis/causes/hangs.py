@@ -1,7 +1,6 @@
 """Causes in programs that hang, restart in place, or do not exit in time. Pure."""
 
 from kuberuntime.objects import meta, podstate, timestamps
-from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, restartnotes, runsettings
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.progressnotes import SilentRank
@@ -86,13 +85,9 @@ def hangs(observed: Observed) -> Finding | None:
 
 def _silent(observed: Observed, one: SilentRank) -> str:
     waits = f", waits for {one.waits}" if one.waits else ""
-    idle = devices.idle(_pod(observed.view, one.pod), observed.now)
+    idle = devices.idle(ranks.pod(observed.view, one.pod), observed.now)
     silence = f"rank {one.rank} ({one.pod}): silent for {duration(observed.now - one.since)}{waits}"
     return f"{silence}, {idle}" if idle else silence
-
-
-def _pod(view: View, name: str) -> JSONObject | None:
-    return next((rank.object for group in view.groups for rank in group.ranks if rank.pod == name), None)
 
 
 @cause(
