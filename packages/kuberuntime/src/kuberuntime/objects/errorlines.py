@@ -80,9 +80,11 @@ NEGATED: Final = re.compile(
     r"(?:errors?|fail(?:s|ed|ures?)?|faults?|exceptions?|timeouts?|crashed|missing|killed|rejected)\b(?!:)"
     r"|(?<![\w.])(?:errors?|fail(?:ed|ures?)|exceptions?|missing(?: keys| values)?|invalid|killed|unavailable|rejected|denied|expired|timed out)\s*[:=]?\s*"
     r"(?:0+(?:\.0+)?%?|none|null|nil|false|\[\]|\{\}|\"\"|'')(?![\w.])"
-    r"|(?<![\w.-])(?:error|exception|failure|abort|crash|timeout)[ -](?:handler|handling|handlers|rate|policy|budget|detection|recovery|reporting|threshold|callback|hook|report|counts?|injection|log|file|free|feedback|bars?|mode)s?\b"
+    r"|(?<![\w.-])(?:error|exception|failure|abort|crash|timeout)[ -](?:handler|handling|handlers|rate|policy|budget|detection|recovery|reporting|threshold|callback|hook|report|counts?|correct(?:ion|ing)|injection|log|file|free|feedback|bars?|mode)s?\b"
+    r"|(?:(?<!\w)(?:mean|squared|absolute|relative|percentage|quantization|reconstruction|prediction|train(?:ing)?|test|validation|eval(?:uation)?) )+errors?\b"
+    r"|(?<![\w.])errors?\s*[:=]?\s*(?:[0-9]*\.[0-9]+(?:e-?[0-9]+)?|[0-9.]+%)(?![\w.])|(?<![\w.])error (?:de|in)creased\b|(?<![\w.])timeouts?\s*[:=]?\s*[0-9.]+ ?(?:m?s|min|h)\b"
 )
-"""Words of errors that say there are none, or that name a feature."""
+"""Words of errors that say there are none, that name a feature, or a figure of a training."""
 
 CONSEQUENCE: Final = re.compile(
     r"(?i)see (?:the )?(?:root cause|above|logs?)|root cause|exited (?:with|on)|exit(?:ed)? (?:code|status)|exitcode|ChildFailedError"
