@@ -73,7 +73,15 @@ NAMED_VALUES: Final = (
     _form(r"\b(?:mysql|mariadb)\w{0,10}[ \t][^\n]{0,200}?(?<=[ \t])-p(?=\S)", _VALUE),
     _form(r"\bredis-cli\b[^\n]{0,200}?[ \t]-a[ \t]{1,4}", _VALUE),
     _form(r"\bcurl\b[^\n]{0,200}?[ \t](?:-u|--user)[ \t]{0,4}(?=[\"']?[\w.-]{0,64}:)", _VALUE),
-    # prose: a word with a digit, as other words follow these names, too
+    # short names of passwords, and names of variables: a value with a digit, as other words follow these names also
+    _form(rf"(?<![\w.-])(?:pass|pwd)[ \t]{{0,4}}[:=][ \t]{{0,4}}(?={LIKELY})(?=[^\s]{{0,64}}[a-z])", _VALUE),
+    _form(
+        rf"\b[A-Z]\w{{0,40}}_(?:PASSWORD|TOKEN|SECRET|KEY)[ \t]{{1,4}}(?={LIKELY})(?=[^\s]{{12}})(?=[^\s]{{0,64}}[a-z])",
+        _VALUE,
+    ),
+    _form(r"\bhtpasswd\b[^\n]{0,40}?[ \t]-\w{0,4}b\w{0,4}[ \t]{1,4}\S{1,256}[ \t]{1,4}\S{1,64}[ \t]{1,4}", _VALUE),
+    _form(r"--from-literal[= ][\"']?[\w.-]{1,64}=", _VALUE),
+    # prose: a word with a digit, as other words follow these names also
     _form(rf"\b{PHRASE}[ \t]{{1,4}}(?={LIKELY})", r"(?P<bare>[^\s\"',;]{1,4096})"),
     _form(
         r"\b(?:token|(?:api|access|secret|private)[ _-]?key)[ \t]{1,4}(?=[^\s\d]{0,64}\d)(?=[^\s\"'<>(:]{12})(?=\d{0,64}[a-z])",
@@ -87,13 +95,14 @@ NAMED_VALUES: Final = (
     # XML, queries of URLs, registries' credentials, storage accounts
     _form(rf"<[\w:.-]{{0,40}}{WORDS}{_TAIL}(?:\s[^>\n]{{0,80}})?>", r"(?P<bare>[^<\n]{1,4096})(?=</)"),
     _form(
-        r"[?&](?:sig|signature|key|auth|code|x-(?:amz|goog)-(?:signature|credential|security-token))=",
+        r"(?:[?&](?:sig|signature|key|auth|code)|\bSharedAccessSignature [^\s]{0,256}?\bsig|\bx-(?:amz|goog)-(?:signature|credential|security-token))=",
         r"(?P<bare>[^&\s\"'#]{4,4096})",
     ),
     _form(rf"{_QUOTE}auth{_QUOTE}[ \t]{{0,4}}:[ \t]{{0,4}}(?={_QUOTE}[\w+/]{{8}})", _VALUE),
     # a name, and its value in whatever quotes, also of JSON in JSON; as a block of YAML
     _form(
-        rf"{WORDS}{_TAIL}(?:{_QUOTE})?(?:\])?[ \t]{{0,4}}(?:=>|:=|[:=]|%3[AD])[ \t]{{0,4}}(?:[|>][-+]?\n[ \t]{{1,40}})?",
+        rf"{WORDS}{_TAIL}(?:\x1b\[[\d;]{{0,12}}m)?(?:{_QUOTE})?(?:\])?[ \t]{{0,4}}(?:=>|:=|[:=]|%3[AD])(?:\x1b\[[\d;]{{0,12}}m)?[ \t]{{0,4}}"
+        r"(?:(?:[|>][-+]?)?\n[ \t]{1,40}(?![\w.-]{1,64}:(?:\s|\Z)|-[ \t]))?",
         _VALUE,
     ),
 )
@@ -116,7 +125,7 @@ FORMS: Final = tuple(
         rf"\A(?:[A-Za-z0-9+/=]{{1,76}}\s{{1,2}}){{0,200}}{_END}",
         rf"(?P<kept>-----BEGIN (?:TRUSTED )?(?:CERTIFICATE|PUBLIC KEY)-----.*?-----END)|(?<![^\n]){_BASE64_LINE}(?:\r?\n{_BASE64_LINE}){{1,400}}(?:\r?\n[A-Za-z0-9+/]{{1,76}}={{1,2}})?(?![^\r\n])",
         r"\bLS0tLS1CRUdJTi[\w+/=]{40,16384}",
-        r"(?i:(?<=bearer )|(?<=basic ))[\w.~+/=-]{8,4096}",
+        r"(?i:(?<=bearer )|(?<=basic ))(?=[a-z]{0,64}[^a-z\s])[\w.~+/=-]{8,4096}",
         # users and passwords in URLs and in data source names of Go
         r"(?<=://)[^/\s:@\[\]\"']{0,256}:(?!\d{1,5}(?:[/\s]|$))[^\s\"'<>]{1,256}(?=@[\w\[])",
         r"(?<=://)[\w-]{16,256}(?=@)",

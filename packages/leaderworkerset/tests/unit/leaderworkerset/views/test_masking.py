@@ -121,6 +121,15 @@ jwt=SECRET
 sessionid=SECRET
 license_key: SECRET
 os.environ['API_KEY'] = 'SECRET'
+login bob pass: SECRET7x
+user=bob pwd=SECRET7x
+HUGGING_FACE_HUB_TOKEN SECRET7xSECRET7x
+htpasswd -b users bob SECRET
+kubectl create secret generic a --from-literal=key=SECRET
+X-Amz-Signature=SECRET&x=1
+SharedAccessSignature sr=a&sig=SECRET%3D
+password:\n  SECRET
+\x1b[31mpassword\x1b[0m=SECRET
 """.strip().splitlines()
 """Lines of programs, with `SECRET` where the value is, also as base64; a line break is written as `\\n`."""
 
@@ -158,7 +167,7 @@ def test_table_of_forms_is_long() -> None:
 @pytest.mark.parametrize("form", NAMED_FORMS)
 def test_named_value_is_masked(form: str) -> None:
     mask = Mask()
-    text = mask.text(form.replace(r"\n", "\n"))
+    text = mask.text(form.replace(r"\n", "\n").replace(r"\x1b", "\x1b"))
     assert not SECRET.search(text)
     assert mask.count >= 1
     assert MASK in text
@@ -234,6 +243,11 @@ tcp://10.0.0.1:29500
 password: $DB_PASSWORD
 token: ${TOKEN}
 auth: disabled
+Bearer authentication failed
+HF_TOKEN is missing
+MAX_TOKEN 4096
+pass: 3 of 5
+pwd: /root/models/llama
 """.strip().splitlines()
 
 
