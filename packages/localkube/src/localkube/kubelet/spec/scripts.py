@@ -18,8 +18,11 @@ from localkube.kubelet.spec.shellwords import Command
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 INTERPRETERS: Final = SHELLS | {"python", "python3", "perl"}
 
-WRAPPERS: Final = frozenset({"env", "nohup"})
-"""Programs that start another one, which has to exist as well."""
+WRAPPERS: Final = {"env": 0, "ionice": 0, "nice": 0, "nohup": 0, "setsid": 0, "stdbuf": 0, "timeout": 1}
+"""Programs that start another one, which has to exist as well, and how many arguments come before that one."""
+
+OF_AN_OPTION: Final = frozenset({"-n", "-s", "-k", "-c", "-u", "-i", "-o", "-e"})
+"""Options of those programs whose value is the next word, if it does not look like a program."""
 
 BEFORE_A_COMMAND: Final = frozenset({
     "if", "then", "elif", "else", "while", "until", "do", "exec", "time", "!", "{", "coproc",
@@ -46,6 +49,7 @@ LOOKED_FOR: Final = re.compile(
 ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
 FUNCTION: Final = re.compile(r"(?:\bfunction[ \t]+|(?<![\w-]))([\w-]+)(?:\s*\(\)|(?<=\w)[ \t]*\{)")
 PLAIN: Final = re.compile(r"[\w./+][\w./+-]*")
+VALUE: Final = re.compile(r"-?[0-9][\w.]*|(?:SIG)?[A-Z]+[0-9]?|L")
 
 
 class Started(NamedTuple):
@@ -96,18 +100,23 @@ def starts(argv: Sequence[str]) -> Iterator[Started]:
         if words and words[0] not in needless and PLAIN.fullmatch(words[0]):
             yield Started(words[0])
             if posixpath.basename(words[0]) in INTERPRETERS:
-                yield from (found for found in _read_file(words) if found.name not in needless)
+                yield from (started for started in starts(words) if started.name not in needless)
 
 
 def _unwrapped(argv: Sequence[str]) -> list[str]:
-    """Return the words without `env`, its options and variables, and without `nohup`.
+    """Return the words without `env`, `timeout` and the like, their options, and the variables of `env`.
 
     >>> _unwrapped(["/usr/bin/env", "-i", "A=1", "python3", "x.py"])
     ['python3', 'x.py']
+    >>> _unwrapped(["nice", "-n", "5", "timeout", "-k", "9", "30m", "vllm", "serve"])
+    ['vllm', 'serve']
     """
     words = list(argv)
-    while len(words) > 1 and posixpath.basename(words[0]) in WRAPPERS:
-        words = list(dropwhile(lambda word: word.startswith("-") or ASSIGNMENT.match(word), words[1:]))
+    while len(words) > 1 and (arguments := WRAPPERS.get(posixpath.basename(words[0]))) is not None:
+        at = 1
+        while at < len(words) and (words[at].startswith("-") or ASSIGNMENT.match(words[at])):
+            at += 2 if words[at] in OF_AN_OPTION and VALUE.fullmatch("".join(words[at + 1 : at + 2])) else 1
+        words = words[at + arguments :]
     return words
 
 

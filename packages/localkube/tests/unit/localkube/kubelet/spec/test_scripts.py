@@ -42,6 +42,8 @@ from localkube.kubelet.spec import scripts
         ("/llama-server -m model", ["/llama-server"]),
         ("serve () { one; }\nserve", ["one"]),
         ("echo 'an open quote", []),
+        ("timeout -s KILL 30m one; nice -n 5 stdbuf -oL two | three; setsid four &", ["one", "two", "three", "four"]),
+        ("bash -lc 'cd /x && one'; sh -c \"two || true; three\"", ["bash", "one", "sh", "three"]),
     ],
 )  # fmt: skip
 def test_programs_are_read_from_a_script(script: str, names: list[str]) -> None:
