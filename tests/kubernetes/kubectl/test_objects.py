@@ -61,6 +61,24 @@ def test_apply_is_idempotent_on_the_client_and_on_the_server(place: Place) -> No
     assert "serverside-applied" in forced
 
 
+def test_list_of_objects_is_applied_replaced_and_deleted(place: Place) -> None:
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [config_map(a="1"), lws()]})
+    for command, done in (
+        ("create", "created"),
+        ("apply", "configured"),
+        ("replace", "replaced"),
+        ("delete", "deleted"),
+    ):
+        assert place.run(command, "-f", "-", text=text).count(done) == 2
+    place.apply(config_map(a="1"))
+    assert "configmap/settings configured" in place.run(
+        "apply", "-f", "-", text=place.run("get", "configmaps", "--field-selector=metadata.name=settings", "-o", "yaml")
+    )
+    unknown = lws() | {"spce": {}}
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [unknown]})
+    assert 'unknown field "spce"' in place.run("apply", "-f", "-", text=text, code=1)
+
+
 def test_client_side_apply_moves_to_the_server(place: Place) -> None:
     place.apply(lws())
     assert "serverside-applied" in place.apply(lws(2), server_side=True)

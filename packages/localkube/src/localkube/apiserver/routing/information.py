@@ -39,7 +39,10 @@ def answer(registry: Registry, request: Request, user: str) -> Response | None:
         raise refusal.method_not_allowed()
     if parts[0] in HEALTH:
         return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
-    document, media = _document(registry, parts, request.headers.get("accept", ""))
+    accept = request.headers.get("accept", "")
+    if parts == ["openapi", "v2"] and openapi.PROTOBUF_ACCEPTED in accept:
+        return Response(200, {"content-type": openapi.PROTOBUF_TYPE}, openapi.PROTOBUF)
+    document, media = _document(registry, parts, accept)
     return Response(200, {"content-type": media}, encode(document))
 
 
@@ -47,6 +50,8 @@ def _document(registry: Registry, parts: list[str], accept: str) -> tuple[JSONOb
     match parts:
         case ["version"]:
             return VERSION, JSON_TYPE
+        case ["openapi", "v2"]:
+            return openapi.WITHOUT_DEFINITIONS, JSON_TYPE
         case ["openapi", "v3"]:
             return openapi.index(registry), JSON_TYPE
         case ["openapi", "v3", *name]:
@@ -58,7 +63,9 @@ def _document(registry: Registry, parts: list[str], accept: str) -> tuple[JSONOb
 def _is_information(parts: list[str]) -> bool:
     """Return whether a path is about the server, not about objects."""
     match parts:
-        case ["version"] | ["api"] | ["api", _] | ["apis"] | ["apis", _] | ["apis", _, _] | ["openapi", "v3", *_]:
+        case ["version"] | ["api"] | ["api", _] | ["apis"] | ["apis", _] | ["apis", _, _]:
+            return True
+        case ["openapi", "v2"] | ["openapi", "v3", *_]:
             return True
         case [word]:
             return word in HEALTH

@@ -1,8 +1,11 @@
-"""OpenAPI v3 documents, one per group and version.
+"""OpenAPI documents: of version 3 one per group and version, of version 2 one without definitions.
 
 As much as kubectl uses: `explain` reads the schemas; `apply` and `create` check whether PATCH has `fieldValidation`.
 Kinds of CRDs have the schemas of their definitions. Built-in ones have a line of description for each kind and type, which
 also says where their fields are described.
+
+kubectl reads version 2 before it sends a `kind: List`, and does not check kinds that the document lacks: the API server
+validates the fields of each object.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,6 +18,20 @@ from localkube.apiserver.model.kind import Schema
 from localkube.apiserver.types import schemas
 
 ROOT: Final = "/openapi/v3"
+
+WITHOUT_DEFINITIONS: Final[JSONObject] = {
+    "swagger": "2.0",
+    "info": {"title": "Kubernetes", "version": "embedded"},
+    "paths": {},
+    "definitions": {},
+}
+"""The document of version 2."""
+
+PROTOBUF: Final = b"\n\x032.0\x12\x16\n\nKubernetes\x12\x08embedded"
+"""The same document as a message `openapi.v2.Document`, the only form that kubectl reads."""
+
+PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+PROTOBUF_ACCEPTED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 WRITE_PARAMETERS: Final = [
     {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}

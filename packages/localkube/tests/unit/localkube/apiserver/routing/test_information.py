@@ -3,6 +3,8 @@
 import pytest
 from tests.unit.localkube.apiserver.harness import CRDS, Api, definition
 
+from localkube.apiserver.routing import openapi
+
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
@@ -56,6 +58,16 @@ async def test_openapi_tells_kubectl_that_fields_are_validated(api: Api) -> None
     spec = document["components"]["schemas"][reference.removeprefix("#/components/schemas/")]
     assert spec["properties"]["replicas"] == {"type": "integer"}
     assert (await api.get("/openapi/v3/apis/nowhere/v1")).code == 404
+
+
+async def test_openapi_v2_has_no_definitions_in_both_forms(api: Api) -> None:
+    document = await api.get("/openapi/v2")
+    assert (document["swagger"], document["definitions"]) == ("2.0", {})
+    message = await api.send("GET", "/openapi/v2", headers={"accept": openapi.PROTOBUF_ACCEPTED})
+    assert message.headers["content-type"] == openapi.PROTOBUF_TYPE
+    title, version = (word.encode() for word in document["info"].values())
+    info = b"\n%c%s\x12%c%s" % (len(title), title, len(version), version)
+    assert message.body == b"\n\x032.0\x12%c%s" % (len(info), info)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
