@@ -108,7 +108,7 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
         budget=limits,
         forecast=future,
         is_open=is_open,
-        warnings=(*namebudgets.warnings(lws), *templatewarnings.ignored_keys(lws)),
+        warnings=(*namebudgets.warnings(lws), *templatewarnings.warnings(lws)),
         in_place=sum(staying >> index & 1 for wave in future.waves for index in wave.groups),
         obstacle=obstacle,
         is_barred=is_barred,

@@ -54,7 +54,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     return Admitted(
         review.object,
         [
-            *templatewarnings.ignored_keys(new),
+            *templatewarnings.warnings(new),
             *namebudgets.warnings(new),
             *leaderworkerset.queue_warnings(new),
             *settings.warnings(new.annotations),

@@ -147,7 +147,7 @@ def _member(whole: DisaggregatedSet, role: JSONObject) -> LeaderWorkerSet:
 def _member_warnings(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[str]:
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         lws = _member(whole, role)
-        yield from (f"spec.roles[{index}].spec: {text}" for text in templatewarnings.ignored_keys(lws))
+        yield from (f"spec.roles[{index}].spec: {text}" for text in templatewarnings.warnings(lws))
         yield from (f"spec.roles[{index}]: of {lws.name}: {text}" for text in namebudgets.warnings(lws))
 
 

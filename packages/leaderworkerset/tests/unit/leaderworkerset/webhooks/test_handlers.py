@@ -161,6 +161,19 @@ def test_ignored_labels_of_a_template_are_warned_about() -> None:
     ]
 
 
+def test_template_field_without_support_in_statefulsets_is_warned_about() -> None:
+    """Upstream accepts the set as well, and its pods are never created."""
+    spec = POD_TEMPLATE["spec"] | {"restartPolicy": "Never", "activeDeadlineSeconds": 60}
+    template = {"size": 2, "workerTemplate": POD_TEMPLATE | {"spec": spec}}
+    response = ask(handlers.VALIDATE_LEADERWORKERSET, LWS | {"spec": {"leaderWorkerTemplate": template}})
+    path = "spec.leaderWorkerTemplate.workerTemplate.spec"
+    assert response["allowed"]
+    assert [warning.split(": ")[:2] for warning in response["warnings"]] == [
+        [f"{path}.restartPolicy", "Unsupported value"],
+        [f"{path}.activeDeadlineSeconds", "Forbidden"],
+    ]
+
+
 def test_deletions_pass() -> None:
     """R-VAL-26."""
     assert ask(handlers.VALIDATE_LEADERWORKERSET, None, LWS, "DELETE")["allowed"]

@@ -22,7 +22,7 @@ WRAPPERS: Final = {"env": 0, "ionice": 0, "nice": 0, "nohup": 0, "setsid": 0, "s
 """Programs that start another one, which has to exist as well, and how many arguments come before that one."""
 
 OF_AN_OPTION: Final = frozenset({"-n", "-s", "-k", "-c", "-u", "-i", "-o", "-e"})
-"""Options of those programs whose value is the next word, if it does not look like a program."""
+"""Options of these programs with a value as the next word, unless that word looks like a program."""
 
 BEFORE_A_COMMAND: Final = frozenset({
     "if", "then", "elif", "else", "while", "until", "do", "exec", "time", "!", "{", "coproc",
