@@ -73,13 +73,13 @@ class _Header(tarfile.TarInfo):
     """A header that is an error where `tarfile` would take an invalid block for the end of the archive."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
         try:
-            return super().frombuf(buf, encoding, errors)
-        except tarfile.HeaderError as error:
-            if len(buf) < tarfile.BLOCKSIZE or any(buf):
-                raise CommandError(f"{INVALID}: {error}") from error
+            return super().fromtarfile(archive)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # typeshed lacks the error of a block of zeros
             raise
+        except tarfile.HeaderError as error:
+            raise CommandError(f"{INVALID}: {error}") from error
 
 
 @contextmanager

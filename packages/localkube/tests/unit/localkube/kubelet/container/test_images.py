@@ -1,5 +1,6 @@
 """What a container runs where no image is pulled."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,10 +83,11 @@ def test_a_file_that_an_interpreter_reads_has_to_be_there_or_mounted() -> None:
 
 
 def test_a_python_package_has_to_be_installed() -> None:
-    images.check_module("a:1", ["python3", "-m", "http.server"], "/usr/bin:/bin")
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    images.check_module("a:1", ["python3", "-m", "http.server"], path)
     images.check_module("a:1", ["python3", "-m", "no_such_engine"], "/no/such/path")
     with pytest.raises(UnrunnableError, match='Python package "no_such_engine" of image a:1 is not installed'):
-        images.check_module("a:1", ["sh", "-c", "cd /; python3 -m no_such_engine.server"], "/usr/bin:/bin")
+        images.check_module("a:1", ["sh", "-c", "cd /; python3 -m no_such_engine.server"], path)
 
 
 def test_a_script_whose_programs_are_there_or_mounted_passes() -> None:
