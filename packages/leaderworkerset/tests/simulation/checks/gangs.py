@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tests.simulation.checks.facts import Group
+from tests.simulation.checks.facts import Group, Target
 from tests.simulation.checks.invariants import CREATED, DELETED, PATCHED, Invariants, what
 from tests.simulation.checks.randomkeys import RandomKeyInvariants
 from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS, link_of
 
+from kuberuntime.client.transport import Request
 from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -103,6 +104,17 @@ class GangInvariants(Invariants):
         if bound < least and uid not in self._whole:
             self._violate(f"{bound} pods of a gang of {least} have a node after {what(change)}")
         self._whole.add(uid)
+
+    def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
+        """Also permit the recreation of a group without workers whose PodGroup terminates (N-117-2)."""
+        group = self.facts.group_of(leader)
+        terminating = {
+            meta.labels(one).get(labels.GROUP_INDEX)
+            for one in self.facts.objects.get(POD_GROUPS.group_resource, {}).values()
+            if meta.is_deleting(one)
+        }
+        if group is None or group.workers or meta.labels(leader).get(labels.GROUP_INDEX) not in terminating:
+            super()._check_leader_deletion(actor, target, request, leader)
 
     def _pods_at_rest(self) -> Iterator[str]:
         for group in self.facts.groups().values():

@@ -237,12 +237,30 @@ def test_a_pod_group_of_another_object_is_reported_and_tried_again() -> None:
     assert plan.requeue_after is not None
 
 
-def test_a_group_waits_for_the_end_of_a_pod_group_of_its_name() -> None:
-    """The API server keeps it as long as a pod names it: the end of it is observed."""
+def deleted(plan: Plan) -> list[str]:
+    return [one.key.name for one in plan.actions if isinstance(one, Delete) and one.resource == PODS]
+
+
+@pytest.mark.parametrize("leader", [LEADER, opened(LEADER)], ids=["gated", "open"])
+def test_group_without_workers_is_recreated_when_its_pod_group_terminates(leader: JSONObject) -> None:
+    """Kubernetes keeps a PodGroup that a pod names (N-117-2), so waiting would not end."""
     (made,) = created(plan_for())
 
-    assert plan_for(OBJ, opened(LEADER), WORKLOAD, scheduled.stored(made, **ENDS)) == Plan()
-    assert plan_for(OBJ, LEADER, WORKLOAD, scheduled.stored(made, **ENDS)) == Plan()
+    assert deleted(plan_for(OBJ, leader, WORKLOAD, scheduled.stored(made, **ENDS))) == ["web-0"]
+    ending = leader | {"metadata": leader["metadata"] | ENDS}
+    assert deleted(plan_for(OBJ, ending, WORKLOAD, scheduled.stored(made, **ENDS))) == []
+
+
+def test_group_with_workers_keeps_a_terminating_pod_group() -> None:
+    leader = opened(LEADER)
+    (made,) = created(plan_for())
+    workers = builders.worker_statefulset(leader)
+
+    assert plan_for(OBJ, leader, WORKLOAD, scheduled.stored(made, **ENDS), statefulsets=[workers]) == Plan()
+    alone = scheduled.lws(REPLICA, spec={"leaderWorkerTemplate": OBJ["spec"]["leaderWorkerTemplate"] | {"size": 1}})
+    (made,) = created(plan_for(alone, scheduled.leader(alone)))
+    one = opened(scheduled.leader(alone))
+    assert deleted(plan_for(alone, one, scheduled.workload_of(alone), scheduled.stored(made, **ENDS))) == []
 
 
 def test_a_refused_pod_group_is_reported() -> None:
