@@ -170,7 +170,7 @@ async def test_pods_that_are_refused_are_the_reason(space: Space) -> None:
     workers = pod_template(priorityClassName="no-such-priority")
     await space.create(lws(replicas=1, size=2, template={"workerTemplate": workers, "leaderTemplate": pod_template()}))
     why = await explained(space, "0/1", "no-such-priority")
-    assert why.startswith("Create Pod web-0-1 in StatefulSet web-0 failed error: ")
+    assert why.lower().startswith("create pod web-0-1 in statefulset web-0 failed error: ")  # 1.34 writes "create"
     session = session_of(space)
     view = await targets.view_of(session, await targets.find(session, "web"))
     (shown,) = await lists.with_evidence(Lists(space.client), [view], space.namespace)

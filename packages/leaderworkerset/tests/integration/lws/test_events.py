@@ -52,12 +52,12 @@ async def test_statefulsets_report_their_pods_in_the_same_words_on_both_clusters
     await space.scale(1)
 
     def are_reported(state: State) -> None:
-        found = {event["note"] for event in state.events.values() if event["regarding"]["kind"] == "StatefulSet"}
+        notes = {event["note"] for event in state.events.values() if event["regarding"]["kind"] == "StatefulSet"}
         assert {
-            "Create Pod web-1 in StatefulSet web successful",
-            "Create Pod web-1-1 in StatefulSet web-1 successful",
-            "Delete Pod web-1 in StatefulSet web successful",
-        } <= found
+            "create pod web-1 in statefulset web successful",
+            "create pod web-1-1 in statefulset web-1 successful",
+            "delete pod web-1 in statefulset web successful",
+        } <= {note.lower() for note in notes}  # 1.34 writes "create"
 
     await space.until(are_reported)
 
