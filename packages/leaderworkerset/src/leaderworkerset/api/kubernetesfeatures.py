@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import decimals
 
-TESTED: Final = (36, 37)
+TESTED: Final = (34, 35, 36, 37)
 """The minor versions with a recorded run of the integration tests (docs/reference/compatibility.md, "What ran")."""
 
 SUPPORTED: Final = 34
@@ -81,6 +81,11 @@ RESTART_RULES: Final = Feature("restartPolicyRules of containers", Version(35), 
 RESTART_ALL: Final = Feature(
     "the action RestartAllContainers", Version(36), "the API server rejects it: a failed container recreates its group"
 )
+RESIZE_CHECK: Final = Feature(
+    "resizes beyond the node rejected by the API server",
+    Version(36),
+    "the kubelet reports such a resize as infeasible, with the same result",
+)
 ALPHA_POD_GROUPS: Final = Feature(
     "PodGroups of scheduling.k8s.io, behind feature gates",
     Version(36),
@@ -106,6 +111,7 @@ FEATURES: Final = (
     SPREAD_KEYS,
     RESTART_RULES,
     RESTART_ALL,
+    RESIZE_CHECK,
     ALPHA_POD_GROUPS,
     POD_GROUPS,
     MAX_UNAVAILABLE,
@@ -138,13 +144,12 @@ def untested(text: str) -> str:
     >>> untested("v1.36.3")
     ''
     >>> untested("v1.38.0")
-    'Kubernetes v1.38.0 is not tested with this version of lws: 1.36 and 1.37 are'
+    'Kubernetes v1.38.0 is not tested with this version of lws: 1.34 to 1.37 are'
     """
     version = parse(text)
     if version is not None and version.minor in TESTED:
         return ""
-    tested = " and ".join(f"1.{minor}" for minor in TESTED)
-    return f"Kubernetes {text} is not tested with this version of lws: {tested} are"
+    return f"Kubernetes {text} is not tested with this version of lws: 1.{TESTED[0]} to 1.{TESTED[-1]} are"
 
 
 def degraded(text: str) -> list[str]:

@@ -5,12 +5,13 @@ from tests.controlplane import build
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, revision_of
+from tests.integration.clusters.versions import skip_without
 from tests.integration.lws.explanations import named
 from tests.integration.lws.test_rollout import at_least, images, new_worker
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import kubernetesfeatures, labels
 
 
 def in_place(way: str, replicas: int, size: int) -> JSONObject:
@@ -93,11 +94,12 @@ async def test_cpu_and_memory_change_and_pods_stay(space: Space, image: str) -> 
     await space.until(is_forgotten)
 
 
-async def test_a_group_that_no_node_can_resize_is_recreated(space: Space) -> None:
+async def test_a_group_that_no_node_can_resize_is_recreated(space: Space, request: pytest.FixtureRequest) -> None:
     """It has changed nothing: the group ends as in any other rollout, and the next one waits for it.
 
     kube-apiserver refuses more than the node has; where it did not, the kubelet would call it infeasible.
     """
+    skip_without(request, kubernetesfeatures.RESIZE_CHECK)
     before = (await space.bring_up(in_place_of("100m", "IfPossible"))).uids("web")
     await space.edit_template(workerTemplate=sized("2k"))
 
@@ -109,8 +111,11 @@ async def test_a_group_that_no_node_can_resize_is_recreated(space: Space) -> Non
     assert (await space.until(is_recreated)).uids("web")["web-0"] == before["web-0"]
 
 
-async def test_a_group_that_may_be_updated_in_no_other_way_keeps_its_pods(space: Space) -> None:
+async def test_a_group_that_may_be_updated_in_no_other_way_keeps_its_pods(
+    space: Space, request: pytest.FixtureRequest
+) -> None:
     """What is said of an infeasible resize: the event names the pod; other amounts come to the same pods."""
+    skip_without(request, kubernetesfeatures.RESIZE_CHECK)
     before = (await space.bring_up(in_place_of("100m", "Only"))).uids("web")
     space.always(none_is_deleted)
     await space.edit_template(workerTemplate=sized("2k"))

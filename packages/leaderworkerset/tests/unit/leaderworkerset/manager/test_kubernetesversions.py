@@ -19,12 +19,12 @@ def logged(status: int, body: bytes) -> list[Any]:
     return logs
 
 
-@pytest.mark.parametrize("version", ["v1.36.3", "v1.37.0-gke.1", "v1.36.0+localkube"])
+@pytest.mark.parametrize("version", ["v1.34.4", "v1.36.3", "v1.37.0-gke.1", "v1.36.0+localkube"])
 def test_nothing_is_logged_of_a_tested_version(version: str) -> None:
     assert logged(200, b'{"gitVersion": "%s"}' % version.encode()) == []
 
 
-@pytest.mark.parametrize("body", [b'{"gitVersion": "v1.38.0"}', b'{"gitVersion": "v1.35.4"}', b"{}"])
+@pytest.mark.parametrize("body", [b'{"gitVersion": "v1.38.0"}', b'{"gitVersion": "v1.39.4"}', b"{}"])
 def test_another_version_is_warned_about_once(body: bytes) -> None:
     (entry,) = logged(200, body)
     assert (entry["log_level"], entry["missing"]) == ("warning", [])

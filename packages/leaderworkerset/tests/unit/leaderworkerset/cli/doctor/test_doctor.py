@@ -115,7 +115,7 @@ def test_a_healthy_cluster_has_nothing_to_fix() -> None:
     ("facts", "code", "level", "words"),
     [
         (changed(version="v1.26.3"), "LWS-D101", Level.ERROR, "has no spec.ordinals of StatefulSets"),
-        (changed(version="v1.38.0"), "LWS-D102", Level.NOTE, "1.36 and 1.37 are"),
+        (changed(version="v1.38.0"), "LWS-D102", Level.NOTE, "1.34 to 1.37 are"),
         (definitions(None), "LWS-D202", Level.ERROR, "is missing"),
         (definitions(UNREAD), "LWS-D201", Level.UNKNOWN, "forbidden"),
         (definitions(WANTED[0]), "LWS-D203", Level.ERROR, "not established"),
