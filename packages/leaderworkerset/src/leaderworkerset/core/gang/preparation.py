@@ -146,13 +146,15 @@ def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONOb
 def _reachable(whole: GangSet, part: Part) -> int | None:
     """Return the minimum of the PodGroup of the whole: never more pods than can exist now (N-AT-10).
 
-    While another size rolls out, groups keep their own; a leader that is missing may come back with the smaller one.
+    While another size rolls out, groups keep their own; a leader that is missing may come back with the smaller one. A
+    leader of an older revision that failed stays gated, and a Deployment without budget keeps it until new groups are
+    ready.
     """
     if part.min_count is None:
         return None
     missing = max(whole.lws.spec.replicas - len(whole.sizes), 0)
-    existing = sum(whole.sizes) + missing * min([*whole.sizes, whole.lws.size])
-    return min(part.min_count, existing)
+    existing = sum(whole.sizes) + missing * min([*filter(None, whole.sizes), whole.lws.size])
+    return min(part.min_count, existing or part.min_count)
 
 
 def _cleaned(whole: GangSet, needed: str) -> tuple[Action, ...]:

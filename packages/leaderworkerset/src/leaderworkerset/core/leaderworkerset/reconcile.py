@@ -59,6 +59,7 @@ from leaderworkerset.core.leaderworkerset.decision import (
     SetFacts,
 )
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.status import Assessment
@@ -123,7 +124,7 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
     if facts.lws.spec.scheduling is None:
         return Preparation()
     observed, size = facts.observed, facts.lws.size
-    sizes = [group.own_size or size for group in observed.groups if not group.is_deleting]
+    sizes = [_pods_of(group, size, facts.revision.key) for group in observed.groups if not group.is_deleting]
     whole = GangSet(
         obj=facts.obj,
         lws=facts.lws,
@@ -135,6 +136,11 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
         parent=observed.parent,
     )
     return facts.gang.prepare(whole)
+
+
+def _pods_of(group: GroupFacts, size: int, key: str) -> int:
+    """Return how many pods of a group can have a node: none behind the gate of an older revision, which stays closed."""
+    return 0 if group.awaits and group.revision != key else group.own_size or size
 
 
 def _compose(

@@ -72,9 +72,10 @@ class Support(Struct, frozen=True):
 class GangSet(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet with `spec.scheduling` at one moment.
 
-    `sizes` are the numbers of pods of its live groups; `objects` the Workload and the PodGroup that its groups share, `unused`
-    the PodGroups of its groups that no pod names, `kinds` those that the API server serves. `parent` is the Workload of
-    an owner, or why there is none, where scheduling is delegated (`delegation.py`).
+    `sizes` are the numbers of pods of its live groups, 0 for a group that stays gated; `objects` the Workload and the
+    PodGroup that its groups share, `unused` the PodGroups of its groups that no pod names, `kinds` those that the API
+    server serves. `parent` is the Workload of an owner, or why there is none, where scheduling is delegated
+    (`delegation.py`).
     """
 
     obj: JSONObject

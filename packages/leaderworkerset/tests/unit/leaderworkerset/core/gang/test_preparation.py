@@ -224,6 +224,20 @@ def test_the_minimum_of_the_whole_is_never_more_than_the_pods_that_can_exist(
     ]
 
 
+def test_minimum_of_the_whole_leaves_out_gated_leaders_of_an_older_revision() -> None:
+    """N-AT-10, N-AT-22: they stay gated, and a Deployment without budget keeps them until the new group is ready."""
+    before = scheduled.lws(WHOLE, replicas=1, size=1)
+    obj = scheduled.lws(WHOLE, replicas=3, size=2, spec={"groupIdentity": "Hash"})
+    old = [builders.hash_leader(obj, name, gated=True, key="old") for name in "ab"]
+    live = [builders.hash_leader(obj, "c", key="old"), builders.hash_leader(obj, "d")]
+    described = [groupfacts.describe(leader, None) for leader in (*old, *live)]
+
+    changes = writes(plan_for(obj, scheduled.workload_of(obj), pod_group(before), groups=described))
+
+    minima = [one.patch["spec"]["schedulingPolicy"] for one in changes if isinstance(one, Patch) and "spec" in one.patch]
+    assert {"gang": {"minCount": 4}} in minima
+
+
 def test_pod_groups_that_no_pod_needs_are_deleted() -> None:
     """N-K8S-13, N-AT-6: only its own, and each once."""
     obj = scheduled.lws(REPLICA)
