@@ -12,7 +12,7 @@ LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS)
 
 
-def test_a_reference_names_its_object() -> None:
+def test_reference_names_its_object() -> None:
     """Contract 8.3: only what the object has."""
     assert decisionevents.reference(LEADER) == {
         "apiVersion": "v1",
@@ -62,7 +62,7 @@ def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any,
 @pytest.mark.parametrize(
     ("lws", "regarding", "related"), [(LWS, LWS, LEADER), (None, LEADER, None)], ids=["of a set", "of nobody"]
 )
-def test_an_ignored_object_is_reported_by_its_set_or_by_itself(lws: Any, regarding: Any, related: Any) -> None:
+def test_ignored_object_is_reported_for_its_set_or_itself(lws: Any, regarding: Any, related: Any) -> None:
     event = decisionevents.ignored(LEADER, lws)
     assert (event.type, event.reason, event.action) == ("Warning", "IgnoredObject", "Read")
     assert event.note == "Pod web-0 cannot be read and counts as absent: correct or delete it"

@@ -39,7 +39,7 @@ def variables(admitted: dict[str, Any]) -> dict[str, str]:
     return {one["name"]: one["value"] for one in meta.spec(admitted)["containers"][0]["env"]}
 
 
-def test_a_leader_gets_a_random_key_as_its_index_and_a_host_name_of_it() -> None:
+def test_leader_gets_a_random_key_and_a_host_name() -> None:
     """N-ADM-1 to N-ADM-3."""
     admitted = admit_pod(pod(), request="one")
     key = meta.labels(admitted)[labels.GROUP_KEY]
@@ -52,7 +52,7 @@ def test_a_leader_gets_a_random_key_as_its_index_and_a_host_name_of_it() -> None
     assert meta.labels(admit_pod(pod(), request="other"))[labels.GROUP_KEY] != key
 
 
-def test_a_leader_keeps_a_host_name_of_its_own() -> None:
+def test_leader_keeps_its_own_host_name() -> None:
     """N-ADM-3."""
     named = pod()
     named["spec"]["hostname"] = "head"
@@ -60,7 +60,7 @@ def test_a_leader_keeps_a_host_name_of_its_own() -> None:
     assert meta.spec(admit_pod(named, request="one"))["hostname"] == "head"
 
 
-def test_a_group_with_its_own_service_has_the_host_name_as_subdomain() -> None:
+def test_group_service_has_the_host_name_as_subdomain() -> None:
     """N-ADM-3."""
     spec = meta.spec(admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one"))
 
@@ -68,7 +68,7 @@ def test_a_group_with_its_own_service_has_the_host_name_as_subdomain() -> None:
 
 
 @pytest.mark.parametrize("given", [{labels.GROUP_KEY: "mine"}, {labels.GROUP_KEY: "a", labels.GROUP_INDEX: "b"}])
-def test_a_key_of_the_template_is_not_taken_for_that_of_a_group(given: dict[str, str]) -> None:
+def test_group_key_of_a_template_is_replaced(given: dict[str, str]) -> None:
     """N-ADM-2: all groups would have the same."""
     posted = pod()
     posted["metadata"]["labels"] |= given
@@ -76,7 +76,7 @@ def test_a_key_of_the_template_is_not_taken_for_that_of_a_group(given: dict[str,
     assert meta.labels(admit_pod(posted, request="one"))[labels.GROUP_KEY] == identity.group_hash("ns", "one")
 
 
-def test_a_leader_waits_for_its_gate_and_costs_least_until_then() -> None:
+def test_leader_gets_a_gate_and_a_low_deletion_cost() -> None:
     """N-ADM-4: beside the gates of others."""
     gated = pod()
     gated["spec"]["schedulingGates"] = [{"name": "other"}]
@@ -88,7 +88,7 @@ def test_a_leader_waits_for_its_gate_and_costs_least_until_then() -> None:
     assert not replacement.is_gated(gated)
 
 
-def test_a_cost_of_the_users_stays() -> None:
+def test_deletion_cost_of_the_user_is_kept() -> None:
     """N-ADM-4."""
     admitted = admit_pod(pod({labels.POD_DELETION_COST: "7"}), request="one")
 
@@ -96,7 +96,7 @@ def test_a_cost_of_the_users_stays() -> None:
 
 
 @pytest.mark.parametrize("other", ["one", "another"])
-def test_a_second_admission_changes_nothing(other: str) -> None:
+def test_second_admission_changes_nothing(other: str) -> None:
     """N-AT-3, N-ADM-6: a webhook that is called again for the same pod finds its own key."""
     spread = {labels.EXCLUSIVE_TOPOLOGY: "rack", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "host", labels.SUBGROUP_SIZE: "2"}
     once = admit_pod(pod(spread, container=TPU), request="one")
@@ -120,7 +120,7 @@ def test_workers_share_the_subgroup_key_of_their_leader() -> None:
     assert meta.labels(last)[labels.SUBGROUP_KEY] == identity.group_hash(key, "1")
 
 
-def test_workers_take_key_and_address_of_their_group_from_their_template() -> None:
+def test_workers_get_key_and_address_from_their_template() -> None:
     """N-ADM-7, N-KEY-1; no gate is theirs."""
     leader = admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one")
     admitted = admit_pod(worker(leader, 2), request="other")
@@ -140,9 +140,7 @@ SLICES: list[tuple[dict[str, str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("subgroups", "hosts"), SLICES, ids=["group", "subgroup"])
-def test_tpu_hosts_of_a_leader_without_a_name_are_its_host_and_its_workers(
-    subgroups: dict[str, str], hosts: list[str]
-) -> None:
+def test_leader_and_workers_agree_on_tpu_host_names(subgroups: dict[str, str], hosts: list[str]) -> None:
     """N-AT-2, N-ADM-10: leader and workers agree on the names."""
     leader = admit_pod(pod(subgroups, container=TPU), request="one")
     second = admit_pod(worker(leader, 1, {labels.LEADER_REQUESTS_TPUS: "true"} | subgroups))
@@ -157,7 +155,7 @@ def test_tpu_hosts_of_a_leader_without_a_name_are_its_host_and_its_workers(
     assert variables(second).items() >= (expected | {"TPU_WORKER_ID": "1"}).items()
 
 
-def test_tpu_hosts_of_workers_without_their_leader() -> None:
+def test_tpu_hosts_omit_a_leader_without_tpus() -> None:
     """N-AT-2."""
     excluded = {labels.SUBGROUP_SIZE: "3", labels.SUBGROUP_POLICY_TYPE: "LeaderExcluded"}
     leader = admit_pod(pod(excluded), request="one")

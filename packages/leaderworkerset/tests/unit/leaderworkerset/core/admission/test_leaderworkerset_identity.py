@@ -29,7 +29,7 @@ def claim(name: str = "data", storage: str = "1Gi", **metadata: Any) -> dict[str
     ],
     ids=["same", "same amount", "dropped field", "none", "amount", "name", "removed", "added"],
 )
-def test_claim_templates_that_statefulsets_cannot_change_are_refused(old: Any, new: Any, is_allowed: bool) -> None:
+def test_immutable_claim_template_changes_are_rejected(old: Any, new: Any, is_allowed: bool) -> None:
     """Q-7: upstream accepts them and fails for ever."""
     found = errors(lws(template={"volumeClaimTemplates": new}), lws(template={"volumeClaimTemplates": old}))
     assert found == (
@@ -50,19 +50,19 @@ LIMITED = {"maxGroupRestarts": 3}
 
 
 @pytest.mark.parametrize(("new", "old"), [({}, HASH), (HASH, {}), (HASH, {"groupIdentity": "Ordinal"})])
-def test_the_identity_of_groups_cannot_be_changed(new: dict[str, Any], old: dict[str, Any]) -> None:
+def test_group_identity_is_immutable(new: dict[str, Any], old: dict[str, Any]) -> None:
     """N-HASH-9, N-VAL-1."""
     value = new.get("groupIdentity", "Ordinal")
     assert errors(lws(**new), lws(**old)) == [f'{IDENTITY}: Invalid value: "{value}": groupIdentity is immutable']
 
 
-def test_an_absent_identity_is_ordinal() -> None:
+def test_absent_group_identity_is_ordinal() -> None:
     """N-VAL-1."""
     assert errors(lws(), lws(groupIdentity="Ordinal")) == []
     assert errors(lws(groupIdentity="Ordinal"), lws()) == []
 
 
-def test_groups_with_an_ordinal_are_never_replaced_at_once() -> None:
+def test_immediate_replacement_requires_random_keys() -> None:
     """N-VAL-2."""
     path = "spec.groupReplacementPolicy"
     expected = f'{path}: Invalid value: "Immediate": Immediate is only supported with groupIdentity Hash'
@@ -78,7 +78,7 @@ def test_groups_with_an_ordinal_are_never_replaced_at_once() -> None:
         (lws(rollout={"partition": 1}, **HASH), "rollingUpdateConfiguration.partition is"),
     ],
 )
-def test_what_groups_with_random_keys_cannot_have(obj: dict[str, Any], text: str) -> None:
+def test_random_keys_reject_unsupported_fields(obj: dict[str, Any], text: str) -> None:
     """N-API-7, N-VAL-3, N-VAL-4."""
     expected = f'{IDENTITY}: Invalid value: "Hash": {text} not supported with groupIdentity Hash'
     assert errors(obj) == [expected]
@@ -86,7 +86,7 @@ def test_what_groups_with_random_keys_cannot_have(obj: dict[str, Any], text: str
 
 
 @pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
-def test_leaders_with_random_keys_have_no_host_name_in_common(field: str) -> None:
+def test_random_keys_reject_a_fixed_leader_host_name(field: str) -> None:
     """N-ADM-3: their workers are named after it. A StatefulSet gives its pods names of their own."""
     named = {field: {"spec": POD["spec"] | {"hostname": "head"}}}
     text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
@@ -96,7 +96,7 @@ def test_leaders_with_random_keys_have_no_host_name_in_common(field: str) -> Non
 
 
 @pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43), (4, 43)])
-def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest: int) -> None:
+def test_names_must_leave_space_for_random_keys(size: int, longest: int) -> None:
     """N-VAL-5, N-VAL-8."""
     allowed, refused = "a" * longest, "a" * (longest + 1)
     expected = (
@@ -107,7 +107,7 @@ def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest:
 
 
 @pytest.mark.parametrize("policy", ["None", "Default"])
-def test_a_limit_of_restarts_needs_a_policy_that_recreates(policy: str) -> None:
+def test_restart_limit_requires_a_policy_that_recreates(policy: str) -> None:
     """N-VAL-6."""
     path = "spec.leaderWorkerTemplate.maxGroupRestarts"
     text = "maxGroupRestarts is only supported when restartPolicy recreates the group"
@@ -116,6 +116,6 @@ def test_a_limit_of_restarts_needs_a_policy_that_recreates(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-def test_groups_of_either_identity_can_have_a_limit_of_restarts(policy: str, identity: str) -> None:
+def test_restart_limit_is_valid_for_both_identities(policy: str, identity: str) -> None:
     """N-VAL-6."""
     assert errors(lws(template=LIMITED | {"restartPolicy": policy}, groupIdentity=identity)) == []

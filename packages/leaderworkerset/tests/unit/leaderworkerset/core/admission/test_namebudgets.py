@@ -30,7 +30,7 @@ def test_differs_from_upstream_names_without_pods_are_rejected(longest: int, rep
     assert f"must be no more than {longest} characters" in error.detail
 
 
-def test_a_stored_name_blocks_no_update_even_with_more_groups() -> None:
+def test_stored_name_blocks_no_update_with_more_groups() -> None:
     """An autoscaler or a DisaggregatedSet adds groups by an update: those that fit still come."""
     stored = named(60)
     assert validate_leaderworkerset(named(60, replicas=200), stored) == []
@@ -48,13 +48,13 @@ def test_a_stored_name_blocks_no_update_even_with_more_groups() -> None:
         (45, 100_001, 0, ""),
     ],
 )
-def test_names_that_fit_by_luck_are_warned_about(length: int, replicas: int, surge: int, words: str) -> None:
+def test_names_that_fit_some_hashes_cause_a_warning(length: int, replicas: int, surge: int, words: str) -> None:
     warnings = list(namebudgets.warnings(named(length, replicas=replicas, surge=surge)))
     assert bool(warnings) == bool(words)
     assert all(words in text and text.startswith("metadata.name: ") for text in warnings)
 
 
-def test_single_pods_have_names_that_fit_by_luck_too() -> None:
+def test_names_of_single_pods_cause_a_warning() -> None:
     assert list(namebudgets.warnings(named(52, size=1))) == []
     (warning,) = namebudgets.warnings(named(53, size=1))
     assert "use at most 52 characters" in warning

@@ -28,6 +28,6 @@ def as_recorded(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("record", RECORDED, ids=lambda record: record["pod"]["metadata"]["name"])
-def test_the_recorded_pod_comes_out(record: dict[str, Any]) -> None:
+def test_admitted_pod_equals_the_recorded_one(record: dict[str, Any]) -> None:
     """R-ADM-4 to R-ADM-15, R-ENV-1 to R-ENV-4, R-TPU-1 to R-TPU-5."""
     assert as_recorded(admit_pod(record["pod"])) == record["admitted"]

@@ -39,7 +39,7 @@ def scaled(lines: list[str]) -> list[str]:
 
 
 class TestOtherTemplates:
-    def test_a_third_template_measures_from_the_fleet_as_it_is_now(self) -> None:
+    def test_third_template_starts_from_the_current_sizes(self) -> None:
         """R-DS-65: what each revision has when the new rollout starts is its baseline, not what it once had."""
         lines = decided(LATEST, *both(SET, 3, 3, initial=4), *both(NEXT, 2, 2))
         assert {line for line in lines if line.startswith("record")} == {
@@ -49,7 +49,7 @@ class TestOtherTemplates:
             "record split-0-B-decode 2",
         }
 
-    def test_a_second_template_that_has_no_groups_yet_goes_at_once(self) -> None:
+    def test_second_template_without_groups_is_deleted_immediately(self) -> None:
         """R-DS-65."""
         lines = decided(LATEST, *both(SET, 4, 4, initial=4), *both(NEXT, 0, 0))
         assert "delete LeaderWorkerSet split-0-B-prefill" in lines
@@ -57,7 +57,7 @@ class TestOtherTemplates:
 
 
 class TestOtherSizes:
-    def test_a_raised_size_is_reached_by_the_rollout_and_old_groups_are_not_added(self) -> None:
+    def test_larger_size_is_reached_without_adding_old_groups(self) -> None:
         """R-DS-67."""
         roles = [role("prefill", 6, image="app:2"), role("decode", 6, image="app:2")]
         raised = disaggregatedset_object(roles)
@@ -65,7 +65,7 @@ class TestOtherSizes:
         name = f"split-0-{revision_of(raised)}".replace(revision_of(NEXT), "B")
         assert lines == [f"scale {name}-prefill 2", f"scale {name}-decode 2"]
 
-    def test_a_budget_counts_from_the_next_pass_on_and_rolls_nothing_by_itself(self) -> None:
+    def test_changed_budget_applies_without_starting_a_rollout(self) -> None:
         """R-DS-68."""
         budget = {"maxSurge": 2, "maxUnavailable": 0}
         roles = [role(name, 4, image="app:2", rollout=budget) for name in ("prefill", "decode")]
@@ -75,7 +75,7 @@ class TestOtherSizes:
         assert scaled(decided(NEXT, *parts)) == ["scale split-0-B-prefill 1", "scale split-0-B-decode 1"]
         assert scaled(decided(wider, *parts)) == ["scale split-0-B-prefill 2", "scale split-0-B-decode 2"]
 
-    def test_a_removed_role_is_drained_with_the_others_and_goes_with_its_revision(self) -> None:
+    def test_removed_role_is_drained_with_its_revision(self) -> None:
         """R-DS-69."""
         alone = [role("prefill", 4, image="app:2"), role("encode", 4, image="app:2")]
         without = disaggregatedset_object(alone)
@@ -86,7 +86,7 @@ class TestOtherSizes:
 
 
 class TestSlices:
-    def test_a_slice_that_is_added_comes_up_at_the_target_and_at_full_size(self) -> None:
+    def test_added_slice_starts_with_the_new_revision_at_full_size(self) -> None:
         """R-DS-70, R-DS-26: beside a slice that rolls."""
         two = NEXT | {"spec": NEXT["spec"] | {"slices": 2}}
         lines = decided(two, *both(SET, 4, 4, initial=4), *both(NEXT, 1, 1))
@@ -96,7 +96,7 @@ class TestSlices:
 
 
 class TestOrder:
-    def test_slices_that_are_not_wanted_go_first_then_slices_are_reconciled_then_the_status_is_written(self) -> None:
+    def test_pass_deletes_slices_then_reconciles_then_writes_status(self) -> None:
         """R-DS-29, R-DS-104: a deletion that fails ends the pass; the status is written also where a slice failed."""
         plan = plan_for(SET, *both(SET, 3, 4, ready=0), *both(SET, 4, 4, index=1))
         *first, work = plan.actions
@@ -107,26 +107,26 @@ class TestOrder:
         assert isinstance(slices, Together)
         assert [type(action) for action in work.after] == [PutStatus]
 
-    def test_in_a_slice_services_come_after_leaderworkersets(self) -> None:
+    def test_services_follow_leaderworkersets_within_a_slice(self) -> None:
         """R-DS-30: so that they are not made where a LeaderWorkerSet failed."""
         done = writes(plan_for(SET, *both(SET, 4, 3)))
         kinds = [action.resource.plural for action in done if isinstance(action, Patch | Create)]
         assert kinds.index("leaderworkersets") < kinds.index("services")
 
-    def test_deletions_leave_the_propagation_to_the_api_server(self) -> None:
+    def test_deletions_use_the_default_propagation(self) -> None:
         """R-DS-34."""
         plan = plan_for(NEXT, *both(SET, 0, 0, initial=4), *both(NEXT, 4, 4))
         assert {one.propagation for one in writes(plan) if isinstance(one, Delete)} == {None}
 
 
 class TestForeign:
-    def test_what_somebody_else_owns_is_not_scaled_and_what_has_its_size_is_not_asked(self) -> None:
+    def test_leaderworkersets_of_other_owners_are_not_scaled(self) -> None:
         """R-DS-73: names are compared by the UID of the owner."""
         other = SET | {"metadata": SET["metadata"] | {"uid": "another"}}
         lines = decided(SET, lws(SET, "prefill", 4, owner=other), lws(SET, "decode", 4))
         assert not [line for line in lines if line.startswith("scale")]
 
-    def test_services_of_others_are_left_alone(self) -> None:
+    def test_services_of_others_are_not_deleted(self) -> None:
         """R-DS-75, Q-9: unlike the Go controller, which compares no owners."""
         foreign = service(SET, "prefill")
         foreign["metadata"]["ownerReferences"] = []
@@ -135,7 +135,7 @@ class TestForeign:
 
 
 class TestNothingThatServes:
-    def test_without_groups_services_are_neither_made_nor_removed(self) -> None:
+    def test_services_are_unchanged_without_groups(self) -> None:
         """R-DS-84."""
         empty = disaggregatedset_object([role("prefill", 0), role("decode", 0)])
         old = service(SET, "prefill")
@@ -144,7 +144,7 @@ class TestNothingThatServes:
 
 
 class TestLegacy:
-    def test_a_new_template_gives_up_the_names_without_a_slice(self) -> None:
+    def test_new_template_gets_names_with_a_slice(self) -> None:
         """R-DS-88: old objects are drained under the names that they have."""
         first = decided(NEXT, *both(SET, 4, 4, legacy=True))
         assert "create LeaderWorkerSet split-0-B-prefill 0" in first
@@ -153,7 +153,7 @@ class TestLegacy:
 
 
 class TestPlacement:
-    def test_another_placement_touches_nothing_that_is_there(self) -> None:
+    def test_placement_change_does_not_touch_existing_groups(self) -> None:
         """R-DS-91: it shows on what is created later."""
         placed = SET | {"spec": SET["spec"] | {"placementPolicy": {"type": "PreferredSlice", "topology": "rack"}}}
         assert revision_of(placed) == revision_of(SET)
@@ -161,20 +161,20 @@ class TestPlacement:
 
 
 class TestWire:
-    def test_a_role_without_strategy_is_sent_without_and_filled_in_by_the_webhook(self) -> None:
+    def test_role_without_a_strategy_leaves_it_to_the_webhook(self) -> None:
         """R-DS-18."""
         created = [one.object for one in writes(plan_for(SET)) if isinstance(one, Create) and "roles" not in one.object]
         assert created
         assert all("rolloutStrategy" not in one.get("spec", {}) for one in created)
 
-    def test_any_change_is_one_of_a_rollout_or_of_sizes(self) -> None:
+    def test_every_field_can_be_changed(self) -> None:
         """R-DS-7: nothing is immutable; roles may be renamed, reordered, added and removed."""
         reordered = SET | {"spec": {"roles": list(reversed(SET["spec"]["roles"]))}}
         renamed = disaggregatedset_object([role("first", 4), role("second", 4)])
         for obj in (reordered, renamed):
             assert plan_for(obj, *both(SET, 4, 4)).error is None
 
-    def test_a_set_that_somebody_else_began_is_taken_over_without_a_write(self) -> None:
+    def test_set_of_another_controller_is_adopted_without_a_write(self) -> None:
         """R-DS-24: the revision is equal to the byte, so nothing is old."""
         parts = both(SET, 4, 4)
         assert {meta.labels(one)["disaggregatedset.x-k8s.io/revision"] for one in parts} == {
@@ -197,14 +197,14 @@ class TestWire:
         ],
         ids=lambda one: one[1] if isinstance(one, tuple) else "",
     )
-    def test_events_have_the_types_reasons_and_actions_of_the_contract(
+    def test_events_have_types_reasons_and_actions_of_the_contract(
         self, event: Event, expected: tuple[str, str, str]
     ) -> None:
         """R-DS-102: they regard the set, and come from its own controller."""
         assert (event.type, event.reason, event.action) == expected
         assert (event.reporter, event.regarding["name"], event.related) == ("disaggregatedset", "split", None)
 
-    def test_sizes_that_are_followed_without_a_rollout_are_no_events(self) -> None:
+    def test_scaling_without_a_rollout_records_no_event(self) -> None:
         """R-DS-102."""
         assert reasons(plan_for(SET, *both(SET, 2, 6, ready=0))) == []
         assert not [line for line in told(plan_for(SET)) if INITIAL_REPLICAS in line]

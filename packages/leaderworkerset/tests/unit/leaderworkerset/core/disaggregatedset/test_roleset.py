@@ -39,7 +39,7 @@ def expressions(terms: JSONObject) -> list[list[tuple[str, str, str]]]:
     ]
 
 
-def test_labels_of_ours_win_and_the_rest_is_copied() -> None:
+def test_role_set_copies_metadata_and_sets_own_labels() -> None:
     """R-DS-16, R-DS-17, Q-1, Q-11, Q-21."""
     own = {"labels": {"app": "mine", "team": "a"}, "annotations": {"note": "n", INITIAL_REPLICAS: "9"}, "name": "x"}
     entry = role("prefill", 4, rollout={"maxSurge": 1}, metadata=own)
@@ -57,7 +57,7 @@ def test_labels_of_ours_win_and_the_rest_is_copied() -> None:
     assert template["workerTemplate"]["metadata"]["labels"][SET_NAME] == "split"
 
 
-def test_without_leader_template_none_is_made() -> None:
+def test_role_without_a_leader_template_gets_none() -> None:
     """R-DS-16."""
     found = built(role("prefill"))
     assert "leaderTemplate" not in found["spec"]["leaderWorkerTemplate"]
@@ -65,12 +65,12 @@ def test_without_leader_template_none_is_made() -> None:
 
 
 @pytest.mark.parametrize("kind", [PlacementType.NONE, None])
-def test_no_policy_gives_no_affinity(kind: PlacementType | None) -> None:
+def test_placement_policy_none_adds_no_affinity(kind: PlacementType | None) -> None:
     """R-DS-90."""
     assert affinity(kind) == {}
 
 
-def test_the_first_slice_keeps_off_slices_that_have_a_label() -> None:
+def test_first_slice_avoids_labeled_slices() -> None:
     """R-DS-90: pods from before there were slices are slice 0."""
     found = affinity(PlacementType.EXCLUSIVE_SLICE)
     assert expressions(found["podAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "In", "0")]]
@@ -79,13 +79,13 @@ def test_the_first_slice_keeps_off_slices_that_have_a_label() -> None:
     ]
 
 
-def test_other_slices_keep_off_all_others() -> None:
+def test_other_slices_avoid_all_others() -> None:
     """R-DS-90."""
     found = affinity(PlacementType.EXCLUSIVE_SLICE, index=2)
     assert expressions(found["podAntiAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "NotIn", "2")]]
 
 
-def test_an_exclusive_topology_keeps_off_other_sets() -> None:
+def test_exclusive_topology_avoids_other_sets() -> None:
     """R-DS-90."""
     found = affinity(PlacementType.EXCLUSIVE_TOPOLOGY, index=1)
     assert expressions(found["podAntiAffinity"])[1] == [
@@ -95,7 +95,7 @@ def test_an_exclusive_topology_keeps_off_other_sets() -> None:
     ]
 
 
-def test_the_affinity_of_the_user_stays() -> None:
+def test_affinity_of_the_user_is_kept() -> None:
     """R-DS-90."""
     own: JSONObject = {
         "nodeAffinity": {"x": 1},

@@ -33,18 +33,18 @@ def rolled(**fields: Any) -> Role:
     ],
     ids=["numbers", "percentages", "absent is none", "both 0", "negative", "not scalable", "nothing given"],
 )
-def test_budgets(given: dict[str, Any], expected: RoleBudget) -> None:
+def test_role_budget_follows_from_the_configuration(given: dict[str, Any], expected: RoleBudget) -> None:
     """R-DS-42."""
     assert budget(rolled(**given), 10) == expected
 
 
 @pytest.mark.parametrize("role", [None, Role(name="prefill"), Role(name="prefill", spec=RoleSpec())])
-def test_a_role_without_configuration_may_surge_by_one(role: Role | None) -> None:
+def test_role_without_a_configuration_may_surge_by_one(role: Role | None) -> None:
     """R-DS-42."""
     assert budget(role, 10) == RoleBudget(1, 0)
 
 
-def test_a_scaler_decides_for_an_external_role_only() -> None:
+def test_scaler_sets_the_size_of_external_roles_only() -> None:
     """R-DS-25."""
     external = Role(name="prefill", scaling=Scaling(mode=ScalingMode.EXTERNAL), spec=RoleSpec(replicas=4))
     assert target(external, {"prefill": 7}, 3) == 7

@@ -31,7 +31,7 @@ def role(name: str, replicas: int) -> Role:
     return Role(name=name, spec=RoleSpec(replicas=replicas, rollout_strategy=strategy))
 
 
-def test_the_next_batch_comes_where_no_revision_can_give_a_group() -> None:
+def test_next_batch_starts_when_no_revision_can_drain() -> None:
     """Q-4: both old revisions keep their last groups, as neither role may be emptied; nothing stops for good."""
     old = [part(name, revision, 1, day=day) for day, revision in ((1, "a"), (2, "b")) for name in ("prefill", "decode")]
     new = {

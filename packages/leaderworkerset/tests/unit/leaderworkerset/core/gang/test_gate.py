@@ -57,7 +57,7 @@ def started(plan: Plan) -> list[list[str]]:
     return found
 
 
-def test_a_group_that_fits_loses_its_gates() -> None:
+def test_group_that_fits_loses_its_gates() -> None:
     plan = decide(group("a"))
 
     assert started(plan) == [["a", "a-1"]]
@@ -68,7 +68,7 @@ def test_a_group_that_fits_loses_its_gates() -> None:
     assert first == Patch(resource=PODS, key=first.key, patch=patch, if_present=True)  # type: ignore[union-attr]
 
 
-def test_a_group_that_does_not_fit_waits_as_a_whole_and_holds_back_nobody() -> None:
+def test_group_that_does_not_fit_waits_and_blocks_no_other() -> None:
     assert started(decide([*group("a", 5), *group("b", 2, created=2)])) == [["b", "b-1"]]
     assert decide(group("a"), used=3) == Plan()
 
@@ -81,7 +81,7 @@ def unplaceable(pod: JSONObject) -> JSONObject:
     return pod
 
 
-def test_a_pod_whose_affinity_cannot_be_read_holds_back_its_own_group_alone() -> None:
+def test_unreadable_affinity_blocks_its_own_group_only() -> None:
     pending = unplaceable(member("x", 0, gates=()))
 
     plan = decide([*map(unplaceable, group("a")), *group("b", created=2)], unbound=[pending])
@@ -89,7 +89,7 @@ def test_a_pod_whose_affinity_cannot_be_read_holds_back_its_own_group_alone() ->
     assert started(plan) == [["b", "b-1"]]
 
 
-def test_without_groups_there_is_nothing_to_do() -> None:
+def test_gate_writes_nothing_without_groups() -> None:
     assert decide([]) == Plan()
 
 
@@ -103,18 +103,18 @@ def test_without_groups_there_is_nothing_to_do() -> None:
     ],
     ids=["a worker lacks", "the leader lacks", "somebody else's gate", "no gate"],
 )
-def test_a_group_that_is_not_ready_to_start_waits(members: list[JSONObject]) -> None:
+def test_incomplete_group_waits(members: list[JSONObject]) -> None:
     assert decide(members) == Plan()
 
 
-def test_a_pod_on_its_way_out_is_no_member() -> None:
+def test_terminating_pod_is_not_a_member() -> None:
     leader, worker = group("a")
     leaving = worker | {"metadata": worker["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
 
     assert decide([leader, leaving]) == Plan()
 
 
-def test_pods_on_their_way_to_a_node_come_first() -> None:
+def test_space_of_pending_pods_is_reserved() -> None:
     """Their gates are gone, or they never had any: the scheduler may bind them at any moment."""
     others = [member("x", index, gates=()) for index in range(3)]
 
@@ -122,24 +122,24 @@ def test_pods_on_their_way_to_a_node_come_first() -> None:
     assert started(decide(group("a"), unbound=others[:2])) == [["a", "a-1"]]
 
 
-def test_what_somebody_else_holds_back_takes_no_room() -> None:
+def test_pods_with_other_gates_use_no_space() -> None:
     held = [member("x", index, gates=[{"name": "other"}]) for index in range(4)]
 
     assert started(decide(group("a"), unbound=held)) == [["a", "a-1"]]
 
 
-def test_a_pod_that_fits_nowhere_takes_no_room() -> None:
+def test_pod_that_fits_nowhere_uses_no_space() -> None:
     huge = member("x", 0, gates=())
     huge["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "64"
 
     assert started(decide(group("a"), unbound=[huge])) == [["a", "a-1"]]
 
 
-def test_the_older_group_comes_first() -> None:
+def test_older_group_starts_first() -> None:
     assert started(decide([*group("a", 3, created=2), *group("b", 3, created=1)])) == [["b", "b-1", "b-2"]]
 
 
-def test_the_higher_priority_comes_before_the_older() -> None:
+def test_higher_priority_precedes_age() -> None:
     urgent = group("b", 3, created=2)
     for pod in urgent:
         pod["spec"]["priority"] = 1000
@@ -147,7 +147,7 @@ def test_the_higher_priority_comes_before_the_older() -> None:
     assert started(decide([*group("a", 3), *urgent])) == [["b", "b-1", "b-2"]]
 
 
-def test_a_group_that_runs_and_had_a_pod_made_anew_comes_before_all() -> None:
+def test_recreated_pod_of_a_started_group_comes_first() -> None:
     """Also where a manager died between the gates of one group."""
     begun = [member("b", 0, size=2, created=9, gates=()), member("b", 1, size=2, created=9)]
     begun[0]["spec"]["nodeName"] = "n"
@@ -162,7 +162,7 @@ def test_a_group_that_runs_and_had_a_pod_made_anew_comes_before_all() -> None:
     assert started(plan) == [["b-1"]]
 
 
-def test_groups_of_one_name_in_two_namespaces_are_two() -> None:
+def test_groups_of_one_name_in_two_namespaces_are_separate() -> None:
     other = group("a")[1]
     other["metadata"]["namespace"] = "other"
 

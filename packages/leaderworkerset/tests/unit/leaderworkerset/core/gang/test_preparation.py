@@ -95,7 +95,7 @@ def groups(obj: JSONObject, *sizes: int) -> list[GroupFacts]:
         ),
     ],
 )
-def test_the_workload_has_a_template_for_each_group_of_the_level(scheduling: JSONObject, templates: list[Any]) -> None:
+def test_workload_has_a_template_for_each_group_of_the_level(scheduling: JSONObject, templates: list[Any]) -> None:
     """N-K8S-6, N-K8S-7, N-API-14, N-API-15: created before the leaders."""
     obj = scheduled.lws(scheduling, replicas=2, size=3)
 
@@ -112,7 +112,7 @@ def test_the_workload_has_a_template_for_each_group_of_the_level(scheduling: JSO
     assert order.index(Finally) < order.index(Apply)
 
 
-def test_it_has_the_priority_of_the_pods() -> None:
+def test_workload_has_the_priority_of_the_pods() -> None:
     """N-K8S-15."""
     worker = builders.pod_template()
     worker["spec"]["priorityClassName"] = "high"
@@ -137,14 +137,14 @@ def test_leaders_are_annotated_with_level_and_workload() -> None:
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-def test_a_workload_that_is_as_it_shall_be_is_not_written(identity: str) -> None:
+def test_correct_workload_is_not_written(identity: str) -> None:
     """N-K8S-7; groups with random keys have the same."""
     obj = scheduled.lws(REPLICA, spec={"groupIdentity": identity})
 
     assert writes(plan_for(obj, scheduled.workload_of(obj))) == []
 
 
-def test_the_minimum_of_a_template_follows_the_size() -> None:
+def test_minimum_of_a_template_follows_the_size() -> None:
     """N-K8S-7, N-K8S-8."""
     workload = scheduled.workload_of(scheduled.lws(ROLES, size=3))
 
@@ -155,7 +155,7 @@ def test_the_minimum_of_a_template_follows_the_size() -> None:
     assert patch.patch["metadata"]["resourceVersion"] == "1"
 
 
-def test_the_whole_has_one_pod_group() -> None:
+def test_set_level_has_one_pod_group() -> None:
     """N-K8S-4, N-K8S-8a."""
     obj = scheduled.lws(WHOLE | {"disruptionMode": {"all": {}}}, replicas=2, size=3)
     workload = scheduled.workload_of(obj)
@@ -182,7 +182,7 @@ def test_the_whole_has_one_pod_group() -> None:
 
 
 @pytest.mark.parametrize("scheduling", [WHOLE, {"schedulingPolicy": {"basic": {}}}])
-def test_without_replicas_the_whole_has_no_pod_group(scheduling: JSONObject) -> None:
+def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject) -> None:
     """N-K8S-8: it is deleted, and created again with the first group."""
     obj, none = (scheduled.lws(scheduling, replicas=count) for count in (2, 0))
     workload, made = scheduled.workload_of(none), pod_group(obj)
@@ -210,7 +210,7 @@ def test_without_replicas_the_whole_has_no_pod_group(scheduling: JSONObject) -> 
     ],
     ids=["restart", "scaled up", "resized", "first gone", "first back", "surge", "smaller", "scaled down"],
 )
-def test_the_minimum_of_the_whole_is_never_more_than_the_pods_that_can_exist(
+def test_minimum_of_the_set_is_limited_to_possible_pods(
     replicas: int, size: int, sizes: Sequence[int], minimum: int
 ) -> None:
     """N-AT-10, N-K8S-8: while another size rolls out, old groups keep their number of pods."""
@@ -224,7 +224,7 @@ def test_the_minimum_of_the_whole_is_never_more_than_the_pods_that_can_exist(
     ]
 
 
-def test_pod_groups_that_no_pod_needs_are_deleted() -> None:
+def test_unused_pod_groups_are_deleted() -> None:
     """N-K8S-13, N-AT-6: only its own, and each once."""
     obj = scheduled.lws(REPLICA)
     own = meta.controller_reference(obj)
@@ -308,7 +308,7 @@ OTHER_TEMPLATE = [{"name": "lws", "schedulingPolicy": {"basic": {}}}]
         ),
     ],
 )
-def test_what_cannot_be_corrected_is_reported_before_leaders_are_changed(
+def test_immutable_drift_is_reported_before_leaders_change(
     objects: list[JSONObject], reason: str, message: str
 ) -> None:
     """N-K8S-9, N-K8S-10: condition, event, and an error that makes it be tried again."""
@@ -331,7 +331,7 @@ def test_what_cannot_be_corrected_is_reported_before_leaders_are_changed(
     assert plan_for(reported, *objects) == Plan(error=message)
 
 
-def test_priorities_and_modes_that_the_api_server_fills_in_are_no_drift() -> None:
+def test_defaults_of_the_api_server_are_no_drift() -> None:
     """N-K8S-9."""
     filled = {
         "disruptionMode": {"single": {}},
@@ -345,7 +345,7 @@ def test_priorities_and_modes_that_the_api_server_fills_in_are_no_drift() -> Non
 
 
 @pytest.mark.parametrize(("kinds", "lacking"), [((), "Workload"), ((WORKLOADS,), "PodGroup")])
-def test_an_api_server_without_the_kinds_is_reported(kinds: Sequence[object], lacking: str) -> None:
+def test_missing_scheduling_kinds_are_reported(kinds: Sequence[object], lacking: str) -> None:
     """N-K8S-10, N-117-5."""
     text = f"scheduling.k8s.io/v1beta1 {lacking} API is not available: no matches for kind"
     plan = plan_for(OBJ, gang_kinds=kinds)
@@ -355,7 +355,7 @@ def test_an_api_server_without_the_kinds_is_reported(kinds: Sequence[object], la
 
 
 @pytest.mark.parametrize("gang", [NO_GANG, Gangs(default="coscheduling"), Gangs(default="built-in")])
-def test_a_manager_without_a_provider_for_it_reports_that(gang: Gang) -> None:
+def test_missing_scheduler_provider_is_reported(gang: Gang) -> None:
     """N-K8S-10."""
     plan = plan_for(OBJ, gang=gang)
 
@@ -363,7 +363,7 @@ def test_a_manager_without_a_provider_for_it_reports_that(gang: Gang) -> None:
     assert (condition(plan) or {})["reason"] == "UnsupportedProviderCapability"
 
 
-def test_several_levels_that_were_stored_are_reported() -> None:
+def test_stored_conflicting_levels_are_reported() -> None:
     """N-SCH-VAL-9, N-K8S-10."""
     plan = plan_for(scheduled.lws(WHOLE | {"replica": {}}))
 

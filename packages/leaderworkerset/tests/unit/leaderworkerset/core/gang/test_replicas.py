@@ -48,7 +48,7 @@ def hash_leader(**fields: Any) -> JSONObject:
     return admit_pod(builders.hash_leader(HASH, gated=True, annotations=own, **fields), GANG, "r1")
 
 
-def test_a_leader_with_an_index_gets_an_incarnation_and_waits_for_its_gate() -> None:
+def test_ordinal_leader_gets_an_incarnation_and_a_gate() -> None:
     """N-ADM-8, N-ADM-9, N-AT-12: each admission another one; a second admission of one changes nothing."""
     first, second = (scheduled.leader(OBJ, request=request) for request in ("r1", "r2"))
     base = meta.annotations(first)[labels.WORKLOAD_NAME]
@@ -62,7 +62,7 @@ def test_a_leader_with_an_index_gets_an_incarnation_and_waits_for_its_gate() -> 
 @pytest.mark.parametrize(
     ("obj", "suffix"), [(scheduled.lws(WHOLE), "lws"), (HASH, f"{'a' * 40}-{KEY}")], ids=["whole", "Hash"]
 )
-def test_other_leaders_get_none(obj: JSONObject, suffix: str) -> None:
+def test_other_leaders_get_no_incarnation(obj: JSONObject, suffix: str) -> None:
     """N-ADM-9, N-K8S-5: their PodGroup is one for all, or has a random name already."""
     leader, name = hash_leader() if obj is HASH else scheduled.leader(obj), meta.name(scheduled.workload_of(obj))
 
@@ -72,7 +72,7 @@ def test_other_leaders_get_none(obj: JSONObject, suffix: str) -> None:
 
 
 @pytest.mark.parametrize(("scheduling", "names"), [(REPLICA, ["", ""]), (ROLES, ["leader-", "worker-"])])
-def test_workers_follow_their_leader(scheduling: JSONObject, names: list[str]) -> None:
+def test_workers_are_linked_like_their_leader(scheduling: JSONObject, names: list[str]) -> None:
     """N-ADM-8, N-K8S-4, N-K8S-12: level and incarnation are in their template."""
     obj = scheduled.lws(scheduling)
     leader = scheduled.leader(obj)
@@ -88,7 +88,7 @@ def test_workers_follow_their_leader(scheduling: JSONObject, names: list[str]) -
     assert not replacement.is_gated(worker)
 
 
-def test_a_pod_of_an_earlier_version_names_no_workload() -> None:
+def test_pod_of_an_earlier_version_names_no_workload() -> None:
     """N-ADM-8: the LeaderWorkerSet's name, and the value of that version for replicas."""
     annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "true"}
     worker = builders.worker_pod(LEADER)
@@ -98,7 +98,7 @@ def test_a_pod_of_an_earlier_version_names_no_workload() -> None:
     assert link_of(admit_pod(worker, NO_GANG, "r1")) == ""
 
 
-def test_an_unknown_level_is_refused() -> None:
+def test_unknown_level_is_rejected() -> None:
     """N-ADM-8."""
     annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "cluster"}
 
@@ -107,7 +107,7 @@ def test_an_unknown_level_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("scheduling", "counts"), [(REPLICA, {"": 3}), (ROLES, {"leader": 1, "worker": 2})])
-def test_a_gated_group_creates_its_pod_groups(scheduling: JSONObject, counts: dict[str, int]) -> None:
+def test_gated_group_creates_its_pod_groups(scheduling: JSONObject, counts: dict[str, int]) -> None:
     """N-K8S-8a, N-K8S-11, N-HASH-22, N-GATE-12: before its gate opens, and before its workers."""
     obj = scheduled.lws(scheduling, size=3)
     workload, leader = scheduled.workload_of(obj), scheduled.leader(obj)
@@ -132,13 +132,13 @@ def test_a_gated_group_creates_its_pod_groups(scheduling: JSONObject, counts: di
     assert [type(action) for action in plan.actions] == [*[Create] * len(counts), Patch]
 
 
-def test_pod_groups_that_exist_are_left_alone() -> None:
+def test_existing_pod_groups_are_not_changed() -> None:
     (made,) = created(plan_for())
 
     assert created(plan_for(OBJ, LEADER, WORKLOAD, scheduled.stored(made))) == []
 
 
-def test_the_whole_and_leaders_that_nothing_linked_have_none_of_their_own() -> None:
+def test_set_level_and_unlinked_leaders_create_no_pod_groups() -> None:
     """N-K8S-11; a leader that was created while nothing followed the field stays as it is."""
     whole = scheduled.lws(WHOLE)
     unlinked = builders.leader_pod(OBJ, ready=False)
@@ -147,7 +147,7 @@ def test_the_whole_and_leaders_that_nothing_linked_have_none_of_their_own() -> N
     assert created(plan_for(OBJ, unlinked)) == []
 
 
-def test_a_group_of_an_older_revision_keeps_its_size() -> None:
+def test_group_of_an_older_revision_keeps_its_size() -> None:
     """N-AT-25, N-K8S-8: its PodGroup is made, and compared, after its own revision."""
     old, new = (scheduled.lws(REPLICA, size=size) for size in (2, 4))
     leader = scheduled.leader(old)
@@ -161,7 +161,7 @@ def test_a_group_of_an_older_revision_keeps_its_size() -> None:
     assert (created(plan), plan.error) == ([], None)
 
 
-def test_a_pod_group_that_was_cleaned_up_is_created_again() -> None:
+def test_deleted_pod_group_is_recreated_for_its_revision() -> None:
     """N-AT-11: of the leader's own revision, also below a partition."""
     old = scheduled.lws(REPLICA)
     new = scheduled.lws(REPLICA, image="app:2", rollout={"partition": 1})
@@ -204,14 +204,14 @@ def without(label: str) -> JSONObject:
         ),
     ],
 )
-def test_what_a_group_cannot_do_without_is_an_error(leader: JSONObject, objects: list[JSONObject], error: str) -> None:
+def test_missing_prerequisite_is_an_error(leader: JSONObject, objects: list[JSONObject], error: str) -> None:
     """N-K8S-9: it is tried again."""
     plan = plan_for(OBJ, leader, *objects)
 
     assert plan == Plan(error=f"pod default/web-0: {error}")
 
 
-def test_a_pod_group_that_differs_in_what_is_immutable_is_an_error() -> None:
+def test_immutable_drift_of_a_pod_group_is_an_error() -> None:
     """N-K8S-9."""
     (made,) = created(plan_for())
     drifted = scheduled.stored(made | {"spec": made["spec"] | {"disruptionMode": {"all": {}}}})
@@ -223,7 +223,7 @@ def test_a_pod_group_that_differs_in_what_is_immutable_is_an_error() -> None:
     )
 
 
-def test_a_pod_group_of_another_object_is_reported_and_tried_again() -> None:
+def test_pod_group_of_another_owner_is_reported_and_retried() -> None:
     """N-K8S-14."""
     (made,) = created(plan_for())
 
@@ -237,7 +237,7 @@ def test_a_pod_group_of_another_object_is_reported_and_tried_again() -> None:
     assert plan.requeue_after is not None
 
 
-def test_a_group_waits_for_the_end_of_a_pod_group_of_its_name() -> None:
+def test_group_waits_while_its_old_pod_group_terminates() -> None:
     """The API server keeps it as long as a pod names it: the end of it is observed."""
     (made,) = created(plan_for())
 
@@ -245,7 +245,7 @@ def test_a_group_waits_for_the_end_of_a_pod_group_of_its_name() -> None:
     assert plan_for(OBJ, LEADER, WORKLOAD, scheduled.stored(made, **ENDS)) == Plan()
 
 
-def test_a_refused_pod_group_is_reported() -> None:
+def test_rejected_pod_group_is_reported() -> None:
     """N-K8S-10, R-GANG-7: the plan ends there, so the gate stays closed; one that is the group's own already is no failure."""
     create = next(one for one in plan_for().actions if isinstance(one, Create))
 
@@ -261,7 +261,7 @@ def linked(worker: JSONObject, name: str) -> JSONObject:
     ("link", "node", "is_recreated"),
     [("theirs", "", True), ("", "", True), ("theirs", "n1", False), ("own", "", False)],
 )
-def test_a_group_whose_workers_wait_elsewhere_is_recreated(link: str, node: str, is_recreated: bool) -> None:
+def test_group_with_workers_in_another_pod_group_is_recreated(link: str, node: str, is_recreated: bool) -> None:
     """N-K8S-17: unless one of them has a node."""
     leader = opened(LEADER)
     (made,) = created(plan_for(OBJ, leader))
@@ -277,7 +277,7 @@ def test_a_group_whose_workers_wait_elsewhere_is_recreated(link: str, node: str,
     assert all(event.reason == "RecreateGroup" for one in deletions for event in one.on_success)
 
 
-def test_workers_of_an_earlier_leader_are_not_its_own() -> None:
+def test_workers_of_an_earlier_leader_do_not_count() -> None:
     leader = opened(LEADER)
     worker = linked(builders.worker_pod(builders.leader_pod(OBJ, uid="earlier"), uid="w"), "theirs")
 
@@ -286,7 +286,7 @@ def test_workers_of_an_earlier_leader_are_not_its_own() -> None:
     assert not any(isinstance(one, Delete) for one in plan.actions)
 
 
-def test_workers_of_an_earlier_leader_of_its_name_do_not_end_a_leader() -> None:
+def test_earlier_workers_do_not_end_the_leader_of_their_name() -> None:
     leader, earlier = opened(LEADER), builders.leader_pod(OBJ, uid="earlier")
     workers = builders.worker_statefulset(earlier)
     worker = linked(builders.worker_pod(earlier, uid="w"), "theirs")
@@ -296,7 +296,7 @@ def test_workers_of_an_earlier_leader_of_its_name_do_not_end_a_leader() -> None:
     assert not any(isinstance(one, Delete) for one in plan.actions)
 
 
-def test_a_leader_of_an_earlier_leaderworkerset_of_this_name_gets_nothing_more() -> None:
+def test_leader_of_an_earlier_set_gets_no_pod_group() -> None:
     """Its PodGroup has the name of another Workload; a new one, which no pod names, would be deleted as unused again and again."""
     earlier = scheduled.lws(REPLICA, metadata={"uid": "earlier"})
 
@@ -309,7 +309,7 @@ def events(plan: Plan) -> list[Event]:
     return [event for one in plan.actions if isinstance(one, Patch) for event in one.on_success]
 
 
-def test_a_leader_with_an_index_waits_for_the_end_of_the_group_before_it() -> None:
+def test_ordinal_leader_waits_for_the_previous_group() -> None:
     """N-GATE-10, N-AT-12: reported once; other gates stay."""
     gates = [{"name": "other"}, *LEADER["spec"]["schedulingGates"]]
     leader = LEADER | {"spec": LEADER["spec"] | {"schedulingGates": gates}}
@@ -332,14 +332,14 @@ def test_a_leader_with_an_index_waits_for_the_end_of_the_group_before_it() -> No
     ]
 
 
-def test_the_gate_of_a_random_key_is_not_opened_here() -> None:
+def test_gate_of_a_random_key_is_not_opened_for_one_group() -> None:
     """All of a LeaderWorkerSet's are decided about at once (docs/adr/0017)."""
     leader = hash_leader()
 
     assert [type(one) for one in plan_for(HASH, leader).actions] == [Create]
 
 
-def test_a_group_of_one_pod_is_a_gang_too() -> None:
+def test_group_of_one_pod_has_a_gang_pod_group() -> None:
     """R-GANG-3, N-GATE-12."""
     obj = scheduled.lws(REPLICA, size=1)
 

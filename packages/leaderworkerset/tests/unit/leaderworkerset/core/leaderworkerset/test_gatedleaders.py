@@ -64,7 +64,7 @@ def waiting(letter: str, replaces: str = "", lws: JSONObject = LWS, **fields: An
     return builders.hash_leader(lws, letter, gated=True, replaces=replaces, **fields)
 
 
-def test_the_first_leaders_all_go_ahead() -> None:
+def test_first_leaders_are_admitted_immediately() -> None:
     """N-GATE-5; gate and cost go in one patch, which leaves other gates alone (N-GATE-3)."""
     others = waiting("d")
     others["spec"]["schedulingGates"].append({"name": "other"})
@@ -80,14 +80,14 @@ def test_the_first_leaders_all_go_ahead() -> None:
     assert found.notes[0] == "Leader pod web-7d9f8b6c4-aaaaa admitted for scheduling"
 
 
-def test_a_cost_of_the_users_stays() -> None:
+def test_deletion_cost_of_the_user_is_kept() -> None:
     own = waiting("a")
     own["metadata"]["annotations"][labels.POD_DELETION_COST] = "7"
 
     assert "annotations" not in decide(gated=[own]).patches["a"].patch["metadata"]
 
 
-def test_a_replacement_waits_for_the_group_that_ended_last_and_is_reported_once() -> None:
+def test_replacement_waits_for_a_terminating_group() -> None:
     """N-GATE-2, N-GATE-13."""
     ending = {"early": "2026-03-01T12:00:00Z", "late": "2026-03-01T12:00:09Z"}
     new = waiting("x")
@@ -103,7 +103,7 @@ def test_a_replacement_waits_for_the_group_that_ended_last_and_is_reported_once(
     assert (after.ahead, after.notes) == ("x", ["Leader pod web-7d9f8b6c4-xxxxx admitted for scheduling"])
 
 
-def test_the_oldest_goes_ahead_where_less_groups_end_than_leaders_are_new() -> None:
+def test_older_leader_is_admitted_when_fewer_groups_end() -> None:
     """N-AT-5, N-GATE-8, gate events: exactly one Deferred event, for the younger."""
     found = decide(live="ab", gated=[waiting("y"), waiting("x")], ending={"gone": "~"})
 
@@ -113,11 +113,11 @@ def test_the_oldest_goes_ahead_where_less_groups_end_than_leaders_are_new() -> N
     ]
 
 
-def test_a_leader_that_comes_alone_does_not_wait_for_a_group_that_a_later_one_replaces() -> None:
+def test_single_leader_does_not_wait_for_unrelated_groups() -> None:
     assert decide(live="ab", gated=[waiting("x")], ending={"gone": "~"}).ahead == "x"
 
 
-def test_nobody_waits_for_groups_that_were_scaled_down() -> None:
+def test_groups_that_were_scaled_down_delay_no_leader() -> None:
     """N-AT-5, scale-down: known while no leader is missing, and found again from the names on leaders."""
     small = builders.hash_object(replicas=2)
     ending = {"one": "~", "two": "~"}
@@ -135,7 +135,7 @@ def test_nobody_waits_for_groups_that_were_scaled_down() -> None:
     assert decide(small, live="a", gated=[named], ending=ending, surplus=again.surplus).ahead == "x"
 
 
-def test_a_surge_slot_is_used_and_not_exceeded() -> None:
+def test_surge_capacity_is_used_and_not_exceeded() -> None:
     """N-AT-5, surge: three live and two ending groups are the five that there may be."""
     surging = builders.hash_object(replicas=4, rollout={"maxSurge": 1})
     new = [waiting("x", lws=surging), waiting("y", lws=surging)]
@@ -147,7 +147,7 @@ def test_a_surge_slot_is_used_and_not_exceeded() -> None:
     assert decide(surging, live="wxyz", ending={"d": "~"}).surplus == {"d": False}
 
 
-def test_the_last_group_of_a_rollout_takes_a_place_until_it_is_gone() -> None:
+def test_last_group_of_a_rollout_occupies_a_place_until_deleted() -> None:
     """N-AT-5: after a rollout was taken back, its last group that ends is replaced by nobody, and there all the same."""
     one = builders.hash_object(replicas=1, rollout={"maxSurge": 1})
     left = decide(one, live="b", ending={"a": "~"}).surplus
@@ -158,21 +158,21 @@ def test_the_last_group_of_a_rollout_takes_a_place_until_it_is_gone() -> None:
     assert decide(one, old="b", gated=[waiting("x", lws=one)]).ahead == "x"
 
 
-def test_a_leader_of_an_older_revision_never_goes_ahead() -> None:
+def test_leader_of_an_older_revision_is_never_admitted() -> None:
     """N-AT-22, N-HASH-7."""
     found = decide(old="ab", gated=[waiting("x", key="old"), waiting("y")])
 
     assert found.ahead == "y"
 
 
-def test_no_more_leaders_of_a_revision_go_ahead_than_there_shall_be() -> None:
+def test_admitted_leaders_are_limited_per_revision() -> None:
     """N-GATE-9: held without an event."""
     found = decide(live="abc", gated=[waiting("x"), waiting("y")])
 
     assert (found.ahead, found.notes) == ("x", ["Leader pod web-7d9f8b6c4-xxxxx admitted for scheduling"])
 
 
-def test_a_changed_policy_lets_leaders_go_ahead() -> None:
+def test_changed_policy_admits_waiting_leaders() -> None:
     """N-AT-23, N-GATE-1."""
     at_once = builders.hash_object(replicas=4, policy="Immediate")
 
@@ -186,7 +186,7 @@ def record(letter: str, **changes: Any) -> JSONObject:
     return recreation.build(LWS, leader, made)
 
 
-def test_a_leader_continues_the_record_of_a_group_that_is_gone() -> None:
+def test_leader_continues_the_record_of_a_deleted_group() -> None:
     """Back-off goes on with the group that replaces the failed one, the last one first; each record is continued once."""
     later = builders.NOW + timedelta(seconds=1)
     records = [record("f"), record("g", due=later), record("h", revision="old"), record("a")]
@@ -201,7 +201,7 @@ def ends(letters: str) -> dict[str, str]:
     return {meta.name(builders.hash_leader(LWS, letter)): "2026-03-01T12:00:00Z" for letter in letters}
 
 
-def test_an_exhausted_group_keeps_its_place() -> None:
+def test_exhausted_group_keeps_its_place() -> None:
     """N-RB-15, N-GATE-7: whatever the policy; the leader that would replace it neither goes ahead nor waits for it."""
     for policy in ("PostTermination", "Immediate"):
         lws = builders.hash_object(replicas=4, policy=policy)
@@ -209,7 +209,7 @@ def test_an_exhausted_group_keeps_its_place() -> None:
         assert (found.ahead, found.named, found.surplus) == ("", {}, {})
 
 
-def test_others_are_replaced_beside_an_exhausted_group() -> None:
+def test_other_groups_are_replaced_next_to_an_exhausted_one() -> None:
     """N-GATE-7: the group that ends is waited for, the exhausted one is not."""
     both = [waiting("x"), waiting("y")]
 

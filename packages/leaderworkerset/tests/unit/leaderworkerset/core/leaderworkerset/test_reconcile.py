@@ -105,7 +105,7 @@ def kinds(plan: Plan) -> list[type[Action]]:
     return [type(action) for action in plan.actions]
 
 
-def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
+def test_new_set_gets_revision_statefulset_and_service() -> None:
     """R-REV-10, R-LSTS-1, R-LSTS-7, R-SVC-1, and R-STAT-2: the status waits until the StatefulSet is seen."""
     revision = revisions.build(LWS, key=KEY, number=1, data=revisions.build_data(LWS))
     created_note = f"Creating revision with key {KEY} for a newly created LeaderWorkerSet"
@@ -178,7 +178,7 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
     )
 
 
-def test_at_rest_nothing_is_written() -> None:
+def test_reconcile_writes_nothing_at_rest() -> None:
     """R-STAT-3, and design: what would change nothing is not sent (R-LSTS-1 as improved)."""
     assert reconcile(at_rest(), builders.NOW) == Plan()
 
@@ -186,12 +186,12 @@ def test_at_rest_nothing_is_written() -> None:
 @pytest.mark.parametrize(
     "obj", [None, builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})]
 )
-def test_what_is_gone_or_going_is_left_alone(obj: dict[str, Any] | None) -> None:
+def test_missing_or_terminating_set_is_not_reconciled(obj: dict[str, Any] | None) -> None:
     """Contract 2.1 step 1."""
     assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW) == Plan()
 
 
-def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
+def test_terminating_leader_statefulset_is_awaited() -> None:
     """R-LSTS-6."""
     going = live(LWS) | {"metadata": live(LWS)["metadata"] | {"deletionTimestamp": "2026-03-01T11:00:00Z"}}
 
@@ -200,7 +200,7 @@ def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
     assert plan == Plan(requeue_after=5.0)
 
 
-def test_differs_from_upstream_the_statefulset_of_a_deleted_set_is_awaited() -> None:
+def test_differs_from_upstream_statefulset_of_old_set_is_awaited() -> None:
     """Deleted and created again quickly: the revision of the spec that is gone is not taken over (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
@@ -209,7 +209,7 @@ def test_differs_from_upstream_the_statefulset_of_a_deleted_set_is_awaited() -> 
     assert plan == Plan(requeue_after=5.0)
 
 
-def test_a_statefulset_that_belongs_to_nobody_is_adopted() -> None:
+def test_statefulset_without_an_owner_is_adopted() -> None:
     """R-REV-10."""
     orphan = live(LWS)
     orphan |= {"metadata": {name: field for name, field in orphan["metadata"].items() if name != "ownerReferences"}}
@@ -219,7 +219,7 @@ def test_a_statefulset_that_belongs_to_nobody_is_adopted() -> None:
     assert any(isinstance(action, Apply) for action in actions)
 
 
-def test_an_edited_template_is_recorded_and_held_back_first() -> None:
+def test_edited_template_gets_a_revision_and_a_full_partition() -> None:
     """R-REV-11, R-ROLL-10, R-STAT-8: no group goes in the pass that detects the edit."""
     edited = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
     observed = replace(at_rest(), leaderworkerset=edited)
@@ -240,21 +240,21 @@ def test_an_edited_template_is_recorded_and_held_back_first() -> None:
     assert put.on_success[0].note == "Rolling Upgrade is in progress, with 2 groups ready of total 2 groups"
 
 
-def test_the_shared_service_comes_back() -> None:
+def test_deleted_shared_service_is_recreated() -> None:
     """R-SVC-5."""
     plan = reconcile(replace(at_rest(), has_shared_service=False), builders.NOW)
 
     assert [action.resource for action in plan.actions if isinstance(action, Create)] == [SERVICES]
 
 
-def test_groups_with_services_of_their_own_share_none() -> None:
+def test_groups_with_their_own_services_have_no_shared_one() -> None:
     """R-SVC-2, R-SVC-6."""
     obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     assert reconcile(replace(at_rest(obj), has_shared_service=False), builders.NOW) == Plan()
 
 
-def test_an_inherited_key_is_recorded_without_a_rollout() -> None:
+def test_inherited_key_is_recorded_without_a_rollout() -> None:
     """R-REV-10, R-REV-17: groups of a controller that knew no revisions."""
     adopted = live(LWS)
     adopted = builders.as_applied(desired(LWS, key="legacy"), status=adopted["status"])
@@ -268,7 +268,7 @@ def test_an_inherited_key_is_recorded_without_a_rollout() -> None:
     assert record.on_success[0].note == note
 
 
-def test_the_status_is_put_on_the_object_as_it_was_seen() -> None:
+def test_status_is_written_on_the_observed_object() -> None:
     """R-STAT-1, R-STAT-3, R-STAT-10."""
     observed = replace(at_rest(), leaderworkerset=LWS)
 
@@ -293,7 +293,7 @@ def test_the_status_is_put_on_the_object_as_it_was_seen() -> None:
     )
 
 
-def test_numbers_alone_are_no_event() -> None:
+def test_changed_counts_record_no_event() -> None:
     """R-STAT-10."""
     three = builders.leaderworkerset_object(replicas=3)
     before = replace(at_rest(three), leader_statefulset=live(three, replicas=3), groups=ready_groups(three, 1))
@@ -317,7 +317,7 @@ def test_numbers_alone_are_no_event() -> None:
         ),
     ],
 )
-def test_a_field_that_cannot_be_used_is_named(obj: dict[str, Any], failure: str) -> None:
+def test_invalid_field_is_reported_as_an_error(obj: dict[str, Any], failure: str) -> None:
     """R-ROLL-1, Q-23: a plain error instead of a panic."""
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW)
 
@@ -336,7 +336,7 @@ def test_null_fields_count_as_absent() -> None:
     assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).error is None
 
 
-def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> None:
+def test_invalid_leader_index_prevents_only_the_status() -> None:
     """R-STAT-5."""
     stray = groupfacts.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
     observed = replace(at_rest(), leader_statefulset=live(LWS, replicas=1), groups=[stray])
@@ -347,7 +347,7 @@ def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> No
     assert plan.error is not None
 
 
-def test_after_a_start_the_statefulset_is_applied_once() -> None:
+def test_statefulset_is_applied_once_after_a_start() -> None:
     """R-LSTS-1: nothing else is remembered of it, and the next decision is made at once, as no watch reports it."""
     unknown = structs.replace(at_rest(), applied=None)
 
@@ -370,7 +370,7 @@ def test_after_a_start_the_statefulset_is_applied_once() -> None:
     ],
     ids=["spec", "labels", "annotations", "owner", "another"],
 )
-def test_an_edit_of_the_statefulset_by_others_is_corrected(foreign: dict[str, Any]) -> None:
+def test_edited_statefulset_is_corrected(foreign: dict[str, Any]) -> None:
     """R-LSTS-1, Q-26."""
     observed = at_rest()
     assert observed.leader_statefulset is not None
@@ -383,7 +383,7 @@ def test_an_edit_of_the_statefulset_by_others_is_corrected(foreign: dict[str, An
 @pytest.mark.parametrize(
     "metadata", [{"generation": 2}, {"labels": {"team": "a"}}, {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}]
 )
-def test_an_edit_of_the_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> None:
+def test_edited_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> None:
     """R-LSTS-1."""
     obj = builders.leaderworkerset_object(metadata=metadata)
     observed = replace(at_rest(), leaderworkerset=settled(obj, at_rest()))
@@ -392,7 +392,7 @@ def test_an_edit_of_the_leaderworkerset_is_applied_once(metadata: dict[str, Any]
     assert reconcile(replace(observed, leader_statefulset=live(obj)), builders.NOW) == Plan()
 
 
-def test_everything_is_written_where_the_leaderworkerset_is() -> None:
+def test_objects_are_created_in_the_namespace_of_the_set() -> None:
     """R-ARC-10: all objects live in its namespace."""
     obj = builders.leaderworkerset_object(metadata={"namespace": "elsewhere"})
     actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions
@@ -410,7 +410,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
-def test_differs_from_upstream_a_refused_write_leaves_a_status(observed: ObservedLeaderWorkerSet) -> None:
+def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedLeaderWorkerSet) -> None:
     """R-STAT-2, docs/adr/0030: the Go controller leaves it empty or old, and `Available` stays True."""
     (held,) = reconcile(observed, builders.NOW).on_failure
     assert isinstance(held, PutStatus)
@@ -423,7 +423,7 @@ def test_differs_from_upstream_a_refused_write_leaves_a_status(observed: Observe
     assert reconcile(noted, builders.NOW).on_failure == ()
 
 
-def test_a_service_of_another_owner_makes_a_set_unavailable() -> None:
+def test_conflicting_service_makes_a_set_unavailable() -> None:
     """docs/adr/0030: the names of its groups resolve nowhere."""
     plan = reconcile(replace(at_rest(), service_conflict="taken"), builders.NOW)
     (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]

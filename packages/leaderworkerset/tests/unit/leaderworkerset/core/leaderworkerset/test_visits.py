@@ -69,7 +69,7 @@ def _applied(observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
 
 @pytest.mark.parametrize("honors", [True, False])
 @pytest.mark.parametrize("count", [50, 100, 200])
-def test_a_step_of_a_rollout_visits_no_group(count: int, *, honors: bool) -> None:
+def test_rollout_step_visits_no_group(count: int, *, honors: bool) -> None:
     """Before, it visited every group three times: 150, 300 and 600, so that a rollout cost their square."""
     observed = rolling(count, count // 2, honors_max_unavailable=honors)
     Counted.visits = 0
@@ -84,7 +84,7 @@ def test_a_step_of_a_rollout_visits_no_group(count: int, *, honors: bool) -> Non
 
 
 @pytest.mark.parametrize("count", [50, 100, 200])
-def test_a_step_visits_no_group_while_an_outdated_leader_is_being_deleted(count: int) -> None:
+def test_step_visits_no_group_while_a_leader_terminates(count: int) -> None:
     """Before, it visited every group as long as the outdated leader stood above the partition."""
     observed = with_outdated(rolling(count, count // 2, honors_max_unavailable=False), count - 1, is_deleting=True)
     Counted.visits = 0
@@ -97,7 +97,7 @@ def test_a_step_visits_no_group_while_an_outdated_leader_is_being_deleted(count:
 
 
 @pytest.mark.parametrize("count", [50, 100, 200])
-def test_a_step_visits_the_groups_alone_that_it_replaces(count: int) -> None:
+def test_step_visits_only_the_groups_that_it_replaces(count: int) -> None:
     at_work = rolling(count, count // 2, honors_max_unavailable=False)
     observed = with_outdated(at_work, count - 1, is_deleting=False)
     Counted.visits = 0

@@ -24,7 +24,7 @@ def build(
     return statefulset.build(leaderworkerset.decode(live), leaderworkerset.decode(revised), leader, selector or {})
 
 
-def test_the_worker_statefulset_of_a_plain_group() -> None:
+def test_worker_statefulset_equals_the_contract() -> None:
     """R-WSTS-3."""
     group = {labels.NAME: "web", labels.GROUP_INDEX: "1", labels.GROUP_KEY: "group-key-1"}
 
@@ -65,7 +65,7 @@ HASHED = LEADER | {
 }
 
 
-def test_workers_of_a_random_key_find_their_leader_by_its_host_name() -> None:
+def test_workers_reach_their_leader_by_its_host_name() -> None:
     """Of the leader: its own subdomain, whatever the LeaderWorkerSet says by now."""
     built = build(PLAIN, HASHED)
 
@@ -75,7 +75,7 @@ def test_workers_of_a_random_key_find_their_leader_by_its_host_name() -> None:
     assert annotations[labels.GROUP_IDENTITY] == "Hash"
 
 
-def test_pods_come_from_the_revision_and_metadata_from_the_live_object() -> None:
+def test_pods_use_the_revision_and_metadata_the_live_object() -> None:
     """R-WSTS-4: a group rebuilt during an update stays what it was."""
     live = builders.leaderworkerset_object(
         size=2,
@@ -94,19 +94,19 @@ def test_pods_come_from_the_revision_and_metadata_from_the_live_object() -> None
     assert template["metadata"]["annotations"][labels.EXCLUSIVE_TOPOLOGY] == "rack"
 
 
-def test_groups_with_their_own_subdomain_have_their_own_service() -> None:
+def test_groups_with_their_own_subdomain_have_a_service() -> None:
     """R-WSTS-3."""
     own = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     assert build(own, LEADER)["spec"]["serviceName"] == "web-1"
 
 
-def test_without_annotations_none_are_written() -> None:
+def test_empty_annotations_are_omitted() -> None:
     """R-WSTS-3."""
     assert "annotations" not in build(builders.leaderworkerset_object(), LEADER)["metadata"]
 
 
-def test_workers_are_told_that_their_leader_computes_too() -> None:
+def test_workers_are_annotated_when_their_leader_uses_tpus() -> None:
     """R-WSTS-3, R-TPU-1."""
     leader = builders.leader_pod(PLAIN, 1, resources={"limits": {"google.com/tpu": "4"}})
 
@@ -115,7 +115,7 @@ def test_workers_are_told_that_their_leader_computes_too() -> None:
     assert annotations[labels.LEADER_REQUESTS_TPUS] == "true"
 
 
-def test_the_domain_is_added_to_the_users_node_selector() -> None:
+def test_domain_is_added_to_the_node_selector_of_the_user() -> None:
     """R-WSTS-6."""
     template = builders.pod_template()
     template["spec"]["nodeSelector"] = {"gpu": "h100", "rack": "mine"}

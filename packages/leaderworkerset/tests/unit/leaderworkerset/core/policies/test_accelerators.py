@@ -110,12 +110,12 @@ def slice_of(pod: dict[str, Any]) -> tuple[str, str]:
         ),
     ],
 )
-def test_hosts_and_id(pod: dict[str, Any], hosts: str, worker_id: str) -> None:
+def test_hosts_and_id_equal_the_contract(pod: dict[str, Any], hosts: str, worker_id: str) -> None:
     """R-TPU-3, R-TPU-5, the table of R-TPU-6."""
     assert slice_of(pod) == (hosts, worker_id)
 
 
-def test_two_processes_per_host() -> None:
+def test_two_processes_per_host_get_ports_and_ids() -> None:
     """R-TPU-3, R-TPU-4: each host twice, ports alternate, ids count processes."""
     containers: list[dict[str, Any]] = [{"name": "a", "resources": TPU}, {"name": "x"}, {"name": "b", "resources": TPU}]
     pod = tpu_pod("test-sample-0-1", size=2, leader_requests_tpus="true", containers=containers)
@@ -143,7 +143,7 @@ def test_containers_keep_their_own_ports() -> None:
     assert variables(second)["TPU_PROCESS_PORT"] == "8479"
 
 
-def test_an_own_port_is_not_added_again() -> None:
+def test_existing_port_variable_is_not_added_again() -> None:
     """R-TPU-4."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": "TPU_PROCESS_PORT", "value": "8478"}]}]
     pod = tpu_pod("s-0", size=1, leader=True, containers=containers)
@@ -151,7 +151,7 @@ def test_an_own_port_is_not_added_again() -> None:
     assert [entry["name"] for entry in container["env"]] == ["TPU_PROCESS_PORT", *NAMES[:4]]
 
 
-def test_tpus_of_an_init_container() -> None:
+def test_init_container_with_tpus_gets_variables() -> None:
     """R-TPU-1."""
     pod = tpu_pod("sample-0", size=1, leader=True, containers=[{"name": "c"}])
     pod["spec"]["initContainers"] = [{"name": "i", "resources": TPU}]
@@ -161,7 +161,7 @@ def test_tpus_of_an_init_container() -> None:
     assert variables(admitted["containers"][0]) == {}
 
 
-def test_the_variables_come_last_in_their_order() -> None:
+def test_tpu_variables_come_last_in_order() -> None:
     """R-ENV-4, R-TPU-4."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": "X", "value": "1"}]}]
     admitted = admit_pod(tpu_pod("s-0", size=1, leader=True, containers=containers))
@@ -170,14 +170,14 @@ def test_the_variables_come_last_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID"])
-def test_a_pod_that_knows_its_hosts_is_left_alone(name: str) -> None:
+def test_existing_host_names_are_kept(name: str) -> None:
     """R-TPU-2."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": name, "value": "x"}]}]
     admitted = admit_pod(tpu_pod("s-0", size=1, leader=True, containers=containers))
     assert variables(admitted["spec"]["containers"][0]) == {name: "x"}
 
 
-def test_only_the_first_container_of_a_subgroup_is_touched() -> None:
+def test_first_container_of_a_subgroup_gets_variables() -> None:
     """R-TPU-5."""
     containers = [{"name": "a", "resources": TPU}, {"name": "b", "resources": TPU}]
     admitted = admit_pod(tpu_pod("s-0-1", size=4, subgroup_size="2", containers=containers))
@@ -198,30 +198,30 @@ def test_only_the_first_container_of_a_subgroup_is_touched() -> None:
         (None, False),
     ],
 )
-def test_what_requests_tpus(resources: Any, requests: bool) -> None:
+def test_tpu_requests_are_detected(resources: Any, requests: bool) -> None:
     """R-TPU-1."""
     assert requests_tpus({"containers": [{"name": "a"}, {"name": "b", "resources": resources}]}) is requests
 
 
-def test_an_excluded_leader_with_tpus_is_denied() -> None:
+def test_excluded_leader_with_tpus_is_denied() -> None:
     """Q-16: it has no subgroup."""
     pod = tpu_pod("s-0", size=5, leader=True, subgroup_size="2", subgroup_policy_type="LeaderExcluded")
     with pytest.raises(DeniedError, match=r'strconv\.Atoi: parsing "": invalid syntax'):
         admit_pod(pod)
 
 
-def test_a_leader_with_subgroups_of_none_is_denied() -> None:
+def test_leader_with_a_subgroup_size_of_zero_is_denied() -> None:
     with pytest.raises(DeniedError, match="subgroup-size of pod s-0 must be at least 1"):
         admit_pod(tpu_pod("s-0", size=5, leader=True, subgroup_size="0"))
 
 
-def test_a_worker_whose_name_tells_no_leader_is_denied() -> None:
+def test_worker_without_a_leader_name_is_denied() -> None:
     """R-TPU-3."""
     with pytest.raises(DeniedError, match="parsing parent name from pod worker"):
         accelerators.inject(tpu_pod("worker", size=2), size=2, is_leader=False)
 
 
-def test_more_hosts_than_an_object_may_hold_are_denied() -> None:
+def test_variables_that_exceed_an_object_are_denied() -> None:
     """R-TPU-4: the names of a million hosts would take more than the API server stores."""
     with pytest.raises(DeniedError, match=r"pod test-sample-0: TPU_WORKER_HOSTNAMES .* would take more than \d+ bytes"):
         admit_pod(tpu_pod("test-sample-0", size=1_000_000, leader=True))

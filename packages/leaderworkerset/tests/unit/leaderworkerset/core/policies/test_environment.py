@@ -19,7 +19,7 @@ P = "leaderworkerset.sigs.k8s.io/"
         ({P + "name": "a", P + "group-index": "0"}, {P + "size": "1"}, "worker index label"),
     ],
 )
-def test_the_first_missing_fact_is_named(labels: Any, annotations: Any, missing: str) -> None:
+def test_first_missing_fact_is_named(labels: Any, annotations: Any, missing: str) -> None:
     """R-ENV-5: in the order name, group index, size, worker index."""
     pod = {"metadata": {"name": "p", "namespace": "ns", "labels": labels, "annotations": annotations}}
     with pytest.raises(DeniedError) as caught:

@@ -77,7 +77,7 @@ def group(obj: JSONObject = OBJECT, gang_objects: Sequence[JSONObject] = ()) -> 
     )
 
 
-def test_the_object_of_a_group_is_created_before_its_workers() -> None:
+def test_gang_object_is_created_before_the_workers() -> None:
     """R-GANG-3: a creation that fails ends the plan, and no workers appear (R-GANG-7)."""
     plan = deciding.reconcile_group(group(), EveryPod())
 
@@ -85,7 +85,7 @@ def test_the_object_of_a_group_is_created_before_its_workers() -> None:
     assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
 
 
-def test_a_group_has_the_size_of_its_own_revision() -> None:
+def test_group_has_the_size_of_its_revision() -> None:
     """A group that is made anew during an update of the size is as large as before."""
     resized = builders.leaderworkerset_object(size=5)
 
@@ -94,14 +94,14 @@ def test_a_group_has_the_size_of_its_own_revision() -> None:
     assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
 
 
-def test_a_group_of_one_pod_has_its_object_too() -> None:
+def test_group_of_one_pod_has_a_gang_object() -> None:
     """R-GANG-3: before the size is considered."""
     obj = builders.leaderworkerset_object(size=1)
 
     assert kinds(deciding.reconcile_group(group(obj), EveryPod()).actions) == [f"{GROUP_KIND.kind} web-0"]
 
 
-def test_an_object_that_exists_is_not_created_again() -> None:
+def test_existing_gang_object_is_not_created_again() -> None:
     """R-GANG-3: never updated."""
     known = [{"kind": "Other", "metadata": {"name": "web-0"}}]
 
@@ -110,7 +110,7 @@ def test_an_object_that_exists_is_not_created_again() -> None:
     assert kinds(plan.actions) == [f"{STATEFULSETS.kind} web-0"]
 
 
-def test_workers_wait_while_the_scheduler_holds_them() -> None:
+def test_workers_wait_while_the_gang_scheduler_holds_them() -> None:
     plan = deciding.reconcile_group(group(), EveryPod(holds="waits"))
 
     assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0"]
@@ -125,7 +125,7 @@ def test_workers_wait_while_the_scheduler_holds_them() -> None:
     ],
     ids=["all at once", "the leader first", "where the leader is"],
 )
-def test_workers_that_await_their_leader_are_not_counted(
+def test_workers_that_wait_for_their_leader_are_not_counted(
     policy: str, annotations: dict[str, str], expected: int
 ) -> None:
     """R-GANG-4, R-KQ-149."""
@@ -134,7 +134,7 @@ def test_workers_that_await_their_leader_are_not_counted(
     assert members_to_start(leaderworkerset.decode(obj)) == expected
 
 
-def test_objects_that_no_group_uses_are_deleted_when_the_update_is_done() -> None:
+def test_unused_gang_objects_are_deleted_after_an_update() -> None:
     """R-KQ-148."""
     key = builders.key_of(OBJECT)
     objects = [
@@ -163,19 +163,19 @@ def test_pods_are_marked_when_all_their_labels_are_set() -> None:
     assert meta.annotations(admit_pod(pod, EveryPod(), "r1"))["gang"] == "web-0-r1"
 
 
-def test_combinations_that_would_never_start_are_refused() -> None:
+def test_combinations_that_never_start_are_rejected() -> None:
     """R-KQ-149."""
     error = invalid("spec.startupPolicy", "LeaderReady", "workers would wait for ever")
 
     assert validate_leaderworkerset(decode(OBJECT), gang=EveryPod(refused=[error])) == [error]
 
 
-def test_without_a_gang_scheduler_nothing_is_added() -> None:
+def test_nothing_is_added_without_a_gang_scheduler() -> None:
     """R-GANG-1: the default."""
     assert kinds(deciding.reconcile_group(group(), NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
 
 
-def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
+def test_scheduler_choice_is_rejected_without_gang_scheduling() -> None:
     """A choice without effect is an error, but one that is stored already stops no other change."""
     chosen = decode(builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "volcano"}}))
 
@@ -186,7 +186,7 @@ def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
     assert validate_leaderworkerset(chosen, chosen) == []
 
 
-def test_without_a_scheduler_nothing_is_decided_and_nothing_is_outdated() -> None:
+def test_no_gang_decides_nothing() -> None:
     live = LiveGroup(obj=OBJECT, leader=LEADER, now=builders.NOW)
     group = GangGroup(live, leaderworkerset.decode(OBJECT))
     assert NO_GANG.decide(group) == PolicyDecision()
