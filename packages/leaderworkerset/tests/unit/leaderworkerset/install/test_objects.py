@@ -46,17 +46,17 @@ def texts(settings: InstallSettings) -> str:
 
 
 @pytest.mark.parametrize(("name", "settings"), [("default", DEFAULT), ("chosen", CHOSEN)])
-def test_objects_are_as_agreed(name: str, settings: InstallSettings) -> None:
+def test_objects_equal_the_golden_file(name: str, settings: InstallSettings) -> None:
     """Contract 12.3 to 12.6. After a change on purpose: write `texts(settings)` to the golden file."""
     assert texts(settings) == (GOLDEN / f"{name}.yaml").read_text()
 
 
-def test_every_object_carries_our_labels() -> None:
+def test_every_object_has_the_installation_labels() -> None:
     """R-OP-46."""
     assert all(metadata.is_installed(obj) for _, obj in build_all(MANAGED, CHOSEN))
 
 
-def test_names_are_those_of_the_go_manager() -> None:
+def test_names_equal_those_of_the_go_manager() -> None:
     """Contract 12.3 to 12.6, R-OP-46: an existing installation is replaced in place."""
     names = {kind.kind: [meta.name(obj) for each, obj in build_all(MANAGED, DEFAULT) if each == kind] for kind in KINDS}
     assert names == KINDS_AND_NAMES
@@ -93,20 +93,20 @@ KINDS: tuple[Resource, ...] = (
 )
 
 
-def test_namespaced_objects_live_in_the_chosen_namespace() -> None:
+def test_namespaced_objects_use_the_given_namespace() -> None:
     for kind, obj in build_all(MANAGED, CHOSEN):
         assert meta.namespace(obj) == ("serving" if kind.namespaced else "")
     assert "lws-system" not in texts(CHOSEN)
 
 
-def test_what_is_referred_to_is_applied_first() -> None:
+def test_referenced_objects_are_applied_first() -> None:
     """The namespace before all, roles before bindings, the API server's calls to us last."""
     kinds = [kind.kind for kind, _ in build_all(MANAGED, DEFAULT)]
     assert kinds[0] == "Namespace"
     assert kinds[-3:] == ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
 
 
-def test_reinstalling_keeps_certificates() -> None:
+def test_reinstallation_keeps_certificates() -> None:
     """R-OP-50: neither the data of the secret nor a bundle is spoken of, so an apply leaves both alone."""
     objects = {meta.name(obj): obj for _, obj in build_all(MANAGED, DEFAULT)}
     assert "data" not in objects["lws-webhook-server-cert"]
@@ -114,7 +114,7 @@ def test_reinstalling_keeps_certificates() -> None:
     assert "caBundle" not in str(objects["lws-validating-webhook-configuration"])
 
 
-def test_another_configuration_is_another_pod_template() -> None:
+def test_configuration_change_changes_the_pod_template() -> None:
     """A file mounted by subPath does not change under a running pod."""
     assert annotations(DEFAULT) != annotations(CHOSEN)
     assert annotations(DEFAULT) == annotations(InstallSettings(namespace="elsewhere"))
@@ -125,7 +125,7 @@ def annotations(settings: InstallSettings) -> Any:
     return deployment["spec"]["template"]["metadata"]["annotations"]
 
 
-def test_only_webhooks_and_metrics_are_reached_from_outside_of_the_pod() -> None:
+def test_network_policy_permits_webhooks_and_metrics_only() -> None:
     """R-OP-74."""
     (policy,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == NETWORK_POLICIES]
     (deployment,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == DEPLOYMENTS]
@@ -133,17 +133,17 @@ def test_only_webhooks_and_metrics_are_reached_from_outside_of_the_pod() -> None
     assert [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]] == [9443, 8443]
 
 
-def test_the_memory_of_the_manager_is_limited() -> None:
+def test_manager_has_a_memory_limit() -> None:
     (deployment,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == DEPLOYMENTS]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["resources"]["limits"] == {"memory": "2Gi"}
 
 
-def test_the_image_that_is_installed_by_default_names_its_host() -> None:
+def test_default_image_names_its_host() -> None:
     """What runs with the rights of the manager is never looked up at a public registry."""
     assert InstallSettings().image.startswith("localhost/")
 
 
-def test_texts_need_no_anchors() -> None:
+def test_manifests_have_no_yaml_anchors() -> None:
     assert "&id" not in texts(CHOSEN)
     assert list(yaml.safe_load_all(texts(CHOSEN)))

@@ -39,7 +39,7 @@ def shell(*words: str, path: str = os.environ["PATH"], **group: str) -> "subproc
     return ran(str(shutil.which("sh")), str(SCRIPT), *words, path=path, **group)
 
 
-def test_the_form_for_shells_has_the_same_codes_words_and_advice() -> None:
+def test_shell_form_has_the_same_codes_texts_and_advice() -> None:
     """What has no word of its own there is said where it is found."""
     text = SCRIPT.read_text()
     said = [
@@ -53,7 +53,7 @@ def test_the_form_for_shells_has_the_same_codes_words_and_advice() -> None:
 
 
 @pytest.mark.parametrize("form", [python, shell])
-def test_a_rank_meets_the_leader_with_the_standard_library_alone(form: object) -> None:
+def test_rank_meets_the_leader_with_the_standard_library(form: object) -> None:
     assert callable(form)
     with socket.create_server(("127.0.0.1", 0)) as leader:
         port = str(leader.getsockname()[1])
@@ -79,23 +79,23 @@ def test_a_rank_meets_the_leader_with_the_standard_library_alone(form: object) -
         "leader --until 3",
     ],
 )
-def test_arguments_that_are_not_valid_end_with_another_code(form: object, words: str) -> None:
+def test_invalid_arguments_exit_with_2(form: object, words: str) -> None:
     assert callable(form)
     result = form(*words.split())
     assert result.returncode == 2
     assert "usage: " in result.stderr
 
 
-def test_python_prints_the_form_for_shells() -> None:
+def test_python_prints_the_shell_form() -> None:
     assert python("shell").stdout == SCRIPT.read_text()
 
 
-def test_a_name_that_dns_cannot_have_does_not_exist() -> None:
+def test_invalid_dns_name_does_not_exist() -> None:
     result = python("leader", "--timeout", "0.2", LWS_LEADER_ADDRESS=f"{'a' * 64}.web.prod")
     assert result.returncode == Obstacle.NO_NAME, result.stderr
 
 
-def test_a_lookup_that_does_not_end_keeps_nobody_from_the_deadline(tmp_path: Path) -> None:
+def test_hanging_lookup_ends_at_the_deadline(tmp_path: Path) -> None:
     """By `sitecustomize`, which Python reads at its start, look-ups hang as the C library does without an answer."""
     (tmp_path / "sitecustomize.py").write_text(
         "import socket, time\nsocket.getaddrinfo = lambda *_: time.sleep(1000)\n"
@@ -107,7 +107,7 @@ def test_a_lookup_that_does_not_end_keeps_nobody_from_the_deadline(tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", ["", "-1", "two", "1234567890", "\u0663"])
-def test_a_size_that_is_not_a_number_is_no_group(number: str) -> None:
+def test_size_that_is_not_a_number_is_an_error(number: str) -> None:
     for form in (python, shell):
         result = form("leader", LWS_GROUP_SIZE=number)
         assert result.returncode == Obstacle.NO_GROUP, result.stderr
@@ -120,7 +120,7 @@ def test_a_size_that_is_not_a_number_is_no_group(number: str) -> None:
         (("bash", "nc"), "there is neither nc nor bash with timeout"),
     ],
 )
-def test_an_image_without_the_programs_for_shells_is_told(tmp_path: Path, missing: tuple[str, ...], words: str) -> None:
+def test_missing_shell_tools_are_named(tmp_path: Path, missing: tuple[str, ...], words: str) -> None:
     kept = {"date", "sleep", "getent", "bash", "timeout"} - {*missing}
     for name in kept:
         (tmp_path / name).symlink_to(str(shutil.which(name)))
@@ -140,7 +140,7 @@ NSLOOKUP: Final = (
 """What it says and returns, as those of BIND and busybox do, and what that means; few machines of developers have one."""
 
 
-def test_the_form_for_shells_reads_what_nslookup_says(tmp_path: Path) -> None:
+def test_shell_form_parses_the_output_of_nslookup(tmp_path: Path) -> None:
     """All at once: each tries for a second."""
 
     def told(number: int) -> tuple[int, list[str]]:

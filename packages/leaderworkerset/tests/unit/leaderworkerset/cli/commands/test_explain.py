@@ -21,6 +21,6 @@ SET = builders.leaderworkerset_object(template={"workerTemplate": TEMPLATE})
         ({}, False),
     ],
 )
-def test_a_service_is_meant_for_a_set_whose_label_it_selects(selector: dict[str, str], expected: bool) -> None:
+def test_service_matches_a_set_whose_label_it_selects(selector: dict[str, str], expected: bool) -> None:
     service = {"metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": selector}}
     assert is_meant(service, SET) is expected
