@@ -85,7 +85,7 @@ def lws(name: str, namespace: str = "default") -> JSONObject:
     return obj | {"metadata": {"name": name, "namespace": namespace}}
 
 
-def test_pods_of_leaderworkersets_that_are_gone_are_let_go_and_no_others() -> None:
+def test_pods_of_deleted_sets_are_released() -> None:
     """N-RB-16: by permissions that the manager has; what is kept is looked at again soon."""
 
     async def scenario(site: Site) -> None:
@@ -110,7 +110,7 @@ def test_pods_of_leaderworkersets_that_are_gone_are_let_go_and_no_others() -> No
     at_a_site(scenario)
 
 
-def test_pods_are_let_go_in_a_namespace_that_ends_and_without_the_definition() -> None:
+def test_pods_of_terminating_namespaces_are_released() -> None:
     """N-RB-16: LeaderWorkerSets of such a namespace stay as long as the pods; without their definition there are none."""
 
     async def scenario(site: Site) -> None:

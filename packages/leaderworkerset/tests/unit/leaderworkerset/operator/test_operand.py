@@ -39,7 +39,7 @@ def test_every_object_is_labeled_and_hashed() -> None:
         assert len(meta.annotations(obj)[SPEC_HASH]) == 64
 
 
-def test_every_kind_of_the_operand_has_its_place() -> None:
+def test_every_kind_of_the_operand_has_a_position() -> None:
     """Both choices of certificates: a kind without a place would never be watched."""
     for annotations in ({}, {"lws.x-k8s.io/certificates": "internal"}):
         assert {kind for kind, _ in build(cluster(annotations))} <= set(operand.ORDER)
@@ -48,7 +48,7 @@ def test_every_kind_of_the_operand_has_its_place() -> None:
 @pytest.mark.parametrize(
     ("level", "verbosity"), [("Normal", 2), ("Debug", 4), ("Trace", 6), ("TraceAll", 9), ("", 2), ("other", 2)]
 )
-def test_the_log_level_is_an_argument(level: str, verbosity: int) -> None:
+def test_log_level_is_an_argument(level: str, verbosity: int) -> None:
     """R-OP-20."""
     (container,) = template(cluster(logLevel=level))["spec"]["containers"]
     assert container["args"] == ["--config=/controller_manager_config.yaml", f"--zap-log-level={verbosity}"]
@@ -56,7 +56,7 @@ def test_the_log_level_is_an_argument(level: str, verbosity: int) -> None:
     assert container["command"] == ["/manager"]
 
 
-def test_an_annotation_chooses_the_form_of_the_logs() -> None:
+def test_log_format_is_set_by_an_annotation() -> None:
     (container,) = template(cluster({"lws.x-k8s.io/log-format": "json"}))["spec"]["containers"]
     assert container["args"][1:] == ["--zap-log-level=2", "--zap-encoder=json"]
     (container,) = template(cluster({"lws.x-k8s.io/log-format": "console"}))["spec"]["containers"]
@@ -81,19 +81,19 @@ TOLERATION = {"key": "gpu", "operator": "Exists"}
         ),
     ],
 )
-def test_node_placement_replaces_what_it_names(placement: JSONObject | None, expected: JSONObject) -> None:
+def test_node_placement_replaces_the_given_fields(placement: JSONObject | None, expected: JSONObject) -> None:
     """R-OP-21: the seven cases of R-OP-43."""
     found = cluster() if placement is None else cluster(nodePlacement=placement)
     pod = template(found)["spec"]
     assert {name: pod[name] for name in ("nodeSelector", "tolerations") if name in pod} == expected
 
 
-def test_two_replicas_are_fixed() -> None:
+def test_operand_has_two_replicas() -> None:
     """R-OP-20."""
     assert deployment(cluster())["spec"]["replicas"] == 2
 
 
-def test_certificate_and_configuration_roll_the_deployment_by_content() -> None:
+def test_certificate_and_configuration_changes_roll_the_pods() -> None:
     """R-OP-26: the keys of the Go operator, and hashes of contents in place of resource versions."""
     before = template(cluster())["metadata"]["annotations"]
     names = {"secrets/webhook-server-cert", "secrets/metrics-server-cert", "configmaps/lws-manager-config"}
@@ -102,14 +102,14 @@ def test_certificate_and_configuration_roll_the_deployment_by_content() -> None:
     assert {name for name in names if renewed[name] != before[name]} == {"secrets/webhook-server-cert"}
 
 
-def test_only_the_content_of_a_certificate_counts() -> None:
+def test_certificate_hash_depends_on_the_content_only() -> None:
     """R-OP-26, R-OP-82: a label on the secret restarts nobody."""
     secret = {"metadata": {"resourceVersion": "1"}, "data": {"tls.crt": "a", "tls.key": "b"}}
     relabeled = secret | {"metadata": {"resourceVersion": "2", "labels": {"x": "y"}}}
     assert operand.certificate_hash(secret) == operand.certificate_hash(relabeled) != ""
 
 
-def test_certificates_are_for_the_services_of_this_namespace() -> None:
+def test_certificates_name_the_services_of_the_namespace() -> None:
     """R-OP-17, R-OP-23, R-OP-82: every name follows the namespace, that of the ServiceMonitor's server, too."""
     objects = {(kind, meta.name(obj)): obj for kind, obj in build(cluster())}
     serving = objects[CERTIFICATES, "lws-serving-cert"]["spec"]
@@ -125,7 +125,7 @@ def test_certificates_are_for_the_services_of_this_namespace() -> None:
     assert endpoint["path"] == "/metrics"
 
 
-def test_webhooks_are_called_in_this_namespace_and_get_their_authority_injected() -> None:
+def test_webhooks_call_the_namespace_and_get_an_authority() -> None:
     """R-OP-18."""
     for kind, obj in build(cluster()):
         if kind.plural.endswith("webhookconfigurations"):
@@ -133,7 +133,7 @@ def test_webhooks_are_called_in_this_namespace_and_get_their_authority_injected(
             assert {one["clientConfig"]["service"]["namespace"] for one in obj["webhooks"]} == {"operators"}
 
 
-def test_the_certificates_are_mounted() -> None:
+def test_certificates_are_mounted() -> None:
     """R-OP-20."""
     pod = template(cluster())["spec"]
     secrets = {one["secret"]["secretName"] for one in pod["volumes"] if "secret" in one}
@@ -142,7 +142,7 @@ def test_the_certificates_are_mounted() -> None:
     assert "enable: false" in configuration["data"]["controller_manager_config.yaml"]
 
 
-def test_roles_are_bound_to_the_account_of_this_namespace() -> None:
+def test_roles_are_bound_to_the_account_of_the_namespace() -> None:
     """R-OP-15: the right to read metrics is for whoever scrapes, not for the manager itself."""
     bindings = {meta.name(obj): obj["subjects"] for kind, obj in build(cluster()) if kind == CLUSTER_ROLE_BINDINGS}
     (reader,) = bindings.pop("lws-metrics-reader-rolebinding")
@@ -152,7 +152,7 @@ def test_roles_are_bound_to_the_account_of_this_namespace() -> None:
     }
 
 
-def test_the_role_of_prometheus_is_bound_to_accounts_of_openshift() -> None:
+def test_prometheus_role_is_bound_to_accounts_of_openshift() -> None:
     """R-OP-15."""
     objects = {meta.name(obj): obj for kind, obj in build(cluster()) if kind == ROLE_BINDINGS}
     bound = {name: [(one["name"], one["namespace"]) for one in obj["subjects"]] for name, obj in objects.items()}
@@ -165,7 +165,7 @@ def test_the_role_of_prometheus_is_bound_to_accounts_of_openshift() -> None:
     }
 
 
-def test_whatever_has_a_namespace_is_in_that_of_the_operator() -> None:
+def test_namespaced_objects_are_in_the_operator_namespace() -> None:
     """R-OP-10."""
     for kind, obj in build(cluster()):
         assert meta.namespace(obj) == (PLACE.namespace if kind.namespaced else "")
@@ -176,7 +176,7 @@ OF_SETS = "leaderworkerset-x-k8s-io-v1-leaderworkerset"
 OF_DISAGGREGATED = "disaggregatedset-x-k8s-io-v1-disaggregatedset"
 
 
-def test_the_webhooks_are_those_of_the_go_operator() -> None:
+def test_webhooks_equal_those_of_the_go_operator() -> None:
     """R-OP-19."""
     found = {
         one["name"]: (
@@ -207,7 +207,7 @@ def test_the_webhooks_are_those_of_the_go_operator() -> None:
     }
 
 
-def test_the_pods_are_those_of_the_go_operator() -> None:
+def test_pods_equal_those_of_the_go_operator() -> None:
     """R-OP-20."""
     labels = {
         "app.kubernetes.io/name": "lws",
@@ -242,7 +242,7 @@ def test_the_pods_are_those_of_the_go_operator() -> None:
     assert container["resources"]["requests"] == {"cpu": "100m", "memory": "1Gi"}
 
 
-def test_the_pods_mount_configuration_and_certificates() -> None:
+def test_pods_mount_configuration_and_certificates() -> None:
     """R-OP-20."""
     pod = template(cluster())["spec"]
     volumes = {one["name"]: one for one in pod["volumes"]}
@@ -260,7 +260,7 @@ def test_the_pods_mount_configuration_and_certificates() -> None:
     }
 
 
-def test_the_file_of_the_manager_says_who_issues_its_certificates() -> None:
+def test_manager_configuration_names_the_certificate_issuer() -> None:
     """R-OP-20."""
     (config,) = [obj for kind, obj in build(cluster()) if kind == CONFIG_MAPS]
     assert yaml.safe_load(config["data"]["controller_manager_config.yaml"]) == {
@@ -271,7 +271,7 @@ def test_the_file_of_the_manager_says_who_issues_its_certificates() -> None:
     }
 
 
-def test_services_lead_to_webhooks_and_metrics() -> None:
+def test_services_have_ports_of_webhooks_and_metrics() -> None:
     """R-OP-15: the ports of both services."""
     ports = {meta.name(obj): obj["spec"]["ports"] for kind, obj in build(cluster()) if kind == SERVICES}
     assert ports == {
@@ -295,7 +295,7 @@ def test_two_managers_are_spread_and_evicted_one_by_one() -> None:
     assert template(cluster())["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
 
 
-def test_the_metrics_are_scraped_by_their_certificate() -> None:
+def test_metrics_are_scraped_with_tls() -> None:
     """R-OP-23, R-OP-82: one slash, the token of the scraper, the authority of the certificate."""
     (monitor,) = [obj for kind, obj in build(cluster()) if kind == SERVICE_MONITORS]
     (endpoint,) = monitor["spec"]["endpoints"]
@@ -314,5 +314,5 @@ def test_the_metrics_are_scraped_by_their_certificate() -> None:
 
 
 @pytest.mark.parametrize("placement", [5, {"tolerations": 5}, {"tolerations": [5]}, {"nodeSelector": "a"}])
-def test_a_placement_that_the_schema_refuses_means_none(placement: Any) -> None:
+def test_invalid_placement_is_ignored(placement: Any) -> None:
     assert desired.read(cluster(nodePlacement=placement)).placement == desired.read(cluster()).placement

@@ -47,12 +47,12 @@ def definition(*, established: bool = True, served: bool = True) -> JSONObject:
         (definition(served=False), ()),
     ],
 )
-def test_a_kind_is_served_once_its_definition_is_established(obj: JSONObject, expected: tuple[str, ...]) -> None:
+def test_kind_is_served_when_its_definition_is_established(obj: JSONObject, expected: tuple[str, ...]) -> None:
     """R-OP-22."""
     assert establishes(obj) == expected
 
 
-def test_a_kind_that_comes_or_goes_concerns_the_object() -> None:
+def test_new_or_deleted_kind_enqueues_the_object() -> None:
     """R-OP-22: an installation follows cert-manager within seconds, and the kind is requested while it is served."""
     spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
     opened = Caches(Client(SmallServer()), spec.caches)
@@ -70,7 +70,7 @@ def test_a_kind_that_comes_or_goes_concerns_the_object() -> None:
     assert not served.is_set()
 
 
-def test_a_kind_of_which_no_more_is_known_has_an_event() -> None:
+def test_loss_of_an_optional_kind_is_an_event() -> None:
     """Every kind that a cluster may not serve waits for its definition, and no other does."""
     spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
     assert {cache.what for cache in spec.caches if cache.optional} == {
@@ -78,14 +78,14 @@ def test_a_kind_of_which_no_more_is_known_has_an_event() -> None:
     }
 
 
-def test_kinds_that_may_be_missing_are_optional() -> None:
+def test_optional_kinds_do_not_block_the_caches() -> None:
     """R-OP-23c: a cache that waits for them would keep back everything."""
     assert owned(SERVICE_MONITORS, "operators").optional
     assert owned(ISSUERS, "operators").optional
     assert not owned(SECRETS, "operators").optional
 
 
-def test_there_are_two_loops_and_everything_that_is_owned_is_watched() -> None:
+def test_operator_has_two_loops_that_watch_owned_objects() -> None:
     """R-OP-13: a change of anything that the operator applies concerns the object, and its drift is reverted at once."""
     specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
     assert [spec.name for spec in specs] == ["TargetConfigController", "LoggingSyncer"]
@@ -98,7 +98,7 @@ def test_there_are_two_loops_and_everything_that_is_owned_is_watched() -> None:
         assert list(watch.keys(Change(None, {"metadata": {"name": "x", "namespace": "operators"}}))) == [SINGLETON]
 
 
-def test_definitions_are_never_deleted() -> None:
+def test_operator_cannot_delete_definitions() -> None:
     """R-OP-83 (D1): there is no right to."""
     allowed = [
         one.verbs
@@ -108,7 +108,7 @@ def test_definitions_are_never_deleted() -> None:
     assert not [verbs for verbs in allowed if "delete" in verbs]
 
 
-async def test_the_verbosity_follows_the_object_and_a_change_is_reported() -> None:
+async def test_verbosity_follows_the_object_and_changes_are_reported() -> None:
     """R-OP-27: not at the first start; a level that the schema refuses means Normal."""
     server = SmallServer()
     opened = Caches(Client(server), (operatorcontroller.CLUSTERS,))

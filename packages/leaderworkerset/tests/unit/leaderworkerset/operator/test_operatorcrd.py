@@ -20,7 +20,7 @@ def cluster(spec: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {**head, "metadata": {"name": "cluster"}} | ({} if spec is None else {"spec": dict(spec)})
 
 
-def test_its_names_are_those_of_the_go_operator() -> None:
+def test_definition_has_names_of_the_go_operator() -> None:
     """R-OP-1."""
     assert operator_crd()["metadata"]["name"] == "leaderworkersetoperators.operator.openshift.io"
     names = {name: SPEC["names"][name] for name in ("kind", "listKind", "plural", "singular")}
@@ -36,7 +36,7 @@ def test_its_names_are_those_of_the_go_operator() -> None:
     assert (VERSION["served"], VERSION["storage"], VERSION["subresources"]) == (True, True, {"status": {}})
 
 
-def test_lists_show_its_state_and_it_has_a_short_name() -> None:
+def test_definition_has_columns_and_a_short_name() -> None:
     """R-OP-8."""
     columns = [(one["name"], one["jsonPath"]) for one in VERSION["additionalPrinterColumns"]]
     assert columns == [
@@ -49,7 +49,7 @@ def test_lists_show_its_state_and_it_has_a_short_name() -> None:
     assert (SPEC["names"]["shortNames"], SPEC["names"]["categories"]) == (["lwsop"], ["operators"])
 
 
-def test_it_is_a_singleton() -> None:
+def test_definition_permits_one_object() -> None:
     """R-OP-2."""
     (rule,) = ROOT["x-kubernetes-validations"]
     assert rule["rule"] == "self.metadata.name == 'cluster'"
@@ -80,7 +80,7 @@ def test_spec_is_required_and_has_the_agreed_fields() -> None:
     }
 
 
-def test_an_empty_spec_gets_the_levels_and_no_state() -> None:
+def test_empty_spec_gets_default_levels() -> None:
     """R-OP-3, R-OP-4: on an API server; unknown fields are pruned, free ones are kept whole, or null."""
 
     async def scenario(api: Api) -> None:
@@ -111,7 +111,7 @@ def test_an_empty_spec_gets_the_levels_and_no_state() -> None:
         ),
     ],
 )
-def test_what_a_field_takes(field: str, valid: tuple[Any, ...], invalid: tuple[Any, ...]) -> None:
+def test_spec_fields_accept_valid_values_only(field: str, valid: tuple[Any, ...], invalid: tuple[Any, ...]) -> None:
     """R-OP-4."""
 
     async def scenario(api: Api) -> None:
@@ -146,7 +146,7 @@ GENERATION: Final = {"group": "apps", "resource": "deployments", "namespace": "n
         ({"generations": [{"group": "apps", "resource": "deployments", "namespace": "n"}]}, "generations[0].name"),
     ],
 )
-def test_what_the_status_takes(status: dict[str, Any], words: str) -> None:
+def test_status_fields_accept_valid_values_only(status: dict[str, Any], words: str) -> None:
     """R-OP-5."""
 
     async def scenario(api: Api) -> None:
@@ -162,7 +162,7 @@ def test_what_the_status_takes(status: dict[str, Any], words: str) -> None:
     run(scenario)
 
 
-def test_a_condition_has_no_generation_and_a_revision_does_not_decrease() -> None:
+def test_conditions_and_revisions_have_schema_rules() -> None:
     """R-OP-5: what the embedded API server does not evaluate, as the schema has it."""
     fields = ROOT["properties"]["status"]["properties"]
     assert set(fields["conditions"]["items"]["properties"]) == {

@@ -29,7 +29,7 @@ from leaderworkerset.operator.verbosity import Verbosity
         ({"controlPlaneTopology": "SingleReplica"}, (270.0, 240.0, 60.0)),
     ],
 )
-def test_a_single_control_plane_node_gets_longer_leases(
+def test_single_control_plane_node_gets_longer_leases(
     status: dict[str, str], expected: tuple[float, float, float]
 ) -> None:
     """R-OP-12."""
@@ -76,7 +76,7 @@ def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[Elect
     return asyncio.run(scenario()), asked
 
 
-def test_without_an_api_server_it_starts_all_the_same(tmp_path: Path) -> None:
+def test_operator_starts_without_an_api_server(tmp_path: Path) -> None:
     """R-OP-12: where the topology cannot be read, the usual times hold."""
     with socket.socket() as taken:  # bound, but nobody listens
         taken.bind(("127.0.0.1", 0))
@@ -85,9 +85,7 @@ def test_without_an_api_server_it_starts_all_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_api_server_that_does_not_answer_delays_its_start_by_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unresponsive_api_server_delays_the_start_by_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """R-OP-13: meanwhile neither probes are answered nor requests to stop, so this must be less than ending may take."""
     assert operatorprocess.TOPOLOGY_SECONDS < 10
     monkeypatch.setattr(operatorprocess, "TOPOLOGY_SECONDS", 0.2)
@@ -102,7 +100,7 @@ def test_an_api_server_that_does_not_answer_delays_its_start_by_seconds(
         assert asyncio.run(scenario()).retry_period == 5.0
 
 
-def test_a_sync_that_fails_is_tried_again_every_five_minutes(tmp_path: Path) -> None:
+def test_failed_sync_is_retried_within_five_minutes(tmp_path: Path) -> None:
     """R-OP-13: a quota or a webhook of others that refused it is not watched, so nothing else would tell of its change."""
     delays = [operatorprocess.RETRY.delay(failures) for failures in range(1, 100)]
     assert delays == sorted(delays)
@@ -125,7 +123,7 @@ REFUSED = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message":
     ],
     ids=["single", "several", "not served", "not allowed"],
 )
-def test_its_lease_follows_the_topology_if_that_can_be_read(
+def test_lease_times_follow_the_topology_when_readable(
     tmp_path: Path, code: int, body: dict[str, Any], times: tuple[float, float, float]
 ) -> None:
     """R-OP-12: one object is asked for; that it may not be read, or is not there, is no error."""
@@ -136,7 +134,7 @@ def test_its_lease_follows_the_topology_if_that_can_be_read(
 
 
 @pytest.mark.virtual_time
-async def test_it_ends_when_a_file_changes(tmp_path: Path) -> None:
+async def test_operator_ends_when_a_file_changes(tmp_path: Path) -> None:
     """R-OP-9: `--terminate-on-files`, also a file that appears."""
     file = tmp_path / "config"
 

@@ -76,12 +76,12 @@ def ask(
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-def test_probes_are_for_everyone(path: str) -> None:
+def test_probes_need_no_authentication(path: str) -> None:
     """R-OP-11: no review is asked for, and the certificate is a self-signed one where none is mounted."""
     assert ask(path) == (200, "ok")
 
 
-def test_it_is_alive_before_it_is_ready() -> None:
+def test_server_is_alive_before_it_is_ready() -> None:
     """R-OP-11."""
     assert ask("/livez", is_ready=False)[0] == 200
     assert ask("/readyz", is_ready=False)[0] == 503
@@ -96,14 +96,12 @@ def test_it_is_alive_before_it_is_ready() -> None:
     ],
     ids=["nobody", "may not", "may"],
 )
-def test_metrics_are_for_those_who_may_read_them(
-    headers: Mapping[str, str], script: tuple[Response, ...], status: int
-) -> None:
+def test_metrics_require_permission(headers: Mapping[str, str], script: tuple[Response, ...], status: int) -> None:
     """R-OP-11; differs from the Go operator, which lets OpenShift's Prometheus in without asking."""
     assert ask("/metrics", *script, headers=headers)[0] == status
 
 
-def test_the_build_is_a_metric() -> None:
+def test_build_information_is_a_metric() -> None:
     """R-OP-11."""
     _, text = ask("/metrics", KNOWN, ALLOWED, headers={"authorization": "Bearer t"})
     (line,) = re.findall(r"^openshift_lws_operator_build_info\{(.*)\} 1\.0$", text, re.MULTILINE)
@@ -113,7 +111,7 @@ def test_the_build_is_a_metric() -> None:
     assert found["gitVersion"].startswith(f"v{found['major']}.{found['minor']}.")
 
 
-def test_nobody_speaks_an_older_tls_or_http_2() -> None:
+def test_server_rejects_older_tls_and_http_2() -> None:
     """R-OP-11."""
 
     async def scenario() -> tuple[str | None, str | None]:
@@ -134,7 +132,7 @@ def test_nobody_speaks_an_older_tls_or_http_2() -> None:
     assert asyncio.run(scenario()) == ("http/1.1", "TLSv1.3")
 
 
-def test_where_it_serves_and_where_its_certificate_is_mounted() -> None:
+def test_server_has_a_default_address_and_certificate_folder() -> None:
     """R-OP-11."""
     assert OperatorProcessSettings(namespace="n", image="i").listen == "0.0.0.0:8443"
     assert Path("/var/run/secrets/serving-cert") == operatorprocess.CERTIFICATES

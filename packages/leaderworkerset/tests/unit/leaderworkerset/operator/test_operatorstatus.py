@@ -33,7 +33,7 @@ def refresh(
         (running(DEPLOYMENT), ("True", "AsExpected")),
     ],
 )
-def test_available_means_as_many_as_wanted(deployment: JSONObject | None, expected: tuple[str, str]) -> None:
+def test_available_requires_all_replicas(deployment: JSONObject | None, expected: tuple[str, str]) -> None:
     """R-OP-6."""
     assert conditions(refresh(cluster(), deployment))["Available"] == expected
 
@@ -55,7 +55,7 @@ def test_webhooks_are_tried_before_available_becomes_true(available: int, said: 
     assert may_become_available(observed, running(DEPLOYMENT, available=available)) is expected
 
 
-def test_counts_version_and_generations_are_written() -> None:
+def test_status_has_counts_version_and_generations() -> None:
     """R-OP-5, R-OP-8."""
     status = refresh(cluster(), running(DEPLOYMENT))
     assert (status["readyReplicas"], status["version"], status["observedGeneration"]) == (2, "1.2.3", 3)
@@ -70,11 +70,11 @@ def test_counts_version_and_generations_are_written() -> None:
     ]
 
 
-def test_a_version_is_reported_once_it_runs() -> None:
+def test_version_is_reported_when_it_runs() -> None:
     assert "version" not in refresh(cluster(), running(DEPLOYMENT, available=1))
 
 
-def test_a_rollout_is_progress() -> None:
+def test_rollout_sets_progressing() -> None:
     """R-OP-6."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT, available=1)))
     assert found["Progressing"] == ("True", "RollingOut")
@@ -86,7 +86,7 @@ def test_unsupported_overrides_block_upgrades() -> None:
     assert conditions(found)["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
 
 
-def test_times_move_only_with_the_status_of_a_condition() -> None:
+def test_transition_times_change_with_the_status_only() -> None:
     """R-OP-7: another message moves nothing."""
     first = refresh(cluster(), None, SyncOutcome(error="one", complete=False))
     second = operatorstatus.refresh(
@@ -105,14 +105,14 @@ def test_times_move_only_with_the_status_of_a_condition() -> None:
     ]
 
 
-def test_conditions_of_others_stay() -> None:
+def test_conditions_of_others_are_kept() -> None:
     """R-OP-7."""
     theirs = {"type": "example.com/Theirs", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
     status = refresh(cluster(status={"conditions": [theirs]}), None)
     assert status["conditions"][0] == theirs
 
 
-def test_degraded_ends_only_with_a_complete_reconciliation() -> None:
+def test_degraded_ends_with_a_complete_reconciliation() -> None:
     """R-OP-6: but what was missing is not reported once it is there."""
     missing = refresh(cluster(), None, SyncOutcome(missing="cert-manager is missing", complete=False))
     waiting = refresh(cluster(status=missing), None, SyncOutcome(error="not issued", complete=False))
@@ -121,7 +121,7 @@ def test_degraded_ends_only_with_a_complete_reconciliation() -> None:
     assert conditions(refresh(cluster(status=waiting), None))["Degraded"] == ("False", "AsExpected")
 
 
-def test_without_a_deployment_no_version_is_installed() -> None:
+def test_missing_deployment_clears_the_version() -> None:
     """R-OP-8: of a removed operand the status says neither a version nor a generation."""
     found = cluster()
     there = refresh(found, running(DEPLOYMENT))
@@ -140,7 +140,7 @@ def test_without_a_deployment_no_version_is_installed() -> None:
         (SyncOutcome(ending=["a"], unconfirmed=["b"]), ("True", "Annotated")),
     ],
 )
-def test_it_is_said_what_is_deleted_with_the_object(outcome: SyncOutcome, expected: tuple[str, str]) -> None:
+def test_condition_names_definitions_that_would_be_deleted(outcome: SyncOutcome, expected: tuple[str, str]) -> None:
     """R-OP-30: by name, also what does not agree."""
     status = refresh(cluster(), None, outcome)
     assert conditions(status)["DeletesDefinitions"] == expected

@@ -121,21 +121,21 @@ OWNED = "operator.openshift.io/owned-by"
 
 
 @pytest.mark.parametrize(("kind", "key", "edit"), REVERTED.values(), ids=REVERTED)
-def test_an_edit_is_reverted_by_one_sync(kind: Resource, key: ObjectKey, edit: Edit) -> None:
+def test_edit_is_reverted_by_one_sync(kind: Resource, key: ObjectKey, edit: Edit) -> None:
     """R-OP-25, R-OP-82: once, without an error."""
     created, changed, after = edited(kind, key, edit)
     assert restoration.content(changed) != restoration.content(created)
     assert restoration.content(after) == restoration.content(created)
 
 
-def test_an_immutable_object_is_created_anew() -> None:
+def test_immutable_object_is_recreated() -> None:
     """R-OP-25: one that is closed against changes does not stay as somebody closed it."""
     created, _, after = edited(CONFIG_MAPS, CONFIGURATION, lambda obj: obj.update(immutable=True))
     assert meta.uid(after) != meta.uid(created)
     assert {**after, "metadata": None} == {**created, "metadata": None}
 
 
-def test_what_no_update_may_change_is_created_anew() -> None:
+def test_immutable_field_causes_a_recreation() -> None:
     """R-OP-25: another aggregation of roles, another role of a binding, other pods of a Deployment."""
     live = dict(installed(cluster()))
     role = CLUSTER_ROLES, ObjectKey("", "lws-manager-role")
@@ -180,14 +180,14 @@ KEPT: dict[str, tuple[Resource, ObjectKey, Edit]] = {
 
 
 @pytest.mark.parametrize(("kind", "key", "edit"), KEPT.values(), ids=KEPT)
-def test_what_others_own_stays_and_is_no_difference(kind: Resource, key: ObjectKey, edit: Edit) -> None:
+def test_fields_of_others_are_kept_and_not_a_difference(kind: Resource, key: ObjectKey, edit: Edit) -> None:
     """R-OP-18, R-OP-25: neither it, nor a default of the API server, is written again."""
     created, changed, after = edited(kind, key, edit)
     assert changed != created
     assert after == changed
 
 
-def test_what_others_own_stays_when_something_else_is_reverted() -> None:
+def test_fields_of_others_are_kept_when_drift_is_reverted() -> None:
     """R-OP-18: an injected authority is never blanked."""
 
     def both(obj: dict[str, Any]) -> None:
@@ -199,7 +199,7 @@ def test_what_others_own_stays_when_something_else_is_reverted() -> None:
     assert after["webhooks"][0]["failurePolicy"] == "Fail"
 
 
-def test_the_injection_that_another_issuer_needed_ends() -> None:
+def test_injection_of_another_issuer_is_removed() -> None:
     """R-OP-22: two writers of one authority would overwrite each other."""
     kind, key = VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING
     live = installed(cluster())[kind, key]
@@ -224,7 +224,7 @@ def pod(deployment: dict[str, Any]) -> dict[str, Any]:
     ],
     ids=["paused", "the network of the host", "nodes", "a volume", "the source of a volume", "a variable"],
 )
-def test_the_deployment_is_replaced_as_a_whole(edit: Edit) -> None:
+def test_deployment_is_replaced_except_a_restart_by_kubectl(edit: Edit) -> None:
     """R-OP-25: but a restart that somebody asked for with kubectl stays one."""
     live = dict(installed(cluster()))
     place = DEPLOYMENTS, MANAGER
@@ -240,7 +240,7 @@ def test_the_deployment_is_replaced_as_a_whole(edit: Edit) -> None:
     assert written["spec"] == msgspec.json.decode(before)
 
 
-async def test_the_api_server_is_asked_once_about_every_version_of_an_object() -> None:
+async def test_dry_run_is_sent_once_for_every_object_version() -> None:
     """R-OP-13: at rest nothing is sent; after a refusal, the write itself reports why."""
     place, asked = (CONFIG_MAPS, CONFIGURATION), []
 
@@ -264,5 +264,5 @@ async def test_the_api_server_is_asked_once_about_every_version_of_an_object() -
     assert (found.live, found.anew) == (live, False)
 
 
-def test_the_hash_does_not_depend_on_the_order_of_fields() -> None:
+def test_hash_does_not_depend_on_the_order_of_fields() -> None:
     assert restoration.digest({"a": 1, "b": 2}) == restoration.digest({"b": 2, "a": 1}) != restoration.digest({"a": 1})

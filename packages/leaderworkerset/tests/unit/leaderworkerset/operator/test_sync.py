@@ -69,19 +69,19 @@ def without_definitions(names: list[str]) -> list[str]:
     return [name for name in names if not name.startswith("CustomResourceDefinition/")]
 
 
-def test_without_the_object_nothing_is_done() -> None:
+def test_sync_does_nothing_without_the_object() -> None:
     """R-OP-31: nothing is created for an object that is gone."""
     assert plan(observed(None)) == Plan()
 
 
-def test_while_the_object_is_being_deleted_nothing_is_done() -> None:
+def test_sync_does_nothing_while_the_object_is_deleted() -> None:
     """R-OP-30: the garbage collector removes what is owned."""
     found = cluster()
     found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert plan(observed(found)) == Plan()
 
 
-def test_everything_is_applied_in_order() -> None:
+def test_objects_are_applied_in_order() -> None:
     """R-OP-15."""
     names = applied(plan(observed(cluster())))
     assert without_definitions(names) == ORDER
@@ -90,7 +90,7 @@ def test_everything_is_applied_in_order() -> None:
     assert names.index(config) < place < names.index("ServiceAccount/lws-controller-manager")
 
 
-def test_at_rest_nothing_is_written() -> None:
+def test_sync_writes_nothing_at_rest() -> None:
     """R-OP-7, R-OP-13: no status that would not change; everything is compared again after five minutes."""
     found = cluster()
     live = installed(found)
@@ -100,7 +100,7 @@ def test_at_rest_nothing_is_written() -> None:
     assert again.requeue_after == 300
 
 
-def test_what_is_missing_is_created_and_reported() -> None:
+def test_missing_object_is_created_and_reported() -> None:
     """R-OP-14, R-OP-25."""
     found = cluster()
     live = dict(installed(found))
@@ -136,7 +136,7 @@ def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) ->
     assert reasons == [f"{kind.kind}Updated", f"{kind.kind}UpdateFailed"]
 
 
-def test_an_object_that_was_created_again_owns_everything_anew() -> None:
+def test_recreated_object_owns_everything_by_its_new_uid() -> None:
     """R-OP-31: by its new UID."""
     before, after = cluster(), cluster()
     after["metadata"]["uid"] = "u-new"
@@ -145,7 +145,7 @@ def test_an_object_that_was_created_again_owns_everything_anew() -> None:
     assert {owner["uid"] for obj in found for owner in meta.metadata(obj)["ownerReferences"]} == {"u-new"}
 
 
-def test_what_others_add_is_theirs() -> None:
+def test_additions_of_others_are_kept() -> None:
     """R-OP-18, R-OP-25: an injected authority, labels and annotations stay, and nothing is written."""
     found = cluster()
     live = {
@@ -159,7 +159,7 @@ def test_what_others_add_is_theirs() -> None:
     assert applied(plan(observed(found, live))) == []
 
 
-def test_without_cert_manager_nothing_is_created() -> None:
+def test_missing_cert_manager_prevents_the_installation() -> None:
     """R-OP-22."""
     again = plan(observed(cluster(), served=()))
     assert applied(again) == []
@@ -171,7 +171,7 @@ def test_without_cert_manager_nothing_is_created() -> None:
     assert "cert-manager" in texts[0]
 
 
-def test_cert_manager_that_goes_leaves_the_operand_alone() -> None:
+def test_removed_cert_manager_leaves_the_operand_running() -> None:
     """R-OP-22: what runs goes on; Degraded says what is missing."""
     found = cluster()
     again = plan(observed(found, installed(found), served=()))
@@ -180,7 +180,7 @@ def test_cert_manager_that_goes_leaves_the_operand_alone() -> None:
     assert conditions(status_of(again))["Degraded"] == ("True", "MissingDependency")
 
 
-def test_certificates_of_the_operand_itself_need_no_cert_manager() -> None:
+def test_internal_certificates_need_no_cert_manager() -> None:
     """R-OP-22, R-OP-83 (D4): the annotation chooses."""
     again = plan(observed(cluster({CERTIFICATES: "internal"}), secrets={}, served=()))
     names = applied(again)
@@ -200,7 +200,7 @@ def test_certificates_of_the_operand_itself_need_no_cert_manager() -> None:
         ),
     ],
 )
-def test_a_certificate_that_is_not_issued_keeps_back_what_comes_later(secrets: Any, last: str) -> None:
+def test_pending_certificate_delays_later_objects(secrets: Any, last: str) -> None:
     """R-OP-15, R-OP-17."""
     again = plan(observed(cluster(), secrets=secrets))
     assert applied(again)[-1] == last
@@ -209,7 +209,7 @@ def test_a_certificate_that_is_not_issued_keeps_back_what_comes_later(secrets: A
     assert "Degraded" not in found
 
 
-def test_a_cluster_without_service_monitors_is_no_error() -> None:
+def test_missing_service_monitor_kind_is_not_an_error() -> None:
     """R-OP-23c, R-OP-82."""
     served = ALL - {SERVICE_MONITORS.group_resource}
     again = plan(observed(cluster(), served=served))
@@ -221,7 +221,7 @@ def test_a_cluster_without_service_monitors_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed", "Force"])
-def test_what_is_not_managed_is_left_alone_but_its_state_is_reported(state: str) -> None:
+def test_unmanaged_operand_is_only_reported(state: str) -> None:
     """R-OP-6, R-OP-24, R-OP-82: unlike the Go operator's, the conditions are of now."""
     found = cluster(managementState=state)
     again = plan(observed(found, installed(cluster())))
@@ -230,7 +230,7 @@ def test_what_is_not_managed_is_left_alone_but_its_state_is_reported(state: str)
     assert conditions(status_of(again))["TargetConfigControllerDegraded"] == ("False", "AsExpected")
 
 
-def test_removed_removes_the_operand_only_where_it_is_asked_for() -> None:
+def test_removed_state_deletes_the_operand_when_requested() -> None:
     """R-OP-24, R-OP-31, R-OP-83 (D5): webhooks first, definitions never."""
     found = cluster({REMOVE_OPERAND: "true"}, managementState="Removed")
     live = installed(found)
@@ -243,7 +243,7 @@ def test_removed_removes_the_operand_only_where_it_is_asked_for() -> None:
     assert sorted(names) == sorted(ORDER)
 
 
-def test_another_choice_of_certificates_removes_what_it_does_not_need() -> None:
+def test_certificate_choice_removes_unused_objects() -> None:
     """R-OP-75: no issuer stays behind; every deletion is an event, which the Go operator's are not (R-OP-14)."""
     live = installed(cluster())
     again = plan(observed(cluster({CERTIFICATES: "internal"}), live))
@@ -266,7 +266,7 @@ def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
     }
 
 
-def test_what_an_installer_left_is_taken_over_and_its_rest_removed() -> None:
+def test_installation_by_the_command_is_adopted() -> None:
     """R-OP-75: cert-manager issues from now on, so role and secret of the manager's own certificates go."""
     again = plan(observed(cluster(), left_by_an_installer()))
     assert sorted(deleted(again)) == [
@@ -281,7 +281,7 @@ def test_what_an_installer_left_is_taken_over_and_its_rest_removed() -> None:
 
 @pytest.mark.parametrize("owned", [{}, {OWNED_LABEL: OWNED_BY}])
 @pytest.mark.parametrize("found", [cluster(), cluster({REMOVE_OPERAND: "true"}, managementState="Removed")])
-def test_what_others_label_like_an_installation_stays(found: dict[str, Any], owned: dict[str, str]) -> None:
+def test_labeled_objects_of_others_are_kept(found: dict[str, Any], owned: dict[str, str]) -> None:
     """Only what an installation consists of may be deleted: a refused deletion would end every sync."""
     name = ObjectKey(PLACE.namespace, "theirs")
     labels = {**metadata.LABELS, **owned}
@@ -290,7 +290,7 @@ def test_what_others_label_like_an_installation_stays(found: dict[str, Any], own
     assert "ConfigMap/theirs" not in deleted(again)
 
 
-def test_definitions_of_an_older_version_are_never_deleted() -> None:
+def test_older_definitions_are_never_deleted() -> None:
     """R-OP-83 (D1): every object of the kind would go with it."""
     found = cluster()
     live = dict(installed(found))
@@ -301,7 +301,7 @@ def test_definitions_of_an_older_version_are_never_deleted() -> None:
 
 @pytest.mark.parametrize("agrees", [False, True])
 @pytest.mark.parametrize("asked", [False, True])
-def test_definitions_outlive_the_object_unless_both_say_otherwise(asked: bool, agrees: bool) -> None:
+def test_definitions_are_owned_only_when_both_sides_agree(asked: bool, agrees: bool) -> None:
     """R-OP-16, R-OP-30, R-OP-83 (D1): who may edit the object alone cannot have the definitions deleted with it."""
     live = dict(installed(cluster()))
     annotated = {"annotations": {DELETE_CRDS: "true"}} if agrees else {}
@@ -323,7 +323,7 @@ def test_definitions_outlive_the_object_unless_both_say_otherwise(asked: bool, a
     assert conditions(status_of(again))["DeletesDefinitions"][1] == reason
 
 
-def test_all_but_definitions_are_owned_by_the_object() -> None:
+def test_all_objects_except_definitions_are_owned() -> None:
     """R-OP-16: by a reference that neither controls nor blocks."""
     found = [one.object for one in actions(plan(observed(cluster()))) if isinstance(one, Apply)]
     owned = {obj["kind"]: len(meta.metadata(obj).get("ownerReferences") or []) for obj in found}
@@ -331,7 +331,7 @@ def test_all_but_definitions_are_owned_by_the_object() -> None:
     assert set(owned.values()) == {1}
 
 
-def test_an_annotation_that_is_taken_back_ends_the_ownership() -> None:
+def test_removed_annotation_ends_the_ownership() -> None:
     """R-OP-30: the reference of the operator goes, those of others stay."""
     live = dict(installed(cluster()))
     place = next(place for place in live if place[0] == CUSTOM_RESOURCE_DEFINITIONS)
@@ -347,7 +347,7 @@ def test_an_annotation_that_is_taken_back_ends_the_ownership() -> None:
     assert written["metadata"]["ownerReferences"] == [theirs]
 
 
-def test_a_refused_write_is_reported_in_the_status() -> None:
+def test_rejected_write_is_reported_in_the_status() -> None:
     """R-OP-6: SyncError with the text of the error."""
     report = failure_of(plan(observed(cluster())))
     assert report.subresource == "status"
@@ -357,7 +357,7 @@ def test_a_refused_write_is_reported_in_the_status() -> None:
     assert "Degraded" not in found
 
 
-def test_a_definition_of_others_without_conversion_is_taken_over() -> None:
+def test_definition_of_another_owner_is_adopted() -> None:
     """R-OP-18, R-OP-82: nothing is read of it, and no conversion is set."""
     for one in actions(plan(observed(cluster()))):
         if isinstance(one, Apply | Put) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:

@@ -23,7 +23,7 @@ from kuberuntime.plan import Apply
 MODERN = {"metadata": {"name": "cluster"}, "spec": {"tlsSecurityProfile": {"type": "Modern"}}}
 
 
-def test_a_version_that_is_being_applied_is_not_reported_yet() -> None:
+def test_version_is_not_reported_while_it_is_applied() -> None:
     """R-OP-6, R-OP-8: until the Deployment has it, what was observed is the rollout of the version before."""
     found = cluster()
     live = installed(found)
@@ -36,7 +36,7 @@ def test_a_version_that_is_being_applied_is_not_reported_yet() -> None:
 
 
 @pytest.mark.parametrize("noted", [{"servingInfo": {"a": 1}}, {"tls": {"more": 1}}], ids=["beside", "within"])
-def test_what_others_note_keeps_nothing_back(noted: dict[str, Any]) -> None:
+def test_foreign_observed_config_does_not_block_the_profile(noted: dict[str, Any]) -> None:
     """R-OP-4, R-OP-28: observedConfig may hold anything; the profile is compared, the rest stays."""
     found = cluster(observedConfig=noted | {"tls": {"minVersion": "VersionTLS13", **noted.get("tls", {})}})
     again = plan(replace(observed(found), api_server=MODERN))

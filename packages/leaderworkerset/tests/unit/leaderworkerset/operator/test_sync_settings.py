@@ -29,7 +29,7 @@ def text_of(found: Plan) -> str:
     return str(text)
 
 
-def test_the_tls_profile_is_noted_first_and_then_followed() -> None:
+def test_tls_profile_is_recorded_and_then_applied() -> None:
     """R-OP-28: one write each, and none where it is noted."""
     state = replace(observed(cluster()), api_server=MODERN)
     (noted,) = actions(plan(state))
@@ -47,7 +47,7 @@ def test_overrides_reach_the_configuration_and_block_upgrades() -> None:
     assert conditions(status_of(again))["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
 
 
-def test_overrides_that_the_manager_would_refuse_change_nothing() -> None:
+def test_invalid_overrides_change_nothing() -> None:
     """R-OP-41, R-OP-6: the status has the manager's words; what runs goes on."""
     found = cluster(unsupportedConfigOverrides={"replicas": 3})
     again = plan(observed(found, installed(cluster())))
@@ -57,7 +57,7 @@ def test_overrides_that_the_manager_would_refuse_change_nothing() -> None:
     assert 'unknown field "replicas"' in condition["message"]
 
 
-def test_a_single_node_has_one_manager_and_no_budget() -> None:
+def test_single_node_has_one_manager_and_no_budget() -> None:
     """R-OP-73: a budget of one would keep the node from being drained."""
     again = plan(replace(observed(cluster(), installed(cluster())), infrastructure=SINGLE))
     assert "PodDisruptionBudget/lws-controller-manager" in deleted(again)
