@@ -133,7 +133,7 @@ def situation() -> tuple[list[JSONObject], dict[Resource, list[JSONObject]]]:
     "forbidden", [(), (CORE_EVENTS, NODES), (STATEFULSETS,)], ids=["all", "few", "no statefulsets"]
 )
 @pytest.mark.parametrize("namespace", ["prod", ""])
-def test_each_is_told_what_it_is_told_alone(namespace: str, forbidden: tuple[Resource, ...]) -> None:
+def test_shared_lists_give_the_same_diagnoses(namespace: str, forbidden: tuple[Resource, ...]) -> None:
     sets, objects = situation()
     chosen = [one for one in sets if namespace in ("", meta.namespace(one))]
     server = Server(objects, frozenset(forbidden))
@@ -157,7 +157,7 @@ def mine(pod: JSONObject, obj: JSONObject) -> bool:
 
 
 @pytest.mark.slow
-def test_five_hundred_that_are_stuck_cost_a_dozen_requests() -> None:
+def test_five_hundred_stuck_sets_need_a_dozen_requests() -> None:
     sets = [named(lws(), f"web-{index}") for index in range(500)]
     events = [
         event("StatefulSet", f"web-{index}", "FailedCreate", REFUSED.format(f"web-{index}")) for index in range(500)
@@ -185,7 +185,7 @@ class Endless(Lists):
 
 
 @pytest.mark.parametrize(("sets", "code"), [(1, "LWS-E051"), (11, "LWS-E099")], ids=["few", "many"])
-def test_of_a_cluster_with_too_many_nodes_those_of_few_sets_are_read_by_name(sets: int, code: str) -> None:
+def test_nodes_of_few_sets_are_read_by_name_in_a_large_cluster(sets: int, code: str) -> None:
     server = Server({NODES: [node(conditions=conditions(Ready="False"))], SERVICES: [], CORE_EVENTS: []})
     views = [
         view(named(lws(), f"web-{at}"), [named(placed(0, rank), f"web-{at}") for rank in (0, 1)]) for at in range(sets)
