@@ -31,7 +31,7 @@ def walk(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str
             yield from walk(schema[part], f"{path}.*")
 
 
-def test_the_envelope() -> None:
+def test_definition_has_names_scope_and_version() -> None:
     """R-API-1: names, scope, version; no categories."""
     assert CRD["metadata"]["name"] == "leaderworkersets.leaderworkerset.x-k8s.io"
     assert CRD["metadata"]["annotations"] == {"controller-gen.kubebuilder.io/version": "v0.17.2"}
@@ -50,7 +50,7 @@ def test_the_envelope() -> None:
     assert "conversion" not in CRD["spec"]  # R-API-4
 
 
-def test_subresources() -> None:
+def test_definition_has_status_and_scale_subresources() -> None:
     """R-API-2."""
     assert VERSION["subresources"] == {
         "status": {},
@@ -62,12 +62,12 @@ def test_subresources() -> None:
     }
 
 
-def test_what_depends_on_several_fields_is_checked_by_the_webhook_alone() -> None:
+def test_definition_has_no_validation_rules() -> None:
     """N-API-6."""
     assert [path for path, schema in walk(SCHEMA) if "x-kubernetes-validations" in schema] == []
 
 
-def test_printer_columns() -> None:
+def test_definition_has_printer_columns() -> None:
     """R-API-3, N-API-4: the order, types and paths."""
     assert [(c["name"], c["type"], c["jsonPath"]) for c in VERSION["additionalPrinterColumns"]] == [
         ("Ready", "integer", ".status.readyReplicas"),
@@ -105,12 +105,12 @@ def test_printer_columns() -> None:
         ("networkConfig.subdomainPolicy", {"enum": sorted(SubdomainPolicy), "type": "string"}),
     ],
 )
-def test_the_own_fields(path: str, rules: dict[str, Any]) -> None:
+def test_own_fields_have_types_defaults_and_bounds(path: str, rules: dict[str, Any]) -> None:
     """Contract 1.2, R-KQ-2: types, defaults, enums, bounds."""
     assert at(f"spec.{path}") == rules
 
 
-def test_a_strategy_is_there_before_admission() -> None:
+def test_strategy_has_a_default_before_admission() -> None:
     """R-KQ-2, R-KQ-10: webhooks that decode and encode the object would write one without a type."""
     assert at("spec.rolloutStrategy")["default"] == {"type": "RollingUpdate"}
     assert "default" not in schema_of("LeaderWorkerSetSpec")["properties"]["rolloutStrategy"]
@@ -137,13 +137,13 @@ def test_budgets_are_numbers_or_percentages(field: str, default: int) -> None:
         ("status.conditions.*", ["lastTransitionTime", "message", "reason", "status", "type"]),
     ],
 )
-def test_required_fields(path: str, required: list[str] | None) -> None:
+def test_required_fields_are_declared(path: str, required: list[str] | None) -> None:
     """Contract 1.2."""
     assert at(path).get("required") == required
 
 
 @pytest.mark.parametrize("path", ["leaderTemplate", "workerTemplate", "volumeClaimTemplates.*"])
-def test_embedded_metadata_keeps_five_fields(path: str) -> None:
+def test_embedded_metadata_has_five_fields(path: str) -> None:
     """R-API-5: `creationTimestamp: null` of templates is pruned."""
     metadata = at(f"spec.leaderWorkerTemplate.{path}.metadata")
     assert sorted(metadata["properties"]) == ["annotations", "finalizers", "labels", "name", "namespace"]
@@ -176,7 +176,7 @@ def test_embedded_metadata_keeps_five_fields(path: str) -> None:
         ("volumes.*.scaleIO.storageMode", "ThinProvisioned"),
     ],
 )
-def test_defaults_of_pod_templates(path: str, default: Any) -> None:
+def test_pod_templates_have_defaults(path: str, default: Any) -> None:
     """R-API-7."""
     assert at(f"spec.leaderWorkerTemplate.workerTemplate.spec.{path}")["default"] == default
 
@@ -208,7 +208,7 @@ def test_pod_templates_have_no_other_defaults() -> None:
         ("schedulingGates", ["name"]),
     ],
 )
-def test_keys_of_lists(path: str, keys: list[str]) -> None:
+def test_lists_have_map_keys(path: str, keys: list[str]) -> None:
     """R-API-8."""
     schema = at(f"spec.leaderWorkerTemplate.workerTemplate.spec.{path}")
     assert schema["x-kubernetes-list-type"] == "map"
@@ -222,13 +222,13 @@ def test_list_keys_are_required_or_have_defaults() -> None:
             assert key in item.get("required", []) or "default" in item["properties"][key], path
 
 
-def test_every_node_of_the_schema_has_a_type() -> None:
+def test_every_schema_node_has_a_type() -> None:
     """R-API-5: the schema is structural."""
     for path, schema in walk(SCHEMA):
         assert "type" in schema or schema.get("x-kubernetes-int-or-string"), path
 
 
-def test_the_tables_name_existing_fields_only() -> None:
+def test_tables_name_existing_fields_only() -> None:
     for struct, field in OPTIONAL | REQUIRED | RULES.keys():
         assert field in TYPES.fields(struct), f"{struct}.{field}"
     for struct, keys in LIST_KEYS.items():

@@ -49,7 +49,7 @@ def pairs() -> Iterator[tuple[str, str, JSONObject, JSONObject]]:
             yield struct, name, field, resolved(theirs["properties"][name])
 
 
-def test_the_document_covers_many_types() -> None:
+def test_openapi_document_covers_many_types() -> None:
     assert len(STRUCTS) > 100
 
 
@@ -75,7 +75,7 @@ def test_fields_have_the_same_types_and_list_keys() -> None:
     assert different == []
 
 
-def test_defaults_are_those_of_the_document_without_gos_zero_values() -> None:
+def test_defaults_equal_the_document_except_zero_values() -> None:
     """R-API-7: `default: ""`, `0` and `{}` of required fields say only that Go has no pointer there."""
     for struct, name, ours, theirs in pairs():
         required = name in schema.schema_of(struct).get("required", [])
@@ -87,7 +87,7 @@ def test_defaults_are_those_of_the_document_without_gos_zero_values() -> None:
         assert ours.get("default") == theirs.get("default"), (struct, name)
 
 
-def test_closed_sets_of_the_document_are_left_to_the_api_server() -> None:
+def test_closed_sets_are_left_to_the_api_server() -> None:
     """Contract 1.2: upstream's definition takes any text; the API server refuses it when the pod is created."""
     ours = {(struct, name) for struct, name, field, _ in pairs() if "enum" in field}
     assert ours <= BY_MARKER

@@ -89,7 +89,7 @@ class _Outer(msgspec.Struct):
     items: tuple[_Inner, ...] = ()
 
 
-def test_what_differs_anywhere_is_found() -> None:
+def test_nested_difference_is_found() -> None:
     inner = {
         "mode": {"type": "string", "enum": ["A"]},
         "count": {"type": "integer"},

@@ -159,7 +159,7 @@ def run_all() -> None:
     virtualtime.run(scenario())
 
 
-def test_nothing_is_read_of_a_cached_object_that_is_not_declared(reads: list[Reads]) -> None:
+def test_controllers_read_only_declared_fields(reads: list[Reads]) -> None:
     kinds = {one.kind for one in reads}
     assert kinds == {"Pod", "StatefulSet", "Service", "ControllerRevision", "Deployment"}
     assert_declared(reads)
@@ -182,7 +182,7 @@ def is_read(path: Path, read: set[Path]) -> bool:
         ("Deployment", [declared.DEPLOYMENT]),
     ],
 )
-def test_everything_that_is_declared_is_read(
+def test_every_declared_field_is_read(
     kind: str, projections: list[Projection], reads: list[Reads], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decided: list[Reads] = []
@@ -202,7 +202,7 @@ def test_everything_that_is_declared_is_read(
         (declared.REVISION, "data", "ControllerRevision"),
     ],
 )
-def test_a_read_that_is_not_declared_is_noticed(
+def test_undeclared_read_is_detected(
     projection: Projection, missing: str, kind: str, reads: list[Reads], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = tuple(path for path in projection.paths if path != parse(missing))
@@ -212,7 +212,7 @@ def test_a_read_that_is_not_declared_is_noticed(
         assert_declared(reads)
 
 
-def test_a_worker_statefulset_with_the_name_of_a_leaderworkerset_is_named() -> None:
+def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
     """Names may meet: the StatefulSet of another owner is left as it is, and reported (docs/adr/0030)."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
@@ -223,7 +223,7 @@ def test_a_worker_statefulset_with_the_name_of_a_leaderworkerset_is_named() -> N
     assert [type(action) for action in plan.actions] == [Emit, PutStatus]
 
 
-def test_the_set_of_leaders_keeps_its_template_whatever_its_labels_are() -> None:
+def test_leader_statefulset_keeps_its_template_for_any_labels() -> None:
     """Labels of a LeaderWorkerSet are copied to its StatefulSet; they do not make it a set of workers."""
     lws = builders.leaderworkerset_object(metadata={"labels": {labels.GROUP_INDEX: "0"}})
     statefulset = builders.worker_statefulset(builders.leader_pod(lws))

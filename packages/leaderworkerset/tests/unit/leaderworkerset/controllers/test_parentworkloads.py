@@ -118,7 +118,7 @@ def found_by(make: Callable[[Client], Coroutine[Any, Any, JSONObject | None]], *
 
 
 @pytest.mark.parametrize("make", [next_owner, upper_owner])
-def test_the_next_owner_that_has_one_is_followed(make: Any) -> None:
+def test_workload_is_found_through_the_owners(make: Any) -> None:
     """N-K8S-16."""
     found = found_by(make)
 
@@ -138,7 +138,7 @@ def test_the_next_owner_that_has_one_is_followed(make: Any) -> None:
         (unserved, "the API server serves no Pipeline of v1"),
     ],
 )
-def test_why_there_is_none_is_told(make: Any, text: str) -> None:
+def test_missing_workload_has_a_reason(make: Any, text: str) -> None:
     """N-K8S-10, N-K8S-16."""
     found = found_by(make)
 
@@ -147,7 +147,7 @@ def test_why_there_is_none_is_told(make: Any, text: str) -> None:
     assert found.message.startswith(text)
 
 
-def test_an_owner_that_may_not_be_read_is_an_answer() -> None:
+def test_unreadable_owner_is_a_failure_reason() -> None:
     """N-AT-15: nothing waits for a kind that the manager may not read."""
     found = found_by(upper_owner, stage=ForbiddenError({"code": 403, "message": "no get of configmaps"}))
 
@@ -155,6 +155,6 @@ def test_an_owner_that_may_not_be_read_is_an_answer() -> None:
     assert found.message == "an owner cannot be read: no get of configmaps"
 
 
-def test_an_api_server_that_fails_is_asked_again() -> None:
+def test_server_error_while_reading_owners_is_raised() -> None:
     with pytest.raises(InternalError):
         found_by(upper_owner, stage=InternalError({"code": 500, "message": "etcd"}))

@@ -89,7 +89,7 @@ async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) ->
 
 
 @pytest.mark.slow
-async def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
+async def test_controllers_use_exactly_the_declared_permissions() -> None:
     """Contract 12.5, reduced; older API servers are listed, newer ones stream their lists."""
     async with Cluster().running() as cluster:
         needs = await needs_of_controllers(cluster, live_through_everything, is_old=False)
@@ -98,7 +98,7 @@ async def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
     assert unused(MANAGED.permissions, needs) == []
 
 
-def test_gang_schedulers_take_their_own_permissions_and_nothing_else() -> None:
+def test_gang_schedulers_add_only_their_own_permissions() -> None:
     """R-GANG-7: none of them without a provider, and only those of the provider."""
     kinds = managed("volcano")
     own = {one for one in kinds.permissions if one.resource == VOLCANO.group_object}
@@ -107,7 +107,7 @@ def test_gang_schedulers_take_their_own_permissions_and_nothing_else() -> None:
     assert set(kinds.permissions) - own == set(MANAGED.permissions)
 
 
-def test_kube_schedulers_groups_are_also_corrected_and_their_refusal_reported() -> None:
+def test_kube_scheduler_groups_add_patch_permissions() -> None:
     """N-K8S-7, N-K8S-10."""
     further = set(managed("kubernetes").permissions) - set(MANAGED.permissions)
 
@@ -117,7 +117,7 @@ def test_kube_schedulers_groups_are_also_corrected_and_their_refusal_reported() 
     assert verbs == {"create", "delete", "list", "patch", "watch"}
 
 
-def test_moving_groups_needs_the_nodes_besides_and_only_where_it_is_enabled() -> None:
+def test_moving_groups_adds_node_permissions() -> None:
     further = set(managed(configured={names.MOVES: MaintenanceSettings()}).permissions) - set(MANAGED.permissions)
 
     assert further == set(permissions.MAINTENANCE)

@@ -59,7 +59,7 @@ async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:
         return loop.time() - begun
 
 
-async def test_a_reconciliation_under_way_is_finished_with_its_events() -> None:
+async def test_stop_finishes_the_current_reconciliation() -> None:
     cluster = Cluster()
     async with cluster.running():
         assert await stop_in_the_middle(cluster, 0.2) < 2 * FINISH_SECONDS
@@ -67,14 +67,14 @@ async def test_a_reconciliation_under_way_is_finished_with_its_events() -> None:
         assert await cluster.notes() != []
 
 
-async def test_one_that_takes_too_long_is_cut_off() -> None:
+async def test_stop_cancels_a_reconciliation_that_takes_too_long() -> None:
     cluster = Cluster()
     async with cluster.running():
         assert await stop_in_the_middle(cluster, 60.0) <= 2 * FINISH_SECONDS
         assert await cluster.objects(STATEFULSETS) == []
 
 
-async def test_controllers_that_have_not_begun_end_at_once() -> None:
+async def test_stop_is_immediate_before_the_controllers_start() -> None:
     cluster = Cluster()
     async with cluster.running():
         controllers = controllers_of(cluster, cluster.transport)

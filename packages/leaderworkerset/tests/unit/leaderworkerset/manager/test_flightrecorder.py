@@ -89,7 +89,7 @@ async def recreated_after(cluster: Cluster) -> float:
 
 
 @pytest.mark.parametrize("is_slow", [False, True], ids=["fast", "slow"])
-def test_a_recreation_takes_the_same_time_and_writes_with_and_without_a_recorder(is_slow: bool) -> None:
+def test_recording_delays_no_recreation(is_slow: bool) -> None:
     async def scenario(*, records: bool) -> tuple[float, dict[str, int]]:
         async with Cluster().running() as cluster:
             inner = cluster.client._transport
@@ -127,7 +127,7 @@ async def said(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
-def test_it_uses_what_it_declares_and_nothing_else() -> None:
+def test_recorder_uses_exactly_its_permissions() -> None:
     async def scenario() -> tuple[list[Episode], set[Need]]:
         async with Cluster().running() as cluster:
             transport = RecordingTransport(cluster.client._transport)
@@ -147,7 +147,7 @@ def test_it_uses_what_it_declares_and_nothing_else() -> None:
     assert unused(RECORDING, needs) == []
 
 
-def test_managers_that_do_not_record_have_none_of_its_permissions() -> None:
+def test_recording_permissions_are_added_when_enabled() -> None:
     more = set(managed(configured={names.RECORDER: True}).permissions) - set(MANAGED.permissions)
     assert {(one.target, one.verbs) for one in more} == {
         ("pods/log", ("get",)),

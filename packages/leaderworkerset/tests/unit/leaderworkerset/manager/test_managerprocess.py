@@ -8,7 +8,7 @@ from leaderworkerset.manager.config.configuration import TLS, Configuration, Lea
 from leaderworkerset.manager.managerprocess import election_settings, tls_settings
 
 
-def test_the_lease_lives_in_the_managers_namespace_whatever_the_file_says() -> None:
+def test_lease_is_in_the_namespace_of_the_manager() -> None:
     """R-MGR-3."""
     election = LeaderElection(resource_name="mine", resource_namespace="elsewhere", lease_duration=Duration(30))
     settings = election_settings(Configuration(leader_election=election), "lws-system")
@@ -16,12 +16,12 @@ def test_the_lease_lives_in_the_managers_namespace_whatever_the_file_says() -> N
     assert (settings.lease_duration, settings.renew_deadline, settings.retry_period) == (30.0, 10.0, 2.0)
 
 
-def test_no_two_processes_have_one_identity() -> None:
+def test_every_process_has_its_own_identity() -> None:
     identities = {election_settings(Configuration(), "a").identity for _ in range(3)}
     assert len(identities) == 3
 
 
-def test_tls_reaches_the_servers_in_openssls_words() -> None:
+def test_tls_settings_are_converted_for_openssl() -> None:
     """R-CFG-2."""
     assert tls_settings(TLS()).minimum_version is ssl.TLSVersion.TLSv1_2
     assert tls_settings(TLS(min_version="VersionTLS13")).minimum_version is ssl.TLSVersion.TLSv1_3

@@ -50,7 +50,7 @@ def test_each_admission_gives_a_leader_another_group() -> None:
     assert first != other
 
 
-def test_what_cannot_start_under_the_detected_scheduler_is_refused() -> None:
+def test_set_that_cannot_start_is_rejected() -> None:
     """R-KQ-149."""
     waiting = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"})
 

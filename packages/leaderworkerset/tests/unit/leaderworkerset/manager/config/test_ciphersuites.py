@@ -3,7 +3,7 @@
 from leaderworkerset.manager.config import ciphersuites
 
 
-def test_openssl_hears_of_those_it_can_choose() -> None:
+def test_cipher_suites_have_openssl_names() -> None:
     """R-CFG-2: suites of TLS 1.3 are always on."""
     names = ("TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256")
 
