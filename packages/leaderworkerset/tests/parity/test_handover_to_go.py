@@ -133,7 +133,7 @@ def _is_hurt(pod: JSONObject) -> bool:
     return meta.is_deleting(pod) or any(restarts)
 
 
-def test_a_fleet_under_fire_goes_to_the_go_manager_and_back(plane: Plane, tmp_path: Path) -> None:
+def test_rolling_fleet_moves_to_the_go_manager_and_back(plane: Plane, tmp_path: Path) -> None:
     """R-REV-17, R-MGR-7: in both directions each group goes once for the edit, and once for its failure."""
 
     async def scenario() -> None:

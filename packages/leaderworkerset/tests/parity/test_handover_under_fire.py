@@ -191,7 +191,7 @@ async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Ca
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: moment.__name__)
-def test_a_group_goes_once_for_the_update_and_once_for_its_failure(start: Start, moment: Moment) -> None:
+def test_adopted_group_restarts_once_for_update_and_failure(start: Start, moment: Moment) -> None:
     """R-POD-5, R-ROLL-6: whatever the Go controller did not finish is finished, and nothing is done again."""
 
     async def scenario() -> None:

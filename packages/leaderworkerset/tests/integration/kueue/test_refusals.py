@@ -45,7 +45,7 @@ def annotated(annotations: dict[str, str]) -> JSONObject:
     ],
     ids=["elastic", "two topologies", "size alone", "slice too large", "one pod set", "no topology"],
 )
-async def test_what_kueue_refuses_is_refused_in_its_words(
+async def test_kueue_rejections_reach_the_user_unchanged(
     space: Space, kueue: Kueue, spec: dict[str, Any], words: str
 ) -> None:
     """R-KQ-15, R-KQ-55: the defaults of ours neither mend nor hide it, and without a queue it is nobody's matter."""
@@ -55,7 +55,7 @@ async def test_what_kueue_refuses_is_refused_in_its_words(
     await space.create(lws(**spec), dry_run=True)
 
 
-async def test_more_groups_than_kueue_takes_are_more_than_there_may_be(space: Space, kueue: Kueue) -> None:
+async def test_replicas_above_the_limit_of_kueue_are_invalid(space: Space, kueue: Kueue) -> None:
     """R-KQ-15: the schema has the bound already, with and without a queue."""
     assert refusals.MOST_GROUPS == 1_000_000
     for obj in (queued(replicas=refusals.MOST_GROUPS + 1), lws(replicas=refusals.MOST_GROUPS + 1)):
@@ -64,7 +64,7 @@ async def test_more_groups_than_kueue_takes_are_more_than_there_may_be(space: Sp
     assert not kueue.admitted
 
 
-async def test_a_queue_by_another_name_than_a_domain_is_refused(space: Space, kueue: Kueue) -> None:
+async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: Space, kueue: Kueue) -> None:
     """R-KQ-15: the API server takes the label, which may be longer than the name of any queue."""
     obj = queued(replicas=1)
     obj["metadata"]["labels"] = {QUEUE: "Team_A"}
@@ -73,7 +73,7 @@ async def test_a_queue_by_another_name_than_a_domain_is_refused(space: Space, ku
     assert not kueue.admitted
 
 
-async def test_leader_and_workers_ask_for_one_domain(space: Space, kueue: Kueue) -> None:
+async def test_leader_and_workers_share_one_topology_domain(space: Space, kueue: Kueue) -> None:
     """R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55: two pod sets, one of one pod; their annotations are those of the pods."""
     kueue.quota = 1
     both = {"leaderTemplate": annotated(TOGETHER), "workerTemplate": annotated(TOGETHER)}

@@ -34,7 +34,7 @@ def run(state: State, *indexes: int, replicas: int, size: int = 3) -> None:
         assert all(bool(meta.spec(pod).get("schedulingGates")) for pod in pods.values()) is (index not in indexes)
 
 
-async def test_two_groups_of_which_one_is_admitted_up_and_down(space: Space, kueue: Kueue) -> None:
+async def test_groups_within_the_quota_are_admitted_while_scaling(space: Space, kueue: Kueue) -> None:
     """R-KQ-10, R-KQ-20, R-KQ-30 to R-KQ-33, R-KQ-43 to R-KQ-46, R-KQ-48, R-KQ-60, R-KQ-70."""
     kueue.quota = 1
     created = await space.create(queued(replicas=2))
@@ -70,7 +70,7 @@ def run_leader_only(state: State) -> None:
     run(state, 0, replicas=2)
 
 
-async def test_a_group_that_waits_for_quota_is_explained(space: Space, kueue: Kueue) -> None:
+async def test_explain_names_the_queue_when_a_group_waits_for_quota(space: Space, kueue: Kueue) -> None:
     kueue.quota = 1
     await space.create(queued(replicas=2))
     await space.until(run_leader_only)
@@ -79,7 +79,7 @@ async def test_a_group_that_waits_for_quota_is_explained(space: Space, kueue: Ku
     assert (await diagnosis(space, "web/0")).verdict is Verdict.HEALTHY
 
 
-async def test_an_evicted_group_waits_and_comes_back(space: Space, kueue: Kueue) -> None:
+async def test_evicted_group_waits_and_returns(space: Space, kueue: Kueue) -> None:
     """R-KQ-63, R-KQ-64, R-KQ-71: only its pods are made anew, and they wait with their gates."""
     kueue.quota = 2
     await space.bring_up(queued(replicas=2))
@@ -97,7 +97,7 @@ async def test_an_evicted_group_waits_and_comes_back(space: Space, kueue: Kueue)
     await space.settled()
 
 
-async def test_a_complete_group_gives_its_quota_back(space: Space, kueue: Kueue) -> None:
+async def test_completed_group_returns_its_quota(space: Space, kueue: Kueue) -> None:
     """R-KQ-12, R-KQ-34: the group that waits runs when the other one is complete, and so its Workload finished."""
     kueue.quota = 1
     await space.create(queued(replicas=2, annotations={labels.RUN_TO_COMPLETION: "true"}))
@@ -122,7 +122,7 @@ def complete(state: State) -> None:
     assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
 
 
-async def test_an_update_starts_no_pod_without_quota(space: Space, kueue: Kueue) -> None:
+async def test_update_starts_no_pod_without_quota(space: Space, kueue: Kueue) -> None:
     """R-KQ-47, R-KQ-61: the waiting group gets the new template first."""
     kueue.quota = 1
     await space.create(queued(replicas=2))
@@ -172,7 +172,7 @@ def image(pod: JSONObject) -> str:
     return str(meta.spec(pod)["containers"][0]["image"])
 
 
-async def test_groups_with_a_topology_get_a_domain_each_and_hosts_by_rank(space: Space, kueue: Kueue) -> None:
+async def test_each_group_gets_a_domain_and_hosts_by_rank(space: Space, kueue: Kueue) -> None:
     """R-KQ-50 to R-KQ-54, R-KQ-56."""
     kueue.quota = 2
     template = pod_template() | {"metadata": {"annotations": {TOPOLOGY: "rack"}}}

@@ -49,7 +49,7 @@ async def test_every_rank_knows_the_hosts_and_its_number(space: Space) -> None:
     assert meta.annotations(state.pods["web-0-1"])[labels.LEADER_REQUESTS_TPUS] == "true"
 
 
-async def test_a_leader_without_tpus_is_not_counted(space: Space) -> None:
+async def test_leader_without_tpus_is_not_counted(space: Space) -> None:
     """R-TPU-3, R-WSTS-3: the numbers begin with the first worker."""
     template = {"leaderTemplate": pod_template(), "workerTemplate": with_tpus()}
     await space.create(lws(replicas=1, size=4, template=template))
@@ -62,7 +62,7 @@ async def test_a_leader_without_tpus_is_not_counted(space: Space) -> None:
         assert found["TPU_WORKER_ID"] == str(rank - 1)
 
 
-async def test_subgroups_are_slices_of_their_own(space: Space) -> None:
+async def test_subgroups_are_separate_tpu_slices(space: Space) -> None:
     """R-TPU-2, R-TPU-5."""
     policy = {"subGroupPolicy": {"subGroupSize": 2}}
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": with_tpus()} | policy))

@@ -89,7 +89,7 @@ async def scaler_conditions(space: Space, name: str) -> dict[str, tuple[str, str
     return {one["type"]: (one["status"], one["reason"]) for one in found}
 
 
-async def test_leaders_alone_are_measured(space: Space, metrics: MetricsAPI) -> None:
+async def test_autoscaler_measures_leaders_only(space: Space, metrics: MetricsAPI) -> None:
     """R-STAT-4: the selector of `/scale` finds leaders; however busy workers are, they do not count.
 
     One leader for each group, so that the mean over pods is the mean over groups: 2 groups x 300 / 100 are 6.
@@ -110,7 +110,7 @@ async def test_leaders_alone_are_measured(space: Space, metrics: MetricsAPI) -> 
     await space.delete("web", AUTOSCALERS)
 
 
-async def test_groups_with_random_keys_are_measured_and_scaled_too(space: Space, metrics: MetricsAPI) -> None:
+async def test_autoscaler_scales_groups_with_random_keys(space: Space, metrics: MetricsAPI) -> None:
     """R-STAT-4, N-HASH-6: 2 groups x 300 / 100 are 6; those that go are chosen by the ReplicaSet."""
     leader = {"load": 300}
     metrics.load = lambda pod: leader["load"] if meta.labels(pod)[labels.WORKER_INDEX] == "0" else 9000
@@ -132,7 +132,7 @@ async def test_groups_with_random_keys_are_measured_and_scaled_too(space: Space,
     await space.delete("web", AUTOSCALERS)
 
 
-async def test_percentages_that_come_to_nothing_still_roll(space: Space, metrics: MetricsAPI) -> None:
+async def test_rollout_proceeds_when_percentages_round_to_zero(space: Space, metrics: MetricsAPI) -> None:
     """Q-28: 25 % of 4 groups is one; scaled to 2 in the middle of a rollout it is none, and the rollout goes on.
 
     The stored percentage blocks no later change of the template (docs/adr/0029).
@@ -185,7 +185,7 @@ def _one_group_at_a_time(state: State) -> None:
     assert any(is_ready(pod) for pod in leaders)
 
 
-async def test_to_nothing_and_back_as_keda_does(space: Space, metrics: MetricsAPI) -> None:
+async def test_keda_scales_to_zero_and_back(space: Space, metrics: MetricsAPI) -> None:
     """KEDA takes the last group and makes the first one by PUT of `/scale`; between them its autoscaler stands still."""
     key = (QUEUE, "scaledobject.keda.sh/name=zero")
     metrics.numbers[key] = 15
@@ -223,7 +223,7 @@ async def put_scale(space: Space, replicas: int) -> dict[str, Any]:
     return dict(await space.client.update(LEADERWORKERSETS, written, subresource="scale"))
 
 
-async def test_the_autoscaler_of_the_page_is_one(space: Space) -> None:
+async def test_autoscaler_of_the_documentation_is_valid(space: Space) -> None:
     """The API server takes it as it is printed, with no field that it does not know."""
     page = (ROOT / "docs/how-to/autoscaling.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

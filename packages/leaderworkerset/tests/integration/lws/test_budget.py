@@ -74,7 +74,7 @@ async def exhaust(space: Space, group: int) -> State:
     return await space.until(lambda state: assert_exhausted(state, f"web-{group}", f"web-{group}-1"))
 
 
-async def test_a_group_is_restarted_as_often_as_it_may_be_and_then_kept_as_evidence(space: Space) -> None:
+async def test_group_becomes_evidence_when_its_restarts_are_used_up(space: Space) -> None:
     """N-RB-1, N-RB-3, N-RB-4, N-RB-5, N-RB-16, N-AT-19, N-AT-20, N-ST-12: whatever fails at once counts once."""
     before = await space.bring_up(limited(1))
     assert labels.GROUP_RESTART_COUNTS not in meta.annotations(before.leaderworkersets["web"])
@@ -113,7 +113,7 @@ def assert_only_new(before: State, state: State, *names: str) -> None:
     assert all(is_ready(state.pods[pod]) for pod in names)
 
 
-async def test_a_new_template_passes_an_exhausted_group(space: Space) -> None:
+async def test_new_template_replaces_an_exhausted_group(space: Space) -> None:
     """N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12: its pods are kept until it is its turn."""
     await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 1)
@@ -124,7 +124,7 @@ async def test_a_new_template_passes_an_exhausted_group(space: Space) -> None:
     assert len(state.notes(EXCEEDED)) == 1
 
 
-async def test_a_partition_keeps_the_evidence_below_it(space: Space) -> None:
+async def test_partition_keeps_the_evidence_below_it(space: Space) -> None:
     """N-RB-6, section 10: until it is lowered."""
     before = await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 0)
@@ -142,7 +142,7 @@ async def test_a_partition_keeps_the_evidence_below_it(space: Space) -> None:
     await space.settled()
 
 
-async def test_a_group_that_is_scaled_away_is_no_evidence(space: Space) -> None:
+async def test_scaling_down_deletes_evidence(space: Space) -> None:
     """N-RB-6, N-RB-11."""
     before = await space.bring_up(limited(1, replicas=3))
     await space.restart_container("web-2-1")
@@ -156,7 +156,7 @@ async def test_a_group_that_is_scaled_away_is_no_evidence(space: Space) -> None:
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-async def test_evidence_goes_with_its_leaderworkerset(space: Space, propagation: Propagation) -> None:
+async def test_deleting_the_leaderworkerset_deletes_evidence(space: Space, propagation: Propagation) -> None:
     """N-RB-5: and a successor of the same name starts anew."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
@@ -168,7 +168,7 @@ async def test_evidence_goes_with_its_leaderworkerset(space: Space, propagation:
     await space.bring_up(limited(0))
 
 
-async def test_evidence_goes_with_its_namespace(space: Space) -> None:
+async def test_deleting_the_namespace_deletes_evidence(space: Space) -> None:
     """No namespace is kept alive: the LeaderWorkerSet is deleted with it."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
@@ -176,7 +176,7 @@ async def test_evidence_goes_with_its_namespace(space: Space) -> None:
     await space.until(shows(lambda state: (state.leaderworkersets, state.pods), ({}, {})))
 
 
-async def test_evidence_goes_with_the_statefulset_that_keeps_its_leader(space: Space) -> None:
+async def test_deleting_the_leader_statefulset_deletes_evidence(space: Space) -> None:
     before = await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.delete("web", STATEFULSETS, propagation="Foreground")
@@ -189,7 +189,7 @@ async def test_evidence_goes_with_the_statefulset_that_keeps_its_leader(space: S
     await space.until(is_new)
 
 
-async def test_whoever_takes_the_finalizer_off_a_leader_lets_its_group_go(space: Space) -> None:
+async def test_removing_the_finalizer_of_a_leader_deletes_its_group(space: Space) -> None:
     """No worker is kept for a leader that is not."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
@@ -199,7 +199,7 @@ async def test_whoever_takes_the_finalizer_off_a_leader_lets_its_group_go(space:
     await space.settled()
 
 
-async def test_the_annotation_is_another_name_of_the_field(space: Space) -> None:
+async def test_restart_limit_annotation_equals_the_field(space: Space) -> None:
     """Both annotations of earlier versions go on: the limit, and the text that resumes all groups."""
     before = await space.bring_up(lws(size=2, annotations=AT_ONCE | {labels.MAX_GROUP_RESTARTS: "1"}))
     await space.restart_container("web-0-1")
@@ -211,7 +211,7 @@ async def test_the_annotation_is_another_name_of_the_field(space: Space) -> None
     assert counts(state) == {}
 
 
-async def test_nothing_is_restarted_while_the_counts_cannot_be_read(space: Space) -> None:
+async def test_groups_are_not_restarted_when_counts_are_unreadable(space: Space) -> None:
     """N-RB-10: fail closed."""
     before = await space.bring_up(limited(3))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "null"}}})
@@ -223,7 +223,7 @@ async def test_nothing_is_restarted_while_the_counts_cannot_be_read(space: Space
     assert counts(state) == {"0": 1, "1": 1}
 
 
-async def test_a_group_that_the_go_manager_exhausted_is_taken_over(space: Space) -> None:
+async def test_group_that_the_go_manager_exhausted_is_adopted(space: Space) -> None:
     """N-RB-4, N-RB-5: marks, finalizers and counts are its; there is no record of ours."""
     before = await space.bring_up(limited(0))
     key = f"{revision_of(before.pods['web-0'])}/0"
@@ -237,13 +237,13 @@ async def test_a_group_that_the_go_manager_exhausted_is_taken_over(space: Space)
     assert counts(await space.settled()) == {}
 
 
-async def test_a_limit_needs_a_policy_that_recreates(space: Space) -> None:
+async def test_restart_limit_requires_a_policy_that_recreates(space: Space) -> None:
     """N-VAL-6."""
     with pytest.raises(APIError, match="maxGroupRestarts is only supported when restartPolicy recreates the group"):
         await space.create(lws(template={"maxGroupRestarts": 1, "restartPolicy": "None"}))
 
 
-async def test_the_commands_about_an_exhausted_group(space: Space) -> None:
+async def test_commands_explain_and_recover_an_exhausted_group(space: Space) -> None:
     """It is explained, not restarted, named while a rollout is followed, and recovered by name."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
@@ -272,7 +272,7 @@ async def exhaust_keyed(space: Space, before: State, leader: str) -> State:
     return await space.until(lambda state: assert_exhausted(state, leader, worker))
 
 
-async def test_an_exhausted_group_with_a_random_key_holds_its_place(space: Space) -> None:
+async def test_exhausted_group_with_a_random_key_keeps_its_place(space: Space) -> None:
     """N-RB-13, N-RB-15, N-ST-4, N-ST-5: the leader that would replace it waits, with both policies."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)
@@ -301,7 +301,7 @@ def assert_all_kept(state: State, pods: set[str]) -> None:
     assert {name for name, pod in state.of("web").items() if is_kept(pod)} == pods
 
 
-async def test_counts_follow_the_groups_that_are_replaced(space: Space) -> None:
+async def test_restart_counts_pass_to_the_replacement_group(space: Space) -> None:
     """N-RB-13, N-RB-14: the next leader goes on where the one before it was."""
     await space.create(limited(2, replicas=2, **keyed.HASH))
     state = await keyed.settled(space, 2, 2)
@@ -315,7 +315,7 @@ async def test_counts_follow_the_groups_that_are_replaced(space: Space) -> None:
     await exhaust_keyed(space, state, failing)
 
 
-async def test_an_exhausted_group_goes_when_there_is_no_place_for_it(space: Space) -> None:
+async def test_exhausted_group_is_deleted_when_scaled_down(space: Space) -> None:
     """N-AT-14, N-RB-6: also while other groups are still being replaced."""
     await space.create(limited(0, replicas=3, **keyed.HASH))
     before = await keyed.settled(space, 3, 2)
@@ -326,7 +326,7 @@ async def test_an_exhausted_group_goes_when_there_is_no_place_for_it(space: Spac
     assert counts(state) == {}
 
 
-async def test_evidence_of_random_keys_goes_with_template_and_leaderworkerset(space: Space) -> None:
+async def test_template_or_deletion_removes_evidence_of_random_keys(space: Space) -> None:
     """N-RB-6, N-AT-21."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)

@@ -21,7 +21,7 @@ def key_of(state: State) -> str:
     return revisions.content_hash(revisions.build_data(state.leaderworkersets["web"]))
 
 
-async def test_groups_come_up_and_the_status_says_so(space: Space) -> None:
+async def test_groups_start_and_the_status_reports_them(space: Space) -> None:
     """R-ARC-2, R-STAT-1, R-STAT-4, R-STAT-6 to R-STAT-8, R-STAT-11, R-STAT-15."""
     state = await space.bring_up(lws(replicas=2, size=3))
     status = meta.status(state.leaderworkersets["web"])
@@ -30,7 +30,7 @@ async def test_groups_come_up_and_the_status_says_so(space: Space) -> None:
     assert "UpdateInProgress" not in {one["type"] for one in status["conditions"]}  # R-STAT-16
 
 
-async def test_a_template_of_a_running_pod_makes_groups_of_its_own(space: Space) -> None:
+async def test_template_of_a_running_pod_creates_new_groups(space: Space) -> None:
     """ADR 29: `kubectl get pod -o yaml` shows labels and annotations that only the controllers set."""
     (pod,) = (await space.bring_up(lws("origin", replicas=1, size=1))).of("origin").values()
     template = pod_template() | {"metadata": {"labels": meta.labels(pod), "annotations": meta.annotations(pod)}}
@@ -42,7 +42,7 @@ async def test_a_template_of_a_running_pod_makes_groups_of_its_own(space: Space)
     assert len({meta.labels(one)[labels.GROUP_KEY] for one in pods.values()}) == 3
 
 
-async def test_the_leader_statefulset(space: Space) -> None:
+async def test_leader_statefulset_has_the_expected_fields(space: Space) -> None:
     """R-LSTS-1, R-LSTS-2, R-ARC-3."""
     created = await space.create(lws(annotations={"team": "a"}, replicas=2, size=3))
     state = await space.settled()
@@ -64,7 +64,7 @@ async def test_the_leader_statefulset(space: Space) -> None:
     assert managers == {"lws"}
 
 
-async def test_the_worker_statefulsets(space: Space) -> None:
+async def test_worker_statefulsets_have_the_expected_fields(space: Space) -> None:
     """R-WSTS-1 to R-WSTS-3, R-WSTS-7."""
     state = await space.bring_up(lws(annotations={"team": "a"}, replicas=2, size=3))
     for index in range(2):
@@ -84,7 +84,7 @@ async def test_the_worker_statefulsets(space: Space) -> None:
         assert spec["template"]["metadata"] == {"labels": own, "annotations": annotations}
 
 
-async def test_the_pods_know_their_group(space: Space) -> None:
+async def test_pods_have_labels_and_variables_of_their_group(space: Space) -> None:
     """R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2."""
     state = await space.bring_up(lws(replicas=2, size=3))
     for index in range(2):
@@ -104,7 +104,7 @@ async def test_the_pods_know_their_group(space: Space) -> None:
             ]
 
 
-async def test_injected_variables_win_over_the_users(space: Space) -> None:
+async def test_injected_variables_override_those_of_the_user(space: Space) -> None:
     """R-ENV-1, R-ENV-3: first in the list, in every container and init container."""
     own = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "mine"}]
     template = pod_template(initContainers=[{"name": "prepare", "image": "app:1", "command": ["true"], "env": own}])
@@ -131,7 +131,7 @@ async def test_leaders_have_their_own_template(space: Space) -> None:
     assert meta.annotations(state.pods["web-0"])["note"] == "l"
 
 
-async def test_the_shared_service(space: Space) -> None:
+async def test_shared_service_has_the_expected_fields(space: Space) -> None:
     """R-SVC-1, R-SVC-3, R-SVC-7."""
     created = await space.create(lws())
     state = await space.settled()
@@ -148,7 +148,7 @@ async def test_the_shared_service(space: Space) -> None:
     assert "ports" not in spec
 
 
-async def test_a_deleted_shared_service_comes_back(space: Space) -> None:
+async def test_deleted_shared_service_is_recreated(space: Space) -> None:
     """R-SVC-5."""
     before = await space.bring_up(lws())
     await space.delete("web", SERVICES)
@@ -159,7 +159,7 @@ async def test_a_deleted_shared_service_comes_back(space: Space) -> None:
     await space.until(is_another)
 
 
-async def test_the_revision(space: Space) -> None:
+async def test_revision_has_the_expected_fields(space: Space) -> None:
     """R-REV-1 to R-REV-4, R-REV-7, R-REV-8."""
     created = await space.create(lws())
     state = await space.settled()
@@ -172,7 +172,7 @@ async def test_the_revision(space: Space) -> None:
     assert set(revision["data"]["spec"]) == {"leaderWorkerTemplate", "networkConfig"}
 
 
-async def test_the_same_template_has_the_same_key_everywhere(space: Space) -> None:
+async def test_equal_templates_have_equal_revision_keys(space: Space) -> None:
     """R-REV-9: the golden vector, through the stored object of the API server."""
     ports = [{"containerPort": 8080}]
     image = "docker.io/nginxinc/nginx-unprivileged:1.27"
@@ -188,14 +188,14 @@ async def test_the_same_template_has_the_same_key_everywhere(space: Space) -> No
     await space.until(has_key)
 
 
-async def test_a_group_of_one_has_no_worker_statefulset(space: Space) -> None:
+async def test_group_of_one_has_no_worker_statefulset(space: Space) -> None:
     """R-WSTS-8, R-STAT-6."""
     state = await space.bring_up(lws(replicas=3, size=1))
     assert state.statefulsets.keys() == {"web"}
     assert dict(environment(state.pods["web-2"]))["LWS_GROUP_SIZE"] == "1"
 
 
-async def test_zero_groups_are_available_at_once(space: Space) -> None:
+async def test_zero_groups_are_available_immediately(space: Space) -> None:
     """R-STAT-16, R-API-10."""
     state = await space.bring_up(lws(replicas=0))
     assert "readyReplicas" not in meta.status(state.leaderworkersets["web"])
@@ -221,7 +221,7 @@ async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
     await space.settled()
 
 
-async def test_workers_wait_for_a_leader_whose_image_comes_late(space: Space) -> None:
+async def test_workers_wait_for_a_leader_with_a_slow_image(space: Space) -> None:
     """R-WSTS-1 (h), with a kubelet that takes its time: nobody's worker is made before the leader is ready."""
     template = {"leaderTemplate": slow_template(2)}
     await space.bring_up(lws(replicas=2, size=2, template=template, startupPolicy="LeaderReady"))
@@ -239,7 +239,7 @@ def seconds_until_ready(pod: JSONObject) -> float:
     return (datetime.fromisoformat(ready) - created).total_seconds()
 
 
-async def test_workers_do_not_wait_by_default(space: Space) -> None:
+async def test_workers_start_with_their_leader_by_default(space: Space) -> None:
     """R-WSTS-1, R-STAT-8: LeaderCreated; Progressing until all are ready."""
     await space.create(lws(replicas=1, size=3, gated=True))
     state = await space.until(lambda state: assert_progressing(state, "web-0", "web-0-1", "web-0-2"))

@@ -24,14 +24,14 @@ def assert_nothing(state: State) -> None:
 
 
 @pytest.mark.parametrize("propagation", [None, "Background", "Foreground"])
-async def test_everything_goes_with_it(space: Space, propagation: Propagation | None) -> None:
+async def test_deletion_removes_all_parts(space: Space, propagation: Propagation | None) -> None:
     """R-ARC-5, R-WSTS-7: no finalizers; owners and the garbage collector do it."""
     await space.bring_up(lws(replicas=2, size=3))
     await space.delete("web", propagation=propagation)
     await space.until(assert_nothing)
 
 
-async def test_in_the_foreground_the_whole_goes_last(space: Space) -> None:
+async def test_foreground_deletion_removes_the_owner_last(space: Space) -> None:
     """R-ARC-5: the owner stays, deleting, while any part of it is there."""
     await space.bring_up(lws(replicas=2, size=3))
 
@@ -43,7 +43,7 @@ async def test_in_the_foreground_the_whole_goes_last(space: Space) -> None:
     await space.until(assert_nothing)
 
 
-async def test_differs_from_upstream_foreground_deletion_needs_no_manager(space: Space) -> None:
+async def test_differs_from_upstream_foreground_delete_is_unaided(space: Space) -> None:
     """ADR 29: further webhooks, declared as ours and without a server behind them, stand for managers that are unavailable."""
     await space.bring_up(lws(replicas=2, size=2))
     async with unreachable_webhooks(space):
@@ -76,7 +76,7 @@ async def unreachable_webhooks(space: Space) -> AsyncIterator[None]:
             await space.client.delete(resource, ObjectKey("", name))
 
 
-async def test_orphans_stay_and_are_taken_over_by_a_successor(space: Space) -> None:
+async def test_orphaned_pods_are_adopted_by_a_successor(space: Space) -> None:
     """R-ARC-5, R-LSTS-4, R-REV-10: pods outlive a deletion with orphans; the same set again adopts them untouched."""
     before = (await space.bring_up(lws(replicas=2, size=2))).uids("web")
     await space.delete("web", propagation="Orphan")
@@ -91,7 +91,7 @@ async def test_orphans_stay_and_are_taken_over_by_a_successor(space: Space) -> N
     assert (await space.bring_up(lws(replicas=2, size=2))).uids("web") == before
 
 
-async def test_another_of_the_same_name_starts_anew(space: Space) -> None:
+async def test_successor_of_the_same_name_starts_without_history(space: Space) -> None:
     """R-REV-15: revisions of a deleted set do not count."""
     before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     await space.delete("web")
@@ -100,7 +100,7 @@ async def test_another_of_the_same_name_starts_anew(space: Space) -> None:
     assert not set(before.values()) & set(after.values())
 
 
-async def test_a_deleted_worker_statefulset_comes_back_with_its_group(space: Space) -> None:
+async def test_deleted_worker_statefulset_returns_with_its_group(space: Space) -> None:
     """R-WSTS-5, R-POD-5."""
     before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.delete("web-1", STATEFULSETS)

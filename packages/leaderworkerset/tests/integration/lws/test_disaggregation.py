@@ -54,7 +54,7 @@ async def edit(space: Space, spec: JSONObject) -> None:
     space.written = meta.generation(edited)
 
 
-async def test_creation(space: Space) -> None:
+async def test_disaggregated_set_creates_its_parts(space: Space) -> None:
     """R-DS-14 to R-DS-17, R-DS-31, R-DS-80 to R-DS-83, R-DS-92 to R-DS-95."""
     await create(space, [role("prefill", 2, size=2), role("decode", 1)])
     state = await available(space)
@@ -120,7 +120,7 @@ NO_SURGE: Final = ({"maxSurge": 0, "maxUnavailable": 2},) * 2
     ],
     ids=["W1", "W3", "W5", "W6", "W8", "W9"],
 )
-async def test_rollouts_are_those_of_the_contract(
+async def test_rollouts_follow_the_steps_of_the_contract(
     space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
     """R-DS-35 to R-DS-62, contract 10: step by step, also where the roles grow, shrink or may not surge."""
@@ -134,7 +134,7 @@ async def test_rollouts_are_those_of_the_contract(
     await space.until(is_told)
 
 
-async def test_old_groups_that_somebody_adds_during_a_rollout_are_given_back(space: Space) -> None:
+async def test_old_groups_added_during_a_rollout_are_removed(space: Space) -> None:
     """R-DS-46, contract 10 W11: I(4,4) O(5,5) N(2,2) is repaired to 4,4/2,2, once the new groups are ready."""
     await create(space, rolling(4, 4, *SURGE_TWO))
     old = revision_of(await available(space))
@@ -168,7 +168,7 @@ def assert_last(sizes: Sizes, text: str) -> None:
     assert sizes.seen[-1] == as_counts(text)
 
 
-async def test_new_groups_that_somebody_adds_are_no_rollout(space: Space) -> None:
+async def test_new_groups_added_by_hand_start_no_rollout(space: Space) -> None:
     """R-DS-31, contract 10 W11: N(4,7) T(3,6) without old groups; the sizes of the spec come back, and no pod rolls."""
     await create(space, rolling(3, 6))
     state = await available(space)
@@ -196,7 +196,7 @@ async def test_new_groups_that_somebody_adds_are_no_rollout(space: Space) -> Non
     ],
     ids=["pause", "from nothing"],
 )
-async def test_to_nothing_and_from_nothing_is_one_step(
+async def test_scaling_to_or_from_zero_takes_one_step(
     space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
     """R-DS-31, contract 10 W11: also with another template."""
@@ -208,7 +208,7 @@ async def test_to_nothing_and_from_nothing_is_one_step(
     assert sizes.seen[-1] == last
 
 
-async def test_an_autoscaler_scales_one_role_while_the_set_rolls(space: Space) -> None:
+async def test_autoscaler_scales_one_role_during_a_rollout(space: Space) -> None:
     """R-DS-2, R-DS-6, R-DS-96 to R-DS-101: through /scale, from the first moment."""
     obj = await create(space, [role("prefill", None, external=True), role("decode", 2)])
     await space.until(lambda _: assert_scaler(space))
@@ -234,7 +234,7 @@ def assert_scaler(space: Space) -> None:
     assert space.informers[ROLE_SCALERS].store.list()
 
 
-async def test_a_set_that_another_controller_made_is_taken_over_untouched(space: Space) -> None:
+async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: Space) -> None:
     """R-DS-24: neither the LeaderWorkerSets of its roles nor their pods change, also where budgets were copied (Q-11)."""
     roles = rolling(2, 1, *SURGE_TWO)
     await space.manager.stop()
@@ -282,7 +282,7 @@ async def define_as_the_go_controller(space: Space) -> None:
             await space.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager=lwsmanager.INSTALLER)
 
 
-async def test_a_role_of_groups_with_random_keys_rolls_and_scales_with_the_others(space: Space) -> None:
+async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) -> None:
     """N-DS-1, N-DS-2, N-AT-9: its replacement policy reaches its LeaderWorkerSet, which stays as it is otherwise."""
     prefill = role("prefill", 2, size=2)
     keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
@@ -315,7 +315,7 @@ async def test_a_role_of_groups_with_random_keys_rolls_and_scales_with_the_other
     assert len(state.of(f"split-0-{second}-prefill")) == 6
 
 
-async def test_slices_come_and_go(space: Space) -> None:
+async def test_slices_are_added_and_removed(space: Space) -> None:
     """R-DS-33, R-DS-85."""
     await create(space, [role("prefill"), role("decode")], slices=2)
     state = await available(space)
@@ -330,7 +330,7 @@ def assert_first_slice(state: State) -> None:
     assert {name.split("-")[1] for name in state.pods} == {"0"}
 
 
-async def test_what_is_wrong_is_refused(space: Space) -> None:
+async def test_invalid_disaggregated_sets_are_rejected(space: Space) -> None:
     """R-DS-4, R-DS-9: by the schema or by the webhook."""
     with pytest.raises(APIError, match="zero for all"):
         await create(space, [role("prefill", 0), role("decode", 1)])
@@ -338,7 +338,7 @@ async def test_what_is_wrong_is_refused(space: Space) -> None:
         await create(space, [role("prefill", 1, rollout={"partition": 1}), role("decode", 1)])
 
 
-async def test_deletion_leaves_nothing(space: Space) -> None:
+async def test_deleting_a_disaggregated_set_leaves_nothing(space: Space) -> None:
     """R-DS-103."""
     await create(space, [role("prefill", None, external=True), role("decode")])
     await available(space)

@@ -21,7 +21,7 @@ async def hold(space: Space, leader: str, *, held: bool = True) -> None:
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-async def test_workers_of_a_group_that_is_scaled_away_are_gone_before_their_leader(space: Space, identity: str) -> None:
+async def test_workers_of_a_scaled_down_group_end_before_the_leader(space: Space, identity: str) -> None:
     """N-PT-1, N-PT-2."""
     await space.create(lws(replicas=2, size=3, annotations=PARALLEL, groupIdentity=identity))
     state = await settled_by_key(space, 2, 3) if identity == "Hash" else await space.settled()
@@ -40,7 +40,7 @@ async def test_workers_of_a_group_that_is_scaled_away_are_gone_before_their_lead
     await (settled_by_key(space, 1, 3) if identity == "Hash" else space.settled())
 
 
-async def test_the_next_group_of_an_index_starts_when_both_are_gone(space: Space) -> None:
+async def test_index_is_reused_when_leader_and_workers_are_gone(space: Space) -> None:
     """N-PT-2, N-PT-4: also where the workers take longer than their leader."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
@@ -65,7 +65,7 @@ async def test_the_next_group_of_an_index_starts_when_both_are_gone(space: Space
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-async def test_a_set_that_is_deleted_takes_all_pods_at_once(space: Space, propagation: Propagation) -> None:
+async def test_deleted_set_removes_all_pods_at_once(space: Space, propagation: Propagation) -> None:
     """N-PT-3: also where it is gone before its leaders."""
     await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
@@ -79,7 +79,7 @@ def _assert_pods(state: State, names: set[str]) -> None:
     assert state.pods.keys() == names
 
 
-async def test_without_the_annotation_workers_stay_as_long_as_their_leader(space: Space) -> None:
+async def test_workers_end_after_their_leader_without_the_annotation(space: Space) -> None:
     """N-PT-1; the annotation may be set later, and counts at once, without a rollout (unlike N-PT-5)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await hold(space, "web-1")

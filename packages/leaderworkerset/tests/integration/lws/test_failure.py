@@ -33,7 +33,7 @@ def mortal() -> JSONObject:
         pytest.param("None", "web-1-2", ("web-1-2",), id="None-worker"),
     ],
 )
-async def test_a_pod_that_ended_is_deleted_and_that_counts(
+async def test_terminated_pod_counts_once_it_is_deleted(
     space: Space, policy: str, pod: str, hit: tuple[str, ...], code: int, phase: str
 ) -> None:
     """R-POD-3 to R-POD-5, R-POD-9, R-POD-10: not the phase counts, but that the StatefulSet then deletes the pod.

@@ -25,7 +25,7 @@ def none_is_deleted(state: State) -> None:
 
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
-async def test_images_change_and_pods_stay(space: Space) -> None:
+async def test_images_change_without_recreating_pods(space: Space) -> None:
     """R-ARC-4: as many groups at a time as may be unavailable; StatefulSets end as if they had created the pods."""
     before = (await space.bring_up(in_place("Only", replicas=3, size=3))).uids("web")
     space.always(none_is_deleted)
@@ -73,7 +73,7 @@ def told_of_resizes(state: State) -> str:
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("image", ["app:1", "app:2"], ids=["alone", "with another image"])
-async def test_cpu_and_memory_change_and_pods_stay(space: Space, image: str) -> None:
+async def test_cpu_and_memory_change_without_recreating_pods(space: Space, image: str) -> None:
     """R-ARC-4: nothing is deleted, and StatefulSets end as if they had created the pods; nothing is recorded any more."""
     before = await space.bring_up(in_place_of("100m", "Only", replicas=3, size=3))
     space.always(none_is_deleted)
@@ -93,7 +93,7 @@ async def test_cpu_and_memory_change_and_pods_stay(space: Space, image: str) -> 
     await space.until(is_forgotten)
 
 
-async def test_a_group_that_no_node_can_resize_is_recreated(space: Space) -> None:
+async def test_group_is_recreated_when_no_node_can_resize_it(space: Space) -> None:
     """It has changed nothing: the group ends as in any other rollout, and the next one waits for it.
 
     kube-apiserver refuses more than the node has; where it did not, the kubelet would call it infeasible.
@@ -109,7 +109,7 @@ async def test_a_group_that_no_node_can_resize_is_recreated(space: Space) -> Non
     assert (await space.until(is_recreated)).uids("web")["web-0"] == before["web-0"]
 
 
-async def test_a_group_that_may_be_updated_in_no_other_way_keeps_its_pods(space: Space) -> None:
+async def test_group_keeps_its_pods_when_only_in_place_is_permitted(space: Space) -> None:
     """What is said of an infeasible resize: the event names the pod; other amounts come to the same pods."""
     before = (await space.bring_up(in_place_of("100m", "Only"))).uids("web")
     space.always(none_is_deleted)
@@ -124,7 +124,7 @@ async def test_a_group_that_may_be_updated_in_no_other_way_keeps_its_pods(space:
     assert (state.uids("web"), cpus(state)) == (before, {"200m"})
 
 
-async def test_what_is_no_image_recreates_groups_or_holds_the_rollout(space: Space) -> None:
+async def test_other_changes_recreate_groups_or_hold_the_rollout(space: Space) -> None:
     """The first field that is not an image is named; taken back, nothing has happened."""
     before = (await space.bring_up(in_place("Only", replicas=2, size=2))).uids("web")
     await space.edit_template(size=3)

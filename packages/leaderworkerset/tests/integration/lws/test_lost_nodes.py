@@ -64,7 +64,7 @@ class Victim:
         return [f"Worker pod {self.pod} failed, deleted leader pod {self.leader} to recreate group {index}"]
 
 
-async def test_groups_on_a_deleted_node_are_recreated_once_elsewhere(space: Space) -> None:
+async def test_groups_on_a_deleted_node_are_recreated_once(space: Space) -> None:
     """R-POD-3 to R-POD-5, R-POD-9 to R-POD-11: their pods are gone before anyone could end them."""
     before, victims = await settle(space)
     async with deleted_node(space.client, LOST):
@@ -74,7 +74,7 @@ async def test_groups_on_a_deleted_node_are_recreated_once_elsewhere(space: Spac
 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
-async def test_groups_on_a_node_that_hangs_wait_for_its_pods_and_are_recreated_once(space: Space, ready: str) -> None:
+async def test_groups_on_a_hanging_node_wait_for_its_pods(space: Space, ready: str) -> None:
     """R-POD-4, R-POD-5, R-POD-9: evicted pods that do not end hold up their successors until they are forced."""
     before, victims = await settle(space)
     async with space.cluster.hung_node(space.client, LOST, ready):

@@ -22,7 +22,7 @@ async def domains(space: Space, state: State, key: str) -> dict[str, str]:
     }
 
 
-async def test_a_group_shares_a_rack_that_no_other_group_has(space: Space) -> None:
+async def test_each_group_has_its_own_rack(space: Space) -> None:
     """R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3."""
     state = await space.bring_up(lws(replicas=6, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     racks = await domains(space, state, RACK)
@@ -37,7 +37,7 @@ async def test_a_group_shares_a_rack_that_no_other_group_has(space: Space) -> No
         assert meta.annotations(pod)[labels.EXCLUSIVE_TOPOLOGY] == RACK
 
 
-async def test_a_group_that_finds_no_place_of_its_own_stays_pending(space: Space) -> None:
+async def test_group_without_a_free_domain_stays_pending(space: Space) -> None:
     """R-WSTS-6, R-ADM-14: there are four zones; the fifth group waits until one is free."""
     await space.create(lws(replicas=5, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: ZONE}))
 
@@ -58,7 +58,7 @@ async def test_a_group_that_finds_no_place_of_its_own_stays_pending(space: Space
     await space.settled()
 
 
-async def test_a_recreated_group_finds_a_rack_again(space: Space) -> None:
+async def test_recreated_group_gets_a_rack_again(space: Space) -> None:
     """R-WSTS-6, R-POD-9: the workers follow the new leader."""
     before = await space.bring_up(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     await space.delete("web-1-1", PODS)
@@ -73,7 +73,7 @@ async def test_a_recreated_group_finds_a_rack_again(space: Space) -> None:
     assert len(set(racks.values())) == 3
 
 
-async def test_subgroups_share_a_rack_each(space: Space) -> None:
+async def test_each_subgroup_has_its_own_rack(space: Space) -> None:
     """R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14: LeaderWorker, the leader is in the first subgroup."""
     state = await space.bring_up(subgrouped("LeaderWorker", size=4))
     racks = await domains(space, state, RACK)
@@ -89,7 +89,7 @@ async def test_subgroups_share_a_rack_each(space: Space) -> None:
     assert meta.annotations(worker)[labels.SUBGROUP_POLICY_TYPE] == "LeaderWorker"
 
 
-async def test_the_leader_may_stand_outside_of_subgroups(space: Space) -> None:
+async def test_leader_is_outside_of_subgroups_when_excluded(space: Space) -> None:
     """R-ADM-8, R-ADM-12: LeaderExcluded."""
     state = await space.bring_up(subgrouped("LeaderExcluded", size=5))
     racks = await domains(space, state, RACK)
@@ -101,7 +101,7 @@ async def test_the_leader_may_stand_outside_of_subgroups(space: Space) -> None:
     assert racks["web-0-1"] == racks["web-0-2"] != racks["web-0-3"] == racks["web-0-4"]
 
 
-async def test_groups_and_subgroups_together(space: Space) -> None:
+async def test_group_shares_a_zone_and_subgroups_share_racks(space: Space) -> None:
     """R-ADM-7, R-ADM-9: a zone for the group, racks for its subgroups."""
     annotations = {labels.EXCLUSIVE_TOPOLOGY: ZONE, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: RACK}
     state = await space.bring_up(subgrouped("LeaderWorker", size=4, annotations=annotations))
@@ -112,7 +112,7 @@ async def test_groups_and_subgroups_together(space: Space) -> None:
     assert zones["web-0"] != zones["web-1"]
 
 
-async def test_a_node_selector_of_the_user_stays(space: Space) -> None:
+async def test_node_selector_of_the_user_is_kept(space: Space) -> None:
     """R-WSTS-6: the rack is merged over it."""
     template = {"workerTemplate": pod_template(nodeSelector={"kubernetes.io/os": "linux"})}
     await label_nodes(space)

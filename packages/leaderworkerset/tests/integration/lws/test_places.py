@@ -49,7 +49,7 @@ async def fail(space: Space, pod: str) -> State:
     return await space.settled()
 
 
-async def test_a_group_that_failed_comes_back_to_its_nodes_and_leaves_one_where_it_failed_again(space: Space) -> None:
+async def test_group_returns_to_its_nodes_except_where_it_fails_twice(space: Space) -> None:
     """Rank by rank; one failure may be the program's, the second in a row on a node is blamed on it."""
     before = await space.bring_up(lws(replicas=2, size=3, annotations=STAYING))
     assert all(preferences(pod) == [] for pod in before.pods.values())
@@ -89,7 +89,7 @@ async def recorded(space: Space, state: State) -> None:
         await space.eventually(read, partial(_is_of, uid))
 
 
-async def test_a_node_that_takes_no_pods_any_more_is_left_and_a_rollout_stays(space: Space) -> None:
+async def test_cordoned_node_is_left_and_rollout_keeps_other_nodes(space: Space) -> None:
     """A preference: the group starts elsewhere rather than wait."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=STAYING))
     await recorded(space, before)
@@ -106,7 +106,7 @@ async def test_a_node_that_takes_no_pods_any_more_is_left_and_a_rollout_stays(sp
     assert nodes(moved)["0/1"] != nodes(before)["0/1"]
 
 
-async def test_a_group_with_a_random_key_takes_the_nodes_of_the_one_it_replaces(space: Space) -> None:
+async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: Space) -> None:
     """N-GATE-6: its leader learns them by the patch that opens its gate."""
     await space.create(lws(replicas=1, size=2, annotations=STAYING, groupIdentity="Hash"))
     before = await keyed.settled(space, 1, 2)
@@ -123,7 +123,7 @@ async def test_a_group_with_a_random_key_takes_the_nodes_of_the_one_it_replaces(
     assert all(preferences(pod) == [("In", nodes(before)[_place(pod)])] for pod in after.pods.values())
 
 
-async def test_the_annotation_replaces_no_group_by_itself(space: Space) -> None:
+async def test_same_nodes_annotation_alone_replaces_no_group(space: Space) -> None:
     """Leaders with an index get the gate with the next revision, workers come back from the next failure on."""
     before = await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": STAYING}})

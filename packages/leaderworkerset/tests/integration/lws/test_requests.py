@@ -50,7 +50,7 @@ def counted(space: Space) -> tuple[Session, Counting]:
 
 
 @pytest.mark.parametrize("names", [(), ("web",)], ids=["all", "named"])
-async def test_get_tells_the_cause_with_what_it_has_read(
+async def test_get_names_the_cause_within_its_request_limit(
     space: Space, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     await space.create(lws(replicas=1, size=2, template=asking(cpu="1000")))
@@ -63,7 +63,7 @@ async def test_get_tells_the_cause_with_what_it_has_read(
     assert len(transport.asked) <= MOST_OF_GET, transport.asked
 
 
-async def test_explain_reads_no_list_twice_and_none_that_tells_nothing(space: Space) -> None:
+async def test_explain_names_the_cause_within_its_request_limit(space: Space) -> None:
     await space.create(lws(replicas=1, size=2, template=asking(cpu="1000")))
     await space.until(unschedulable("Insufficient", 2))
     await named(space, "LWS-E036")
@@ -73,7 +73,9 @@ async def test_explain_reads_no_list_twice_and_none_that_tells_nothing(space: Sp
     assert len(transport.asked) <= MOST_OF_EXPLAIN, transport.asked
 
 
-async def test_a_refused_pod_is_told_with_few_requests(space: Space, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_get_names_a_rejected_pod_within_its_request_limit(
+    space: Space, capsys: pytest.CaptureFixture[str]
+) -> None:
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))
     await named(space, "LWS-E026")

@@ -36,7 +36,7 @@ async def fail_again(space: Space, before: State) -> State:
     return await replaced(space, before, *GROUP)
 
 
-async def test_annotations_say_how_long_a_group_waits(space: Space) -> None:
+async def test_backoff_annotations_delay_recreations(space: Space) -> None:
     state = await space.bring_up(lws(replicas=2, size=2, annotations=SHORT))
     for _ in range(4):
         state = await fail_again(space, state)
@@ -48,7 +48,7 @@ async def test_annotations_say_how_long_a_group_waits(space: Space) -> None:
     await space.until(are_told)
 
 
-async def test_without_backoff_groups_are_recreated_at_once_and_nothing_is_recorded(space: Space) -> None:
+async def test_groups_are_recreated_immediately_without_backoff(space: Space) -> None:
     """As the Go controller does it: R-POD-5."""
     state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_BACKOFF: "off"}))
     for _ in range(3):
@@ -57,7 +57,7 @@ async def test_without_backoff_groups_are_recreated_at_once_and_nothing_is_recor
     assert state.notes("BackOff") == []
 
 
-async def test_a_leader_that_others_replace_while_its_group_waits_does_not_count(space: Space) -> None:
+async def test_leader_replaced_by_others_is_not_a_recreation(space: Space) -> None:
     """Only what was recreated for a failure is a recreation, whoever else deletes pods meanwhile."""
     await space.create(lws(replicas=1, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, await space.settled())
@@ -76,12 +76,12 @@ def assert_condemned(space: Space, state: State) -> None:
     assert record(space)[labels.RECREATED_LEADER] == meta.uid(state.pods["web-0"])
 
 
-async def test_nonsense_is_refused(space: Space) -> None:
+async def test_invalid_restart_bounds_are_rejected(space: Space) -> None:
     with pytest.raises(APIError, match='max-group-restarts: Invalid value: "-1": must be a number from 1 to 1000'):
         await space.create(lws(annotations={labels.MAX_GROUP_RESTARTS: "-1"}))
 
 
-async def test_pods_on_a_lost_node_are_released_and_a_leader_only_from_one_that_is_down(space: Space) -> None:
+async def test_pods_of_a_lost_node_are_deleted_by_force(space: Space) -> None:
     """Groups are recreated as one, and no leader while the one before it may live."""
     of_worker, of_leader = "pod-restart-worker", "pod-restart-leader"
     before, worker, leader = await settle(space, of_worker, of_leader)

@@ -36,7 +36,7 @@ def has_restarted(state: State, pod: str, times: int) -> None:
     assert restartnotes.read(found) == RestartNote(times)
 
 
-async def test_a_group_goes_on_whose_pods_restart_in_place(space: Space) -> None:
+async def test_group_continues_when_pods_restart_in_place(space: Space) -> None:
     """R-POD-4 does not hold for them; the last restart is reported, too."""
     before = await space.bring_up(restarting("120s"))
     for times, pod in ((1, "web-1-1"), (1, "web-0"), (2, "web-1-1")):
@@ -48,7 +48,7 @@ async def test_a_group_goes_on_whose_pods_restart_in_place(space: Space) -> None
     assert any(note.startswith("Pod web-1-1 restarted all its containers in place (number 2)") for note in told)
 
 
-async def test_a_container_that_restarts_alone_still_recreates_the_group(space: Space) -> None:
+async def test_restart_of_one_container_recreates_the_group(space: Space) -> None:
     """R-POD-4."""
     before = await space.bring_up(restarting("120s"))
     await space.restart_all("web-1-1")
@@ -57,14 +57,14 @@ async def test_a_container_that_restarts_alone_still_recreates_the_group(space: 
     await replaced(space, before, "web-1", "web-1-1")
 
 
-async def test_without_the_annotation_each_restart_in_place_recreates_the_group(space: Space) -> None:
+async def test_restart_in_place_recreates_without_the_annotation(space: Space) -> None:
     """R-POD-4, as with the Go controller."""
     before = await space.bring_up(restarting(None))
     await space.restart_all("web-1-1")
     await replaced(space, before, "web-1", "web-1-1")
 
 
-async def test_a_pod_that_is_not_ready_in_time_has_failed(space: Space) -> None:
+async def test_pod_that_exceeds_its_restart_time_has_failed(space: Space) -> None:
     """The time is kept in the pod, so that a manager that comes later knows it."""
     await space.create(restarting("3s", gated=True))
     async with space.releasing():

@@ -74,7 +74,7 @@ def names_of(groups: set[int], size: int) -> set[str]:
     ],
     ids=["one", "two", "half", "surge of one", "surge and unavailable", "surge of half", "all at once"],
 )
-async def test_never_fewer_groups_than_the_budget_allows(
+async def test_rollout_keeps_the_minimum_of_available_groups(
     space: Space, rollout: JSONObject, replicas: int, available: int
 ) -> None:
     """R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8: bounds held at every change of a pod.
@@ -91,7 +91,7 @@ async def test_never_fewer_groups_than_the_budget_allows(
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("broken", ["web-0-1", "web-0"], ids=["its worker", "its leader"])
-async def test_a_broken_old_group_does_not_stop_a_rollout(space: Space, broken: str) -> None:
+async def test_broken_old_group_does_not_block_a_rollout(space: Space, broken: str) -> None:
     """docs/adr/0030: the Go controller keeps partition 3 for ever; a ready group is replaced only while another is ready."""
     await space.create(lws(replicas=3, size=2, gated=True))
     async with space.releasing():
@@ -111,14 +111,14 @@ def _assert_ready(state: State, groups: set[int]) -> None:
 
 
 @pytest.mark.parametrize("running", build.CLUSTERS, indirect=True)
-async def test_statefulsets_keep_the_budget_where_kubernetes_can(space: Space, request: pytest.FixtureRequest) -> None:
+async def test_statefulsets_have_max_unavailable_when_supported(space: Space, request: pytest.FixtureRequest) -> None:
     """Where they do, the StatefulSet controller alone replaces leaders, elsewhere ours helps (docs/adr/0004)."""
     state = await space.bring_up(lws(replicas=1, size=1))
     rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
     assert ("maxUnavailable" in rolling) == has(request, kubernetesfeatures.MAX_UNAVAILABLE)
 
 
-async def test_groups_change_from_the_last_to_the_first(space: Space) -> None:
+async def test_rollout_proceeds_from_the_last_group_to_the_first(space: Space) -> None:
     """R-ROLL-7, R-LSTS-7, W-1."""
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
@@ -131,7 +131,7 @@ async def test_groups_change_from_the_last_to_the_first(space: Space) -> None:
     assert "Updating replica 2" in state.notes("GroupsUpdating")
 
 
-async def test_the_status_tells_of_the_update(space: Space) -> None:
+async def test_status_reports_the_update(space: Space) -> None:
     """R-STAT-8, R-STAT-10 to R-STAT-14, Q-4."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(**new_worker(gated=True))
@@ -161,7 +161,7 @@ async def test_the_status_tells_of_the_update(space: Space) -> None:
     }
 
 
-async def test_both_revisions_live_while_both_are_in_use(space: Space) -> None:
+async def test_both_revisions_exist_while_groups_use_them(space: Space) -> None:
     """R-REV-2, R-REV-10, R-REV-11, R-REV-14."""
     (first,) = revisions_of(await space.bring_up(lws(replicas=2, size=2)), "web")
     await space.edit_template(**new_worker(gated=True))
@@ -181,7 +181,7 @@ async def test_both_revisions_live_while_both_are_in_use(space: Space) -> None:
     await space.until(shows(lambda state: set(state.notes("CreatingRevision")), told))
 
 
-async def test_a_partition_holds_the_first_groups_back(space: Space) -> None:
+async def test_partition_holds_the_first_groups_back(space: Space) -> None:
     """R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16: a canary, and the rest later."""
     await space.create(lws(replicas=4, size=2, rollout={"partition": 2}))
     await space.until(lambda state: assert_images(state, {0, 1, 2, 3}, set()))
@@ -202,7 +202,7 @@ async def test_a_partition_holds_the_first_groups_back(space: Space) -> None:
     assert {pod for pod in before if before[pod] == after[pod]} == names_of({2, 3}, 2)
 
 
-async def test_a_group_below_the_partition_comes_back_as_it_was(space: Space) -> None:
+async def test_group_below_the_partition_keeps_its_revision(space: Space) -> None:
     """R-WSTS-4, R-POD-9, R-REV-12: image and size of its own revision, in the middle of an update."""
     await space.create(lws(replicas=2, size=4, rollout={"partition": 1}))
     await space.until(lambda state: assert_images(state, {0, 1}, set(), size=4))
@@ -225,7 +225,7 @@ async def test_a_group_below_the_partition_comes_back_as_it_was(space: Space) ->
     assert meta.annotations(state.pods["web-0-3"])[labels.SIZE] == "4"
 
 
-async def test_surge_groups_come_first_and_go_last(space: Space) -> None:
+async def test_surge_groups_are_created_first_and_deleted_last(space: Space) -> None:
     """R-ROLL-3, R-ROLL-5, W-7."""
     await space.bring_up(lws(replicas=2, size=2, rollout={"maxUnavailable": 0, "maxSurge": 1}))
     await space.edit_template(**new_worker(gated=True))
@@ -240,7 +240,7 @@ async def test_surge_groups_come_first_and_go_last(space: Space) -> None:
     assert "deleting surge replica web-2" in state.notes("GroupsProgressing")
 
 
-async def test_scaling_in_the_middle_of_an_update(space: Space) -> None:
+async def test_scaling_works_during_an_update(space: Space) -> None:
     """R-ROLL-5, W-5, W-6: new groups are of the new revision; fewer groups end the update earlier."""
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
@@ -254,7 +254,7 @@ async def test_scaling_in_the_middle_of_an_update(space: Space) -> None:
     assert set(images(state).values()) == {"app:2"}
 
 
-async def test_reverting_in_the_middle_of_an_update(space: Space) -> None:
+async def test_reverting_works_during_an_update(space: Space) -> None:
     """R-ROLL-10, R-REV-11, Q-5, W-19: the old revision is used again; groups that had not changed never do."""
     before = await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker("app:broken", gated=True))
@@ -272,7 +272,7 @@ async def test_reverting_in_the_middle_of_an_update(space: Space) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [(2, 4), (4, 2), (3, 1), (1, 3)])
-async def test_another_size(space: Space, old: int, new: int) -> None:
+async def test_new_size_replaces_all_groups(space: Space, old: int, new: int) -> None:
     """R-REV-16, R-WSTS-4, Q-12: a size change rolls, up and down, to groups of one and from them."""
     before = await space.bring_up(lws(replicas=2, size=old))
     await space.edit_template(size=new)
@@ -281,7 +281,7 @@ async def test_another_size(space: Space, old: int, new: int) -> None:
     assert {meta.annotations(pod)[labels.SIZE] for pod in after.pods.values()} == {str(new)}
 
 
-async def test_leaders_get_a_template_of_their_own(space: Space) -> None:
+async def test_leader_template_can_be_added(space: Space) -> None:
     """R-REV-5, R-REV-16, R-VAL-27."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(leaderTemplate=pod_template("leader:1"))
@@ -299,7 +299,7 @@ async def test_leaders_get_a_template_of_their_own(space: Space) -> None:
     ],
     ids=["startupPolicy", "rolloutStrategy", "replicas"],
 )
-async def test_what_is_no_part_of_the_template_replaces_no_pod(space: Space, change: JSONObject) -> None:
+async def test_fields_outside_of_the_template_replace_no_pod(space: Space, change: JSONObject) -> None:
     """R-REV-16, R-REV-5."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit(**change)
@@ -310,7 +310,7 @@ async def test_what_is_no_part_of_the_template_replaces_no_pod(space: Space, cha
     }
 
 
-async def test_metadata_replaces_no_pod(space: Space) -> None:
+async def test_metadata_changes_replace_no_pod(space: Space) -> None:
     """R-REV-5, R-LSTS-2: labels and annotations go to the StatefulSet, not to its pods."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.patch({"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}}})
@@ -323,7 +323,7 @@ async def test_metadata_replaces_no_pod(space: Space) -> None:
     assert (await space.settled()).uids("web") == before.uids("web")
 
 
-async def test_the_restart_policy_is_a_part_of_the_template(space: Space) -> None:
+async def test_restart_policy_change_replaces_groups(space: Space) -> None:
     """R-REV-16."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(restartPolicy="None")
@@ -331,7 +331,7 @@ async def test_the_restart_policy_is_a_part_of_the_template(space: Space) -> Non
     assert not before.uids("web").items() & after.uids("web").items()
 
 
-async def test_an_update_replaces_groups_that_were_never_ready(space: Space) -> None:
+async def test_update_replaces_groups_that_were_never_ready(space: Space) -> None:
     """R-ROLL-7, W-15, W-24: no deadlock."""
     await space.create(lws(replicas=2, size=2, gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, set()))
@@ -340,7 +340,7 @@ async def test_an_update_replaces_groups_that_were_never_ready(space: Space) -> 
     assert set(images(state).values()) == {"app:2"}
 
 
-async def test_each_group_its_own_service_and_back(space: Space) -> None:
+async def test_subdomain_policy_can_be_changed_and_reverted(space: Space) -> None:
     """R-SVC-2, R-SVC-3, R-SVC-6, R-ADM-5, R-LSTS-2, R-WSTS-3, R-ENV-2."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit(networkConfig={"subdomainPolicy": "UniquePerReplica"})
@@ -362,7 +362,7 @@ async def test_each_group_its_own_service_and_back(space: Space) -> None:
     await space.until(shows(lambda state: state.services.keys(), {"web"}))
 
 
-async def test_unique_services_from_the_start(space: Space) -> None:
+async def test_unique_services_belong_to_leader_pods(space: Space) -> None:
     """R-SVC-7: one per leader pod and no other; they go with their leaders."""
     state = await space.bring_up(lws(replicas=3, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
     assert state.services.keys() == {"web-0", "web-1", "web-2"}

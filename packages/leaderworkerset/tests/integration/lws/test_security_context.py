@@ -63,7 +63,7 @@ def grant(account: str, namespace: str) -> list[tuple[Resource, JSONObject]]:
     ]
 
 
-async def test_pods_with_rights_of_the_host_wait_for_their_account(space: Space) -> None:
+async def test_privileged_pods_wait_until_their_account_is_permitted(space: Space) -> None:
     """R-OP-62, AT-000-6d: refused, which an event and `lws explain` say; started without another word once it is allowed."""
     of_kubernetes(space)
     await space.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "rdma"}}, SERVICE_ACCOUNTS)

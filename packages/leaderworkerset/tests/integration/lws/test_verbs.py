@@ -14,7 +14,7 @@ from leaderworkerset.cli import app
 pytestmark = pytest.mark.slow
 
 
-async def test_the_verbs_do_what_they_say(space: Space, tmp_path: Path) -> None:
+async def test_verbs_of_the_script_have_their_effects(space: Space, tmp_path: Path) -> None:
     for step in script(tmp_path):
         if not step.needs_kubelet:
             step.check(*await asyncio.to_thread(typed, space, step))

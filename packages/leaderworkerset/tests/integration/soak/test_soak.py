@@ -138,7 +138,7 @@ def rows(store: Store, table: str) -> int:
 
 
 @pytest.mark.long
-def test_memory_does_not_grow_with_what_came_and_went(tmp_path: Path) -> None:
+def test_memory_is_freed_when_sets_are_deleted(tmp_path: Path) -> None:
     async def scenario() -> None:
         store = Store(remembered=REVISIONS)
         async with running(tmp_path, store) as world:
