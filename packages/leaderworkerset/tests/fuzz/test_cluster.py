@@ -68,7 +68,7 @@ async def write(cluster: Cluster, random: Random) -> tuple[Request, int]:
     return request, (await InProcessTransport(cluster.api, "fuzz").request(request)).status
 
 
-def test_what_is_written_never_breaks_a_controller(tmp_path: Path) -> None:
+def test_controllers_survive_every_stored_object(tmp_path: Path) -> None:
     for seed in seeds(1):
         directory = tmp_path / str(seed)
         directory.mkdir()

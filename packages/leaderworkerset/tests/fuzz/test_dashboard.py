@@ -81,7 +81,7 @@ async def ask(application: Any, method: str, path: str, headers: Mapping[str, st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(10))
-def test_no_strange_request_gets_data_or_does_anything(seed: int) -> None:
+def test_malformed_requests_get_no_data_and_change_nothing(seed: int) -> None:
     async def scenario() -> None:
         random = Random(seed)
         async with open_house(actions=True) as house:
@@ -102,7 +102,7 @@ def test_no_strange_request_gets_data_or_does_anything(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_requests_made_right_are_answered() -> None:
+def test_well_formed_requests_get_an_answer() -> None:
     """The control: what keeps strange requests out is that they are strange."""
 
     async def scenario() -> None:

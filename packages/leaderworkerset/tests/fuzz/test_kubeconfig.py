@@ -192,7 +192,7 @@ def _logs_as_before() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def test_every_command_line_ends_with_a_code_and_a_message(
+def test_every_command_line_exits_with_a_code_and_a_message(
     tmp_path: Path, variables: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, state = tmp_path / "config", tmp_path / "state"

@@ -99,7 +99,7 @@ def seen(random: Random) -> ObservedOperand:
     )
 
 
-def test_every_observation_ends_in_a_plan_that_can_be_sent() -> None:
+def test_every_observation_leads_to_a_valid_plan() -> None:
     for seed in seeds(10):
         random = Random(seed)
         for number in range(LENGTH):

@@ -145,7 +145,7 @@ async def honest(port: Port, path: str) -> bytes:
 
 
 @pytest.mark.parametrize("tls", [True, False])
-def test_metrics_and_probes_answer_whatever_others_send(*, tls: bool) -> None:
+def test_metrics_and_probes_answer_any_request(*, tls: bool) -> None:
     for seed in seeds(6):
         asyncio.run(_try(seed, tls=tls))
 

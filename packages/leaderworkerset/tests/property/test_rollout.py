@@ -107,7 +107,7 @@ def started(limits: Budget, *, honors_max_unavailable: bool = True) -> ModeledRo
 @pytest.mark.slow
 @given(budgets(), st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
-def test_a_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random: Random) -> None:
+def test_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random: Random) -> None:
     """R-ROLL-3, R-ROLL-6, R-ROLL-7: availability, burst, monotone partition, convergence."""
     cluster = started(limits, honors_max_unavailable=honors)
     for _ in range(15 * limits.replicas):
@@ -134,9 +134,7 @@ def test_a_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, rando
 @pytest.mark.slow
 @given(st.data(), st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
-def test_limits_that_change_in_a_rollout_keep_the_weakest_bound(
-    data: st.DataObject, honors: bool, random: Random
-) -> None:
+def test_changing_limits_keep_the_weakest_bound(data: st.DataObject, honors: bool, random: Random) -> None:
     """R-ROLL-3, R-ROLL-6, and the wait for the StatefulSet controller (docs/adr/0010)."""
     limits = data.draw(budgets())
     replicas = limits.replicas
@@ -160,7 +158,7 @@ def test_limits_that_change_in_a_rollout_keep_the_weakest_bound(
         assert len(cluster.groups) <= most
 
 
-def test_ready_surge_groups_are_not_given_back_while_the_partition_moves_on_account_of_them() -> None:
+def test_ready_surge_groups_stay_while_the_partition_moves() -> None:
     """Found by the property above: 2 groups were available where 3 are needed."""
     cluster = started(Budget(replicas=5, partition=0, unavailable=2, surge=4))
     cluster.reconcile()
@@ -175,7 +173,7 @@ def test_ready_surge_groups_are_not_given_back_while_the_partition_moves_on_acco
 
 @given(budgets(partition=True), st.booleans())
 @settings(max_examples=examples(50))
-def test_every_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
+def test_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
     """R-ROLL-2, R-STAT-17."""
     cluster = started(limits, honors_max_unavailable=honors)
     for _ in range(6 * (limits.burst + 2)):
@@ -190,7 +188,7 @@ def test_every_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> No
 
 @given(budgets(), st.lists(st.booleans(), min_size=8, max_size=8), st.randoms(use_true_random=False))
 @settings(max_examples=examples(100))
-def test_broken_old_groups_never_stop_a_rollout(limits: Budget, ready: list[bool], random: Random) -> None:
+def test_broken_old_groups_never_block_a_rollout(limits: Budget, ready: list[bool], random: Random) -> None:
     """W-14, W-15, W-24, docs/adr/0030: any budget; further old groups break while the rollout proceeds."""
     cluster = started(limits, honors_max_unavailable=False)
     cluster.groups = [group._replace(is_ready=is_ready) for group, is_ready in zip(cluster.groups, ready, strict=False)]
@@ -232,7 +230,7 @@ def assert_few_are_given_up(cluster: ModeledRollout, before: Current) -> None:
 @pytest.mark.slow
 @given(budgets(), st.integers(0, 8), st.integers(0, 8), st.lists(st.sampled_from("NOno."), max_size=9), st.booleans())
 @settings(max_examples=examples(100))
-def test_a_step_is_within_the_burst_or_what_is_there_and_repeats_itself(
+def test_rollout_step_is_bounded_and_idempotent(
     limits: Budget, replicas: int, partition: int, letters: list[str], is_new: bool
 ) -> None:
     """R-ROLL-2, R-ROLL-3: whatever was found, and a step once written is a step not proposed again."""

@@ -106,7 +106,7 @@ async def schedule(world: World, random: Random, limit: int, identity: dict[str,
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("limit", [0, 1, 2])
 @pytest.mark.parametrize("seed", seeds(1))
-def test_restarts_are_bounded_and_evidence_is_kept_until_it_is_let_go(seed: int, limit: int, identity: str) -> None:
+def test_restarts_are_bounded_and_evidence_is_kept(seed: int, limit: int, identity: str) -> None:
     """N-RB-1, N-RB-3 to N-RB-6, N-RB-13, N-RB-15."""
     kept = Kept(limit)
 
@@ -122,7 +122,7 @@ def test_restarts_are_bounded_and_evidence_is_kept_until_it_is_let_go(seed: int,
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.3, 2.0])
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_no_evidence_outlives_its_leaderworkerset(world: World, delay: float, identity: str) -> None:
+async def test_evidence_never_outlives_its_leaderworkerset(world: World, delay: float, identity: str) -> None:
     """N-RB-5: at whatever moment it is deleted while a group is exhausted; nor when it is created again at once."""
     lws = groups(replicas=2, size=2, groupIdentity=identity)
     lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
@@ -137,7 +137,7 @@ async def test_no_evidence_outlives_its_leaderworkerset(world: World, delay: flo
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-def test_a_manager_that_dies_after_any_write_exhausts_and_recovers_all_the_same(identity: str) -> None:
+def test_restart_budget_survives_a_manager_that_dies_any_time(identity: str) -> None:
     """N-AT-19, N-RB-4, N-RB-5: one restart counts once, then the group is kept, and starts anew."""
 
     async def life(world: World) -> None:

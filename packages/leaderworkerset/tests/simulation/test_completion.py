@@ -107,7 +107,7 @@ def play(seed: int) -> Ends:
 
 
 @pytest.mark.parametrize("seed", seeds(1))
-def test_a_complete_group_is_never_recreated(seed: int) -> None:
+def test_completed_group_is_never_recreated(seed: int) -> None:
     ends = play(seed)
     assert ends.broken == []
     assert len(ends.complete) == REPLICAS
@@ -125,6 +125,6 @@ def forgets_its_mark() -> Any:
 
 
 @pytest.mark.parametrize("bug", [deletes_without_a_mark, forgets_its_mark])
-def test_planted_bugs_are_found(bug: Callable[[], Any]) -> None:
+def test_planted_completion_bugs_are_found(bug: Callable[[], Any]) -> None:
     with bug(), pytest.raises(AssertionError):
         assert play(0).broken == []

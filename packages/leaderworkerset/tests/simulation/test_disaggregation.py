@@ -72,7 +72,7 @@ def writes_of_the_rollout(outcome: Outcome) -> list[int]:
     ]
 
 
-def test_a_manager_that_dies_at_any_write_of_a_rollout_comes_to_the_same_end(undisturbed: Outcome) -> None:
+def test_role_rollout_survives_a_manager_that_dies_any_time(undisturbed: Outcome) -> None:
     """R-DS-64: of three roles, at each creation, patch, deletion and status of the set and its LeaderWorkerSets."""
     numbers = writes_of_the_rollout(undisturbed)
     assert len(numbers) > 20
@@ -83,7 +83,7 @@ def test_a_manager_that_dies_at_any_write_of_a_rollout_comes_to_the_same_end(und
         assert found == [], f"after the death at write {number}: {found}\n{outcome.trace}"
 
 
-def test_one_request_in_five_may_fail(undisturbed: Outcome) -> None:
+def test_role_rollout_survives_failing_requests(undisturbed: Outcome) -> None:
     """The revisions of StatefulSets keep the annotations of the moment at which they were made."""
     outcome = simulate(rollout, Settings(seed=3, managers=(Schedule(rate=0.2, latency=(0.001, 0.05)),)))
     found = differences(with_conditions_that_hold(undisturbed.state), with_conditions_that_hold(outcome.state))
@@ -91,7 +91,7 @@ def test_one_request_in_five_may_fail(undisturbed: Outcome) -> None:
 
 
 @simulated(with_manager(Schedule()))
-async def test_a_role_is_scaled_while_the_set_rolls(world: World) -> None:
+async def test_role_is_scaled_during_a_rollout(world: World) -> None:
     """R-DS-98, R-DS-41: through the scaler of a role, and the roles stay in their ratio."""
     obj = disaggregatedset_object([role("prefill", external=True), role("decode", 3)])
     await create(world, obj)
@@ -137,7 +137,7 @@ def totals(counts: list[dict[str, int]], role_name: str) -> list[int]:
 
 
 @simulated(with_manager(Schedule()))
-async def test_deleting_a_set_removes_everything_that_it_owns(world: World) -> None:
+async def test_deleting_a_set_removes_its_objects(world: World) -> None:
     """R-DS-103."""
     await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)], slices=1))
     await available(world)
@@ -147,7 +147,7 @@ async def test_deleting_a_set_removes_everything_that_it_owns(world: World) -> N
         assert await world.objects(resource) == []
 
 
-def test_leaderworkersets_are_reconciled_where_no_other_kind_is_defined_yet() -> None:
+def test_sets_are_reconciled_before_other_kinds_are_defined() -> None:
     """R-DS-28, R-DS-107: controllers are ready then, and the same ones reconcile DisaggregatedSets once they are defined."""
     only = Registry(tuple(kind for kind in MANAGED.kinds if kind.resource in (LEADERWORKERSETS, PODS)))
     assert only.defined == (LEADERWORKERSETS,)

@@ -123,13 +123,13 @@ def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("limit", [1, 2])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_more_groups_are_away_than_may_be_and_every_drain_ends(seed: int, limit: int, identity: str) -> None:
+def test_evictions_keep_the_budget_and_every_drain_ends(seed: int, limit: int, identity: str) -> None:
     """ADR 22, whoever evicts, drains, fails, rolls and dies."""
     assert play(seed, WATCHING, identity, limit=limit).broken == []
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-def test_without_a_watch_of_nodes_all_groups_take_turns(identity: str) -> None:
+def test_drain_ends_without_a_watch_of_nodes(identity: str) -> None:
     """ADR 22: a drain that nobody announces ends, too; budgets change at rest, so nothing is asked of that."""
 
     async def scenario(world: World) -> None:
@@ -200,7 +200,7 @@ def hunted(identity: str, seed: int = 1) -> Evictions:
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-def test_what_brings_bugs_to_light_finds_none(identity: str) -> None:
+def test_search_for_bugs_finds_none(identity: str) -> None:
     assert hunted(identity).broken == []
 
 
@@ -214,7 +214,7 @@ def test_what_brings_bugs_to_light_finds_none(identity: str) -> None:
         (planteddisruption.leaves_budgets, "Ordinal"),
     ],
 )
-def test_a_planted_bug_is_found(bug: Callable[[], Any], identity: str) -> None:
+def test_planted_disruption_bug_is_found(bug: Callable[[], Any], identity: str) -> None:
     with bug():
         assert not all(_is_clean(identity, seed) for seed in range(HUNTS))
 
@@ -228,7 +228,7 @@ def _is_clean(identity: str, seed: int) -> bool:
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("seed", range(4))
-def test_kubectl_drain_ends_although_names_of_groups_come_back(seed: int, identity: str) -> None:
+def test_kubectl_drain_ends_when_group_names_return(seed: int, identity: str) -> None:
     """kubectl evicts pods by name: a group that lost one pod is elsewhere, under the same names, before the next try."""
 
     async def scenario(world: World) -> None:

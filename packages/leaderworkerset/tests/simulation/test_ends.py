@@ -62,13 +62,13 @@ def seconds_of_end(act: Act, *, policy: str = "") -> float:
 
 
 @pytest.mark.parametrize("act", [scale, roll, delete])
-def test_a_group_ends_in_one_grace_period_instead_of_two(act: Act) -> None:
+def test_group_ends_in_one_grace_period_under_parallel_policy(act: Act) -> None:
     """N-PT-1 to N-PT-3."""
     assert seconds_of_end(act) == pytest.approx(2 * GRACE, abs=4)
     assert seconds_of_end(act, policy="Parallel") == pytest.approx(GRACE, abs=2)
 
 
-def test_a_group_that_failed_ends_in_one_anyway() -> None:
+def test_failed_group_ends_in_one_grace_period() -> None:
     """R-POD-5: its leader is deleted in the foreground."""
     assert seconds_of_end(crash) == pytest.approx(GRACE, abs=4)
     assert seconds_of_end(crash, policy="Parallel") == pytest.approx(GRACE, abs=4)

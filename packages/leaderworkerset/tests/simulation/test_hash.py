@@ -99,7 +99,7 @@ async def schedule(world: World, held: Held, random: Random) -> None:
 
 @pytest.mark.parametrize("surge", [0, 1])
 @pytest.mark.parametrize("seed", [*seeds(1), 149])  # of 149 a rollout stayed where it was
-def test_no_more_groups_hold_capacity_than_may_and_none_waits_for_ever(seed: int, surge: int) -> None:
+def test_replacement_gate_keeps_capacity_and_every_group_starts(seed: int, surge: int) -> None:
     """N-AT-5."""
     held = Held(surge)
 
@@ -111,7 +111,7 @@ def test_no_more_groups_hold_capacity_than_may_and_none_waits_for_ever(seed: int
     assert held.broken == []
 
 
-def test_a_manager_that_dies_after_any_write_comes_to_the_same_end() -> None:
+def test_groups_are_complete_although_managers_die_at_any_write() -> None:
     async def creation(world: World) -> None:
         await world.bring_up(groups(2, 2, groupIdentity="Hash"))
         assert len(await world.objects(PODS)) == 4
@@ -122,7 +122,7 @@ def test_a_manager_that_dies_after_any_write_comes_to_the_same_end() -> None:
 
 
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_a_deletion_leaves_nothing(world: World) -> None:
+async def test_deletion_leaves_nothing(world: World) -> None:
     await world.bring_up(groups(2, 2, groupIdentity="Hash"))
     await world.delete(LEADERWORKERSETS, "web")
     await world.at_rest()

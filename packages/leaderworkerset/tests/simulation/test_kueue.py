@@ -89,7 +89,7 @@ def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[
 
 
 @under_kueue(1)
-async def test_the_page_run_leaderworkerset(world: World, one: Kueue) -> None:
+async def test_kueue_page_run_leaderworkerset_works(world: World, one: Kueue) -> None:
     """R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60: two groups, one is admitted; up, more quota, down, to zero."""
     lws = queued(replicas=2)
     del lws["spec"]["rolloutStrategy"]
@@ -110,7 +110,7 @@ async def test_the_page_run_leaderworkerset(world: World, one: Kueue) -> None:
 
 
 @under_kueue(1)
-async def test_everything_that_kueue_reads_is_there(world: World, one: Kueue) -> None:
+async def test_pods_have_all_fields_that_kueue_reads(world: World, one: Kueue) -> None:
     """R-KQ-41 to R-KQ-48: owners and their labels, indexes, the role of a pod, templates as they were stamped."""
     await world.bring_up(queued(replicas=1))
     sets = {meta.name(one): one for one in await world.objects(STATEFULSETS)}
@@ -130,7 +130,7 @@ async def test_everything_that_kueue_reads_is_there(world: World, one: Kueue) ->
 
 
 @under_kueue(2)
-async def test_an_evicted_group_waits_with_all_its_pods_and_the_status_says_so(world: World, one: Kueue) -> None:
+async def test_evicted_group_waits_and_the_status_reports_it(world: World, one: Kueue) -> None:
     """R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71: no endless recreation; the pair of conditions that Kueue's own tests read."""
     await world.bring_up(queued(replicas=2))
     one.evicted.add(1)
@@ -150,7 +150,7 @@ async def test_an_evicted_group_waits_with_all_its_pods_and_the_status_says_so(w
 
 
 @under_kueue(2)
-async def test_a_failed_worker_recreates_its_group_within_its_admission(world: World, one: Kueue) -> None:
+async def test_failed_worker_recreates_its_group_within_admission(world: World, one: Kueue) -> None:
     """R-KQ-67: never more pods than members (R-KQ-44)."""
     await world.bring_up(queued(replicas=2))
     before = await world.uids()
@@ -162,9 +162,7 @@ async def test_a_failed_worker_recreates_its_group_within_its_admission(world: W
 
 
 @under_kueue(2)
-async def test_an_update_starts_no_pod_that_waits_for_quota_and_goes_on_when_there_is_some(
-    world: World, one: Kueue
-) -> None:
+async def test_update_waits_until_there_is_quota(world: World, one: Kueue) -> None:
     """R-KQ-61: groups that wait get the new template first; those that run wait for them, as `maxUnavailable` says."""
     await world.create(queued(replicas=4))
     await world.until(PODS, lambda pods: run(pods, 0, 1) and len(pods) == 12)
@@ -183,7 +181,7 @@ async def test_an_update_starts_no_pod_that_waits_for_quota_and_goes_on_when_the
 
 
 @under_kueue(3)
-async def test_surge_groups_are_admitted_while_an_update_needs_them(world: World, one: Kueue) -> None:
+async def test_surge_groups_are_admitted_during_an_update(world: World, one: Kueue) -> None:
     """R-KQ-21, R-KQ-62, R-KQ-70: they are counted in `replicas` until every group is updated."""
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}
 
@@ -196,9 +194,7 @@ async def test_surge_groups_are_admitted_while_an_update_needs_them(world: World
 
 
 @under_kueue(1)
-async def test_leaders_and_workers_are_told_apart_where_they_have_templates_of_their_own(
-    world: World, one: Kueue
-) -> None:
+async def test_leaders_and_workers_have_different_roles(world: World, one: Kueue) -> None:
     """R-KQ-45."""
     own = {"size": 3, "leaderTemplate": template(), "workerTemplate": template()}
     lws = queued(replicas=1)
@@ -208,7 +204,7 @@ async def test_leaders_and_workers_are_told_apart_where_they_have_templates_of_t
 
 
 @under_kueue(1)
-async def test_while_kueue_is_down_everything_waits_and_nothing_is_recreated(world: World, one: Kueue) -> None:
+async def test_nothing_is_recreated_while_kueue_is_down(world: World, one: Kueue) -> None:
     """R-KQ-72: its webhooks refuse what they cannot see."""
     await world.bring_up(queued(replicas=1))
     before = await world.uids()
@@ -226,14 +222,14 @@ async def test_while_kueue_is_down_everything_waits_and_nothing_is_recreated(wor
 
 @pytest.mark.parametrize("startup", ["LeaderCreated", "LeaderReady"])
 @under_kueue(2)
-async def test_both_startup_policies_start(world: World, one: Kueue, startup: str) -> None:
+async def test_admitted_groups_start_under_both_startup_policies(world: World, one: Kueue, startup: str) -> None:
     """R-KQ-21: an admission never waits for pods."""
     await world.create(queued(replicas=2, startupPolicy=startup))
     await world.until(PODS, lambda pods: run(pods, 0, 1))
 
 
 @under_kueue(2, nodes=4)
-async def test_an_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, one: Kueue) -> None:
+async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, one: Kueue) -> None:
     """R-KQ-50 to R-KQ-53, R-KQ-56: templates keep the annotation, ranks are labels, and no selector of ours is there."""
     one.domains = [["node-0", "node-1"], ["node-2", "node-3"]]
     lws = queued(replicas=2, size=4)
@@ -247,7 +243,7 @@ async def test_an_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World
 
 
 @under_kueue(0)
-async def test_nothing_that_kueue_adds_at_the_start_is_there_before(world: World, one: Kueue) -> None:
+async def test_pods_have_no_fields_that_kueue_adds(world: World, one: Kueue) -> None:
     """R-KQ-32, R-KQ-161: a conflicting value would finish the admission for good."""
     await world.create(queued(replicas=1))
     pods = await world.until(PODS, lambda pods: len(pods) == 3)
@@ -259,7 +255,7 @@ async def test_nothing_that_kueue_adds_at_the_start_is_there_before(world: World
 
 
 @under_kueue(2, nodes=2)
-async def test_exclusive_placement_and_an_admission_go_together(world: World, one: Kueue) -> None:
+async def test_exclusive_placement_works_with_admission(world: World, one: Kueue) -> None:
     """R-KQ-69: the leader is started alone, and the workers follow it once they exist."""
     lws = queued(replicas=2, size=2)
     lws["metadata"]["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: HOSTNAME}
@@ -269,7 +265,7 @@ async def test_exclusive_placement_and_an_admission_go_together(world: World, on
 
 
 @under_kueue(1)
-async def test_a_change_that_kueue_refuses_reaches_the_user_and_changes_nothing(world: World, one: Kueue) -> None:
+async def test_change_that_kueue_rejects_changes_nothing(world: World, one: Kueue) -> None:
     """R-KQ-5, R-KQ-16 to R-KQ-18: it is an answer to a user; no controller of ours writes what is refused."""
     await world.bring_up(queued(replicas=1))
     key = ObjectKey(NAMESPACE, "web")
@@ -289,9 +285,7 @@ async def test_a_change_that_kueue_refuses_reaches_the_user_and_changes_nothing(
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 @under_kueue(1)
-async def test_a_deleted_leaderworkerset_goes_with_all_its_pods(
-    world: World, one: Kueue, propagation: Propagation
-) -> None:
+async def test_deleted_set_removes_waiting_pods(world: World, one: Kueue, propagation: Propagation) -> None:
     """R-KQ-65, R-KQ-66: also those that wait for quota; no finalizer of ours holds a pod."""
     await world.create(queued(replicas=2))
     await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
@@ -302,7 +296,7 @@ async def test_a_deleted_leaderworkerset_goes_with_all_its_pods(
 
 
 @under_kueue(2)
-async def test_what_kueue_reads_of_a_leaderworkerset_never_changes_by_us(world: World, one: Kueue) -> None:
+async def test_fields_that_kueue_reads_never_change(world: World, one: Kueue) -> None:
     """R-KQ-11 to R-KQ-13, R-KQ-40: its UID, its keys in metadata and templates, through all that happens."""
     created = await world.create(queued(replicas=2))
     await world.ready()
@@ -317,6 +311,6 @@ async def test_what_kueue_reads_of_a_leaderworkerset_never_changes_by_us(world: 
     assert meta.annotations(worker)[PARENT] == FRAMEWORK
 
 
-def test_our_webhooks_are_asked_after_those_of_kueue() -> None:
+def test_webhooks_run_after_those_of_kueue() -> None:
     """R-KQ-10: Kueue leaves an empty type of the strategy, which nobody but us fills in."""
     assert CONFIGURATION < MUTATING_NAME

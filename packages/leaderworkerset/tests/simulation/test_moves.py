@@ -119,7 +119,7 @@ def settings(seed: int, manager: Schedule) -> Settings:
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("limit", [1, 2])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_more_groups_are_away_than_may_be_and_each_moves_once(seed: int, limit: int, identity: str) -> None:
+def test_moves_keep_the_budget_and_each_group_moves_once(seed: int, limit: int, identity: str) -> None:
     """ADR 23, whoever closes nodes, opens them again, and dies."""
     assert play(seed, identity, limit).broken == []
 
@@ -201,14 +201,14 @@ def test_moves_rollouts_and_failures_share_one_budget(seed: int, limit: int, ide
 @pytest.mark.parametrize(
     "bug", [plantedmoves.moves_all_at_once, plantedmoves.never_moves, plantedmoves.forgets_who_is_away]
 )
-def test_a_planted_bug_is_found_among_rollouts_and_failures(bug: Callable[[], Any], identity: str) -> None:
+def test_planted_bug_is_found_among_rollouts_and_failures(bug: Callable[[], Any], identity: str) -> None:
     with bug():
         assert not all(_is_clean(play_among_others, seed, identity) for seed in range(10))
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("bug", [plantedmoves.moves_all_at_once, plantedmoves.never_moves])
-def test_a_planted_bug_is_found(bug: Callable[[], Any], identity: str) -> None:
+def test_planted_move_bug_is_found(bug: Callable[[], Any], identity: str) -> None:
     with bug():
         assert not all(_is_clean(play, seed, identity) for seed in range(5))
 

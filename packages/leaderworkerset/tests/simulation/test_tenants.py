@@ -83,7 +83,7 @@ async def make_busy(world: World) -> None:
 
 
 @simulated(Settings(managers=()))
-async def test_a_rollout_beside_a_busy_namespace_takes_at_most_twice_its_own_work(world: World) -> None:
+async def test_busy_namespace_at_most_doubles_the_work_of_a_rollout(world: World) -> None:
     """Twice as many requests go out until its last one, and twice as many decisions are made."""
     wire = LimitedTransport(world._transport("manager", SLOW), TokenBucket(RATE, 1), world.clock)
     counted = Counted()

@@ -78,7 +78,7 @@ def live(seed: int) -> int:
     raise AssertionError(f"no end: {state}")
 
 
-def test_bounds_hold_and_every_rollout_ends() -> None:
+def test_role_rollout_keeps_bounds_and_ends() -> None:
     """R-DS-55 to R-DS-61, Q-6."""
     steps = 0
     for seed in range(ROLLOUTS):

@@ -95,7 +95,7 @@ def live(seed: int) -> Counts:
     return Counts(world.rollouts, world.time, world.drains, world.raises)
 
 
-def test_bounds_hold_at_every_step_and_every_rollout_ends(record_property: Callable[[str, object], None]) -> None:
+def test_rollout_of_roles_keeps_bounds_at_every_step(record_property: Callable[[str, object], None]) -> None:
     """R-DS-55 to R-DS-61, Q-3 to Q-8: ratio, availability and ceiling; what is not ready is waited for, not drained."""
     counts, seed = Counts(), 0
     while counts.rollouts < ROLLOUTS:

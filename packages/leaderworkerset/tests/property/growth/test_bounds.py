@@ -46,7 +46,7 @@ class Numerous(LargeSet):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_largest_numbers_take_little_memory(name: str) -> None:
+def test_largest_numbers_take_little_memory(name: str) -> None:
     world = Numerous("accelerators", 2)
     call = partial(RECIPES[name], world)
     call()  # builds what the world holds
@@ -67,7 +67,7 @@ def spec(replicas: int, partition: int = 0) -> LeaderWorkerSetSpec:
     return msgspec.convert({"replicas": replicas, "rolloutStrategy": rollout_strategy}, LeaderWorkerSetSpec)
 
 
-def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() -> None:
+def test_rollout_of_the_largest_number_counts_missing_groups() -> None:
     """R-ROLL-5, R-ROLL-6: as if all were listed; of the wanted groups two exist."""
     limits = budget.read(spec(LARGEST))
     current = Current(LARGEST, LARGEST, str(LARGEST))
@@ -79,7 +79,7 @@ def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() ->
     assert step == RolloutStep(Case.ROLLING, LARGEST - LARGEST // 4, LARGEST)
 
 
-def test_a_partition_near_the_largest_number_is_followed() -> None:
+def test_partition_near_the_largest_number_is_followed() -> None:
     limits = budget.read(spec(LARGEST, partition=LARGEST - 2))
 
     step = rollingupdate.next_step(
@@ -90,7 +90,7 @@ def test_a_partition_near_the_largest_number_is_followed() -> None:
 
 
 @pytest.mark.parametrize("subgroup", [None, LARGEST])
-def test_a_pod_whose_variables_no_object_can_hold_is_denied(subgroup: int | None) -> None:
+def test_pod_with_too_large_variables_is_denied(subgroup: int | None) -> None:
     """R-TPU-3, R-TPU-5: the Go controller lists all hosts, and dies of it."""
     given = {labels.SUBGROUP_SIZE: str(subgroup)} if subgroup else {}
     pod = {
@@ -150,7 +150,7 @@ async def create_leader(cluster: Cluster, index: int) -> None:
     )
 
 
-def test_a_running_manager_takes_little_memory_for_the_largest_numbers() -> None:
+def test_manager_takes_little_memory_for_the_largest_numbers() -> None:
     tracemalloc.start()
     try:
         lws, statefulset = virtualtime.run(manage_the_largest())
@@ -212,7 +212,7 @@ def forged(lws: str, number: int) -> JSONObject:
 
 
 @pytest.mark.parametrize("existing", [False, True], ids=["of no LeaderWorkerSet", "of existing ones"])
-def test_forged_leaders_by_the_thousand_take_what_their_pods_take(*, existing: bool) -> None:
+def test_forged_leaders_take_bounded_memory(*, existing: bool) -> None:
     """Server and manager share the process, so that a pod is there several times: some KiB each."""
     tracemalloc.start()
     try:

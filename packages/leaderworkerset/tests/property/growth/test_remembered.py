@@ -34,7 +34,7 @@ def settle(world: LargeSet) -> ObservedLeaderWorkerSet:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_is_remembered_is_not_read_again(shape: str) -> None:
+def test_unchanged_set_costs_the_same_at_any_size(shape: str) -> None:
     small, large = (settle(LargeSet(shape, number)) for number in (3, 300))
 
     assert work.lines(partial(decide, large, builders.NOW)) == work.lines(partial(decide, small, builders.NOW))
