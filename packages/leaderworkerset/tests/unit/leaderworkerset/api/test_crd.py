@@ -51,7 +51,7 @@ def test_definition_has_names_scope_and_version() -> None:
 
 
 def test_definition_has_status_and_scale_subresources() -> None:
-    """R-API-2."""
+    """The definition has status and scale subresources (R-API-2)."""
     assert VERSION["subresources"] == {
         "status": {},
         "scale": {
@@ -63,7 +63,7 @@ def test_definition_has_status_and_scale_subresources() -> None:
 
 
 def test_definition_has_no_validation_rules() -> None:
-    """N-API-6."""
+    """The definition has no validation rules (N-API-6)."""
     assert [path for path, schema in walk(SCHEMA) if "x-kubernetes-validations" in schema] == []
 
 
@@ -138,7 +138,7 @@ def test_budgets_are_numbers_or_percentages(field: str, default: int) -> None:
     ],
 )
 def test_required_fields_are_declared(path: str, required: list[str] | None) -> None:
-    """Contract 1.2."""
+    """Required fields are declared (Contract 1.2)."""
     assert at(path).get("required") == required
 
 
@@ -177,7 +177,7 @@ def test_embedded_metadata_has_five_fields(path: str) -> None:
     ],
 )
 def test_pod_templates_have_defaults(path: str, default: Any) -> None:
-    """R-API-7."""
+    """Pod templates have defaults (R-API-7)."""
     assert at(f"spec.leaderWorkerTemplate.workerTemplate.spec.{path}")["default"] == default
 
 
@@ -209,7 +209,7 @@ def test_pod_templates_have_no_other_defaults() -> None:
     ],
 )
 def test_lists_have_map_keys(path: str, keys: list[str]) -> None:
-    """R-API-8."""
+    """Lists have map keys (R-API-8)."""
     schema = at(f"spec.leaderWorkerTemplate.workerTemplate.spec.{path}")
     assert schema["x-kubernetes-list-type"] == "map"
     assert schema["x-kubernetes-list-map-keys"] == keys

@@ -36,7 +36,7 @@ def fields(shape: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[st
 
 
 def test_definitions_have_names_and_columns() -> None:
-    """R-DS-1."""
+    """Definitions have names and columns (R-DS-1)."""
     assert SETS["metadata"]["name"] == "disaggregatedsets.disaggregatedset.x-k8s.io"
     assert "shortNames" not in SETS["spec"]["names"]
     assert version(SETS)["subresources"] == {"status": {}}
@@ -74,14 +74,14 @@ def test_roles_have_bounds_and_a_map_key() -> None:
 
 
 def test_slices_and_placement_have_bounds_and_values() -> None:
-    """R-DS-3."""
+    """Slices and placement have bounds and values (R-DS-3)."""
     slices = at(SETS, "spec.slices")
     assert (slices["default"], slices["minimum"], slices["maximum"]) == (1, 1, 100)
     assert at(SETS, "spec.placementPolicy.type")["enum"] == ["None", "ExclusiveSlice", "ExclusiveTopology"]
 
 
 def test_replicas_rule_rejects_zeros_of_some_roles_only() -> None:
-    """R-DS-4."""
+    """The replicas rule rejects zeros of some roles only (R-DS-4)."""
     (rule,) = at(SETS, "spec")["x-kubernetes-validations"]
     assert "zero for all" in rule["message"]
 

@@ -18,7 +18,7 @@ RECORDED_TYPES = json.loads((VECTORS / "go-json-types.json").read_text())
 
 @pytest.mark.parametrize("vector", REVISIONS, ids=lambda vector: vector["input"]["metadata"]["name"])
 def test_revision_data_has_the_bytes_of_the_go_controller(vector: dict[str, Any]) -> None:
-    """R-REV-4, R-REV-6, R-REV-9."""
+    """Revision data has the bytes of the Go controller (R-REV-4, R-REV-6, R-REV-9)."""
     spec = vector["input"]["spec"]
     network = spec.get("networkConfig") or {"subdomainPolicy": "Shared"}
     data = {

@@ -24,7 +24,7 @@ def test_minimal_object_has_default_values() -> None:
 
 
 def test_null_equals_absent() -> None:
-    """Q-23: null settings are no reason to fail."""
+    """Null settings cause no failure (Q-23)."""
     absent = {"spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}}
     with_nulls = {
         "metadata": None,
@@ -129,13 +129,13 @@ def test_encoded_object_omits_defaults_and_decodes_again() -> None:
 
 
 def test_status_omits_zero_counts() -> None:
-    """R-API-10."""
+    """The status omits zero counts (R-API-10)."""
     status = api.LeaderWorkerSetStatus(ready_replicas=2, updated_replicas=0, hpa_pod_selector="a=b")
     assert api.encode_status(status) == {"readyReplicas": 2, "hpaPodSelector": "a=b"}
 
 
 def test_status_has_exactly_these_fields() -> None:
-    """R-API-9, R-API-10."""
+    """The status has exactly these fields (R-API-9, R-API-10)."""
     status = api.LeaderWorkerSetStatus(
         conditions=(), ready_replicas=1, updated_replicas=1, replicas=1, hpa_pod_selector="s", observed_generation=1
     )

@@ -70,7 +70,7 @@ def kind_of(field: JSONObject) -> tuple[Any, ...]:
 
 
 def test_fields_have_the_same_types_and_list_keys() -> None:
-    """R-API-8."""
+    """Fields have the same types and list keys (R-API-8)."""
     different = [(struct, name) for struct, name, ours, theirs in pairs() if kind_of(ours) != kind_of(theirs)]
     assert different == []
 

@@ -1,4 +1,4 @@
-"""What a LeaderWorkerSet asks for about its progress and its end: read, and refused where it is invalid."""
+"""The settings of a LeaderWorkerSet for progress and completion are read, and rejected if invalid."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What the API server of one machine publishes of the schema of LeaderWorkerSets."""
+"""The schema of LeaderWorkerSets that a local API server publishes."""
 
 from tests.unit.localkube.apiserver.routing.test_openapi_schemas import LWS, registry, schemas
 

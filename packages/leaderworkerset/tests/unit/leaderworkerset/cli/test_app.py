@@ -170,7 +170,7 @@ STEPS = [
     ("run --help", HEAVY - {"structlog"}),
     ("manager --help", {"rich", "pygments", "localkube"}),
 ]
-"""What a command leaves out, and with it every command before it."""
+"""The modules that a command does not import, and with it every command before it."""
 
 
 @pytest.mark.slow

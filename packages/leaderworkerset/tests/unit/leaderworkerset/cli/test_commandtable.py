@@ -1,4 +1,4 @@
-"""Every command of the table exists, has its help, and has examples in it, each one that the command takes."""
+"""Every command of the table exists, has help with examples, and accepts each example."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""What is said where nothing is found."""
+"""The messages when a list or a name has no result."""
 
 import asyncio
 from collections.abc import Sequence

@@ -73,7 +73,7 @@ class CountingTransport:
 
 
 class Cluster:
-    """What a test does and asks. Use `running()`."""
+    """The actions and queries of a test. Use `running()`."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
@@ -298,7 +298,7 @@ def _owner_kind(obj: JSONObject) -> str:
 
 
 class _Silence:
-    """Takes events and tells nobody."""
+    """Discards events."""
 
     def record(self, _event: object) -> None: ...
 

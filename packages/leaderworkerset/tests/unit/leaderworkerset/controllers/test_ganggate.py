@@ -136,7 +136,7 @@ def test_node_heartbeat_does_not_enqueue_the_gate() -> None:
 
 
 def test_only_the_built_in_gate_lists_nodes_and_patches_pods() -> None:
-    """All pods may be listed in any case: a selector is no limit of rights."""
+    """All pods may be listed in any case: a selector does not limit permissions."""
     more = set(managed("built-in").permissions) - set(MANAGED.permissions)
 
     assert {(one.resource.plural, verb) for one in more for verb in one.verbs} == {

@@ -1,4 +1,4 @@
-"""What somebody stores in one object harms no other: the controllers on the embedded API server."""
+"""The content of one object cannot harm others: the controllers on the embedded API server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Verbatim(CountingTransport):
-    """Sends the text of `data` as kube-apiserver does: byte for byte as it was stored."""
+    """Sends the text of `data` as kube-apiserver does: unchanged, byte for byte."""
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:

@@ -41,7 +41,7 @@ UNLABELED: dict[str, Any] = {"metadata": {"name": "x", "namespace": "default"}}
     ids=["added", "deleted", "got ready", "bound", "worker"],
 )
 def test_changed_leader_pod_enqueues_its_leaderworkerset(change: Change, keys: list[ObjectKey]) -> None:
-    """R-ARC-7, Q-25."""
+    """A changed leader pod enqueues its LeaderWorkerSet (R-ARC-7, Q-25)."""
     assert list(leaderworkerset.keys_of_pod(change)) == keys
 
 
@@ -60,7 +60,7 @@ def test_changed_leader_pod_enqueues_its_leaderworkerset(change: Change, keys: l
     ids=["added", "deleted", "got ready", "as ready", "leader set", "adopted", "foreign", "labeled leader set"],
 )
 def test_statefulset_enqueues_the_owner_in_its_name(change: Change, keys: set[ObjectKey]) -> None:
-    """R-ARC-7, Q-22."""
+    """A StatefulSet enqueues the owner in its name (R-ARC-7, Q-22)."""
     assert set(leaderworkerset.keys_of_statefulset(change)) == keys
 
 
@@ -89,12 +89,12 @@ def test_new_or_deleted_revision_enqueues_its_leaderworkerset() -> None:
     ids=["leader", "worker", "unlabeled", "stray"],
 )
 def test_pod_enqueues_its_leader(found: dict[str, Any], key: ObjectKey) -> None:
-    """R-ARC-8, R-POD-1."""
+    """A pod enqueues its leader (R-ARC-8, R-POD-1)."""
     assert list(pod.keys_of_pod(Change(None, found))) == [key]
 
 
 def test_worker_statefulset_enqueues_its_leader() -> None:
-    """R-ARC-8, R-WSTS-5."""
+    """A worker StatefulSet enqueues its leader (R-ARC-8, R-WSTS-5)."""
     assert list(pod.keys_of_controlled(Change(WORKERS, None))) == [GROUP]
     assert list(pod.keys_of_controlled(Change(None, owned_by(LWS, UNLABELED)))) == []
     assert list(pod.keys_of_controlled(Change(None, UNLABELED))) == []

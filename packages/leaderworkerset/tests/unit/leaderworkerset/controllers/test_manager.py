@@ -123,7 +123,7 @@ async def test_template_is_rolled_out_group_by_group(cluster: Cluster) -> None:
 
 @pytest.mark.slow
 async def test_reverted_template_creates_no_third_revision(cluster: Cluster) -> None:
-    """Q-5."""
+    """A reverted template creates no third revision (Q-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=4))
         (key,) = await cluster.revision_keys()
@@ -194,7 +194,7 @@ async def test_backoff_continues_under_the_next_manager(cluster: Cluster) -> Non
 
 
 async def test_policy_none_recreates_only_the_pod(cluster: Cluster) -> None:
-    """R-POD-3."""
+    """Policy None recreates only the pod (R-POD-3)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
         before = await cluster.uids()
@@ -205,7 +205,7 @@ async def test_policy_none_recreates_only_the_pod(cluster: Cluster) -> None:
 
 
 async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
-    """R-WSTS-1h."""
+    """Workers wait for their leader (R-WSTS-1h)."""
     gate: list[bool] = []
     cluster.ready_pods = lambda _: bool(gate)
     async with cluster.managed():
@@ -231,7 +231,7 @@ async def test_workers_are_placed_in_the_rack_of_their_leader(cluster: Cluster) 
 
 
 async def test_each_group_can_have_its_own_service(cluster: Cluster) -> None:
-    """R-SVC-2, R-SVC-7."""
+    """Each group can have its own service (R-SVC-2, R-SVC-7)."""
     own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(spec=own))
@@ -254,7 +254,7 @@ async def test_objects_deleted_by_hand_are_recreated(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_deletion_leaves_nothing(cluster: Cluster, propagation: Any) -> None:
-    """R-ARC-5."""
+    """Deletion leaves nothing (R-ARC-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
         await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), propagation=propagation)

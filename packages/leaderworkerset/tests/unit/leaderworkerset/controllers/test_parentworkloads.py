@@ -119,7 +119,7 @@ def found_by(make: Callable[[Client], Coroutine[Any, Any, JSONObject | None]], *
 
 @pytest.mark.parametrize("make", [next_owner, upper_owner])
 def test_workload_is_found_through_the_owners(make: Any) -> None:
-    """N-K8S-16."""
+    """A Workload is found through the owners (N-K8S-16)."""
     found = found_by(make)
 
     assert not isinstance(found, SchedulingFailure)
@@ -139,7 +139,7 @@ def test_workload_is_found_through_the_owners(make: Any) -> None:
     ],
 )
 def test_missing_workload_has_a_reason(make: Any, text: str) -> None:
-    """N-K8S-10, N-K8S-16."""
+    """A missing Workload has a reason (N-K8S-10, N-K8S-16)."""
     found = found_by(make)
 
     assert isinstance(found, SchedulingFailure)

@@ -1,4 +1,4 @@
-"""The declared permissions are those that the controllers use, not one more and not one less."""
+"""The declared permissions are exactly the ones that the controllers use."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -108,7 +108,7 @@ def test_gang_schedulers_add_only_their_own_permissions() -> None:
 
 
 def test_kube_scheduler_groups_add_patch_permissions() -> None:
-    """N-K8S-7, N-K8S-10."""
+    """Kube-scheduler groups add patch permissions (N-K8S-7, N-K8S-10)."""
     further = set(managed("kubernetes").permissions) - set(MANAGED.permissions)
 
     assert {one.resource for one in further} == {*SCHEDULING, LEADERWORKERSETS}

@@ -31,7 +31,7 @@ async def numbers(cluster: Cluster, selector: str) -> list[int]:
 
 
 async def seen(cluster: Cluster) -> tuple[list[int], list[int]]:
-    """Return the numbers of the revisions that clients count, and of those in the history."""
+    """Return the numbers of the revisions that clients count, and of the revisions in the history."""
     return await numbers(cluster, f"{labels.NAME}=web"), await numbers(cluster, revisionhistory.selector("web"))
 
 

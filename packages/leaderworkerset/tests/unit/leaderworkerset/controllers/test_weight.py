@@ -1,4 +1,4 @@
-"""Decisions about large objects are made beside the event loop."""
+"""Decisions about large objects run outside of the event loop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -53,7 +53,7 @@ def test_reference_names_its_object() -> None:
     ],
 )
 def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any, Any, Any], related: Any) -> None:
-    """R-LSTS-7, R-WSTS-2, R-ROLL-3, R-POD-5, R-STAT-10."""
+    """Every event regards the LeaderWorkerSet (R-LSTS-7, R-WSTS-2, R-ROLL-3, R-POD-5, R-STAT-10)."""
     regarding = decisionevents.reference(LWS)
 
     assert event == Event(*words, "n", regarding, None if related is None else decisionevents.reference(related))

@@ -1,4 +1,7 @@
-"""Who reconnects gets what it missed, once; who missed too much, or speaks of another server, gets everything."""
+"""A reconnecting client gets what it missed, once.
+
+A client that missed too much, or knows another server, gets everything.
+"""
 
 import json
 

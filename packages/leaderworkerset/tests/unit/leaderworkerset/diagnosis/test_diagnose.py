@@ -1,4 +1,4 @@
-"""Which cause is chosen of several, for whom, and what is said where nothing is known."""
+"""The choice among several causes, for each target, and the texts without a known cause."""
 
 import pytest
 from msgspec.structs import replace
@@ -50,7 +50,7 @@ def test_ready_set_of_the_newest_revision_is_healthy() -> None:
 
 
 def test_stored_values_that_creation_would_reject_are_named() -> None:
-    """The scale subresource stored 2 replicas, of which 25 % are none."""
+    """The scale subresource stored 2 replicas; 25 % of them round to zero."""
     rolling = {"maxUnavailable": "25%", "maxSurge": 0}
     scaled = lws(2, 1, status={"readyReplicas": 2, "updatedReplicas": 2, "conditions": conditions(Available="True")})
     scaled["spec"]["rolloutStrategy"] = {"rollingUpdateConfiguration": rolling}
@@ -159,7 +159,7 @@ def test_terminating_statefulset_is_not_a_controller_problem() -> None:
 
 
 def test_finished_workload_must_be_deleted() -> None:
-    """It stays Admitted, and its message would be that of its admission."""
+    """It stays Admitted, and its message would be the message of its admission."""
     queued = SCENARIOS["LWS-E030"]
     (workload,) = queued.objects[QUEUED_WORKLOADS]
     states = [{"type": kind, "status": "True", "message": "m"} for kind in ("QuotaReserved", "Admitted", "Finished")]
@@ -454,7 +454,7 @@ def test_rollout_does_not_wait_for_a_broken_older_group(key: str, code: str) -> 
 
 
 def test_surge_groups_do_not_count_as_updated_groups() -> None:
-    """The partition holds two of four; the surge group is in the status, too."""
+    """The partition holds two of four; the surge group is in the status as well."""
     revision = {labels.TEMPLATE_REVISION_HASH: "new"}
     pods = [ready(0), ready(1), *(ready(index, metadata={"labels": revision}) for index in (2, 3, 4))]
     rolling = {"rollingUpdateConfiguration": {"partition": 2, "maxSurge": 1}}

@@ -137,7 +137,7 @@ def test_rank_that_runs_to_completion_need_not_become_ready() -> None:
 
 
 def test_exiting_program_is_the_cause_while_its_group_waits() -> None:
-    """Recreating does not help: the program ends with 0 each time, and somebody has to act."""
+    """Recreation does not help: the program exits with 0 each time, and a user has to act."""
     waits = SCENARIOS["LWS-E080"].objects  # group 0 waits because of web-0-1
     found = told(observed([placed(), completed(1)], waits))
     assert (found.code, found.verdict) == ("LWS-E075", Verdict.STUCK)

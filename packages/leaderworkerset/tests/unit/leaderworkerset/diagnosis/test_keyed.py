@@ -1,4 +1,4 @@
-"""What the Deployment of leaders with random keys reports: refused leaders, no progress, a rollout that stays where it is."""
+"""Reports by the Deployment of leaders with random keys: rejected leaders, no progress, a stuck rollout."""
 
 from typing import Any
 

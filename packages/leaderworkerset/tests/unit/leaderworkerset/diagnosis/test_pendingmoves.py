@@ -1,4 +1,4 @@
-"""What groups wait for that have to leave nodes."""
+"""The reasons why groups that must leave nodes wait."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A leader behind the replacement gate: it waits as it shall, or the manager does not let it go ahead."""
+"""A leader behind the replacement gate: it waits correctly, or the manager does not admit it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a DisaggregatedSet waits for itself, and when its LeaderWorkerSets say it better."""
+"""The causes of a DisaggregatedSet itself, and when its LeaderWorkerSets have better ones."""
 
 from datetime import timedelta
 

@@ -52,7 +52,7 @@ def test_objects_equal_the_golden_file(name: str, settings: InstallSettings) -> 
 
 
 def test_every_object_has_the_installation_labels() -> None:
-    """R-OP-46."""
+    """Every object has the installation labels (R-OP-46)."""
     assert all(metadata.is_installed(obj) for _, obj in build_all(MANAGED, CHOSEN))
 
 
@@ -126,7 +126,7 @@ def annotations(settings: InstallSettings) -> Any:
 
 
 def test_network_policy_permits_webhooks_and_metrics_only() -> None:
-    """R-OP-74."""
+    """The network policy permits webhooks and metrics only (R-OP-74)."""
     (policy,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == NETWORK_POLICIES]
     (deployment,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == DEPLOYMENTS]
     assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
@@ -140,7 +140,7 @@ def test_manager_has_a_memory_limit() -> None:
 
 
 def test_default_image_names_its_host() -> None:
-    """What runs with the rights of the manager is never looked up at a public registry."""
+    """An image with the permissions of the manager is never pulled from a public registry."""
     assert InstallSettings().image.startswith("localhost/")
 
 

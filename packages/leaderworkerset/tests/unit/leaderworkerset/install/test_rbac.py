@@ -1,4 +1,4 @@
-"""What the installed roles allow, and what none of them may."""
+"""The permissions of the installed roles, and the limits of all of them."""
 
 from typing import Any
 
@@ -30,8 +30,9 @@ def test_roles_only_read_nodes() -> None:
 
 
 def test_roles_create_leaderworkersets_for_their_owners_only() -> None:
-    """R-ARC-6, R-DS-106, N-KEY-3, N-RB-17, N-RBAC-2: their own controllers write status and counts of restarts,
-    and delete those that ended and whose time to live is over.
+    """Their own controllers write status and restart counts, and delete completed ones after their time to live.
+
+    Rules R-ARC-6, R-DS-106, N-KEY-3, N-RB-17, N-RBAC-2.
     """
     own = [rule for kind in MANAGED.kinds[:2] for spec in kind.controllers for rule in spec.permissions]
     assert verbs(policy_rules(own), "leaderworkersets") <= READING | {"delete", "patch"}
@@ -109,7 +110,7 @@ BEYOND_UPSTREAM = {("", "namespaces", "get")}
 
 
 def test_roles_permit_no_more_than_the_go_manager() -> None:
-    """R-OP-33, N-RBAC-1: names as there, rights a part of those there."""
+    """The names are equal, and the permissions are a subset (R-OP-33, N-RBAC-1)."""
     names = {(kind.kind, obj["metadata"]["name"]) for kind, obj in ALL}
     assert {name for kind, name in names if kind == "ClusterRole"} == {
         "lws-manager-role",

@@ -1,4 +1,4 @@
-"""What the registry refuses, and what its declarations promise."""
+"""The rejections of the registry, and the promises of its declarations."""
 
 import asyncio
 from collections.abc import Iterator

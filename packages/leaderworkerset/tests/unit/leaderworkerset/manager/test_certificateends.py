@@ -11,7 +11,7 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def test_metric_has_the_end_of_the_current_certificate() -> None:
-    """A renewed certificate replaces the one before it."""
+    """A renewed certificate replaces the previous one."""
     metrics = Metrics()
     ends = CertificateEnds(metrics)
     authority = certificates.create_authority(NOW)

@@ -1,4 +1,4 @@
-"""The recorder beside the controllers: it uses what it declares and nothing else, and no recreation waits for it."""
+"""The recorder next to the controllers: it uses exactly its permissions, and delays no recreation."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -105,7 +105,7 @@ def test_recording_delays_no_recreation(is_slow: bool) -> None:
 
 
 class Saying(FakeNode):
-    """A node on which every container has said how far it is."""
+    """A node on which every container has printed its progress."""
 
     async def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
         """Yield one line."""

@@ -1,4 +1,4 @@
-"""The manager beside a cluster of one machine."""
+"""The manager in the process of a local cluster."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""What is read for a diagnosis: little of what is healthy, never more than its bounds, and what may not be read is noted."""
+"""The reads of a diagnosis: few for healthy sets, never more than its bounds, and a note about forbidden reads."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager

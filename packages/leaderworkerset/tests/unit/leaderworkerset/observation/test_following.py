@@ -1,4 +1,4 @@
-"""What following does: who may not watch learns it at once, what only explains is left out, and checks pause by what they cost."""
+"""Watches: a forbidden watch is an immediate error, a supplementary one is omitted, and checks pause by their cost."""
 
 import pytest
 from testkit.fakes import SmallServer, failure

@@ -175,7 +175,7 @@ async def test_stream_that_ends_before_its_container_is_opened_again() -> None:
 
 
 async def test_temporarily_unreadable_log_is_read_again() -> None:
-    """As that of a pod that crashed at once, and is deleted and started again meanwhile."""
+    """Such as the log of a pod that crashed immediately, and is recreated meanwhile."""
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([], "not now"), ([], "not now"), ([1], "ends")])
     kubelet.before_end = lambda: None if kubelet.scripts else informers.end()
@@ -207,7 +207,7 @@ async def test_number_of_open_streams_is_limited(most: int | None) -> None:
 
 @pytest.mark.parametrize("later", [0.02, 0.5], ids=["before the first pause is over", "in a later pause"])
 async def test_log_is_finished_when_its_run_is_known_to_have_ended(later: float) -> None:
-    """Whoever waits for the last lines (`drained`) waits for the pod's status, and no longer."""
+    """Waiting for the last lines (`drained`) takes until the pod's status shows the end, and no longer."""
     loop = asyncio.get_running_loop()
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([1], "ends")] * 9)

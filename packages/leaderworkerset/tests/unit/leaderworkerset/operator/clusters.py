@@ -69,7 +69,7 @@ def plan(state: ObservedOperand, place: OperatorPlace = PLACE, now: datetime = N
 
 
 class Echo:
-    """A transport whose server has no other objects, and answers each write as one that has stored it."""
+    """A transport whose server has no other objects, and answers each write as if it had stored it."""
 
     async def request(self, request: Request) -> Response:
         if request.method == "GET":
@@ -106,7 +106,7 @@ def _stored(obj: JSONObject) -> JSONObject:
 
 
 def actions(found: Plan) -> list[Action]:
-    """Return the actions with those that `Finally` holds."""
+    """Return the actions, including the actions inside `Finally`."""
     return [inner for one in found.actions for inner in (one.actions if isinstance(one, Finally) else (one,))]
 
 

@@ -35,7 +35,7 @@ class Heard(InProcessTransport):
 
 
 class Site:
-    """An API server with a namespace, and the operator's part that lets pods go."""
+    """An API server with a namespace, and the operator's part that releases pods."""
 
     def __init__(self, server: ApiServer) -> None:
         self.client = Client(InProcessTransport(server, "tests"))

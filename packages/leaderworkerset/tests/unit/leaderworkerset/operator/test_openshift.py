@@ -24,12 +24,12 @@ def test_tls_section_is_empty_without_openshift() -> None:
 
 
 def test_cluster_without_a_profile_has_the_intermediate_one() -> None:
-    """R-OP-28."""
+    """A cluster without a profile has the intermediate one (R-OP-28)."""
     assert openshift.tls_section(api_server()) == openshift.tls_section(api_server("Intermediate"))
 
 
 def test_modern_profile_is_tls_1_3_without_suites() -> None:
-    """The manager refuses suites beside TLS 1.3."""
+    """The manager rejects suites together with TLS 1.3."""
     assert openshift.tls_section(api_server("Modern")) == {"minVersion": "VersionTLS13"}
 
 

@@ -33,7 +33,7 @@ def template(found: JSONObject, hashes: dict[str, str] | None = None) -> JSONObj
 
 
 def test_every_object_is_labeled_and_hashed() -> None:
-    """R-OP-25, R-OP-75."""
+    """Every object is labeled and hashed (R-OP-25, R-OP-75)."""
     for _, obj in build(cluster()):
         assert meta.labels(obj)[OWNED_LABEL] == OWNED_BY
         assert len(meta.annotations(obj)[SPEC_HASH]) == 64
@@ -49,7 +49,7 @@ def test_every_kind_of_the_operand_has_a_position() -> None:
     ("level", "verbosity"), [("Normal", 2), ("Debug", 4), ("Trace", 6), ("TraceAll", 9), ("", 2), ("other", 2)]
 )
 def test_log_level_is_an_argument(level: str, verbosity: int) -> None:
-    """R-OP-20."""
+    """The log level is an argument (R-OP-20)."""
     (container,) = template(cluster(logLevel=level))["spec"]["containers"]
     assert container["args"] == ["--config=/controller_manager_config.yaml", f"--zap-log-level={verbosity}"]
     assert container["image"] == PLACE.image
@@ -89,7 +89,7 @@ def test_node_placement_replaces_the_given_fields(placement: JSONObject | None, 
 
 
 def test_operand_has_two_replicas() -> None:
-    """R-OP-20."""
+    """The operand has two replicas (R-OP-20)."""
     assert deployment(cluster())["spec"]["replicas"] == 2
 
 
@@ -110,7 +110,7 @@ def test_certificate_hash_depends_on_the_content_only() -> None:
 
 
 def test_certificates_name_the_services_of_the_namespace() -> None:
-    """R-OP-17, R-OP-23, R-OP-82: every name follows the namespace, that of the ServiceMonitor's server, too."""
+    """Every name follows the namespace, including the server name in the ServiceMonitor (R-OP-17, R-OP-23, R-OP-82)."""
     objects = {(kind, meta.name(obj)): obj for kind, obj in build(cluster())}
     serving = objects[CERTIFICATES, "lws-serving-cert"]["spec"]
     assert serving["dnsNames"] == [
@@ -126,7 +126,7 @@ def test_certificates_name_the_services_of_the_namespace() -> None:
 
 
 def test_webhooks_call_the_namespace_and_get_an_authority() -> None:
-    """R-OP-18."""
+    """Webhooks call the namespace and get an authority (R-OP-18)."""
     for kind, obj in build(cluster()):
         if kind.plural.endswith("webhookconfigurations"):
             assert meta.annotations(obj)["cert-manager.io/inject-ca-from"] == "operators/lws-serving-cert"
@@ -134,7 +134,7 @@ def test_webhooks_call_the_namespace_and_get_an_authority() -> None:
 
 
 def test_certificates_are_mounted() -> None:
-    """R-OP-20."""
+    """Certificates are mounted (R-OP-20)."""
     pod = template(cluster())["spec"]
     secrets = {one["secret"]["secretName"] for one in pod["volumes"] if "secret" in one}
     assert secrets == {"webhook-server-cert", "metrics-server-cert"}
@@ -153,7 +153,7 @@ def test_roles_are_bound_to_the_account_of_the_namespace() -> None:
 
 
 def test_prometheus_role_is_bound_to_accounts_of_openshift() -> None:
-    """R-OP-15."""
+    """The Prometheus role is bound to accounts of OpenShift (R-OP-15)."""
     objects = {meta.name(obj): obj for kind, obj in build(cluster()) if kind == ROLE_BINDINGS}
     bound = {name: [(one["name"], one["namespace"]) for one in obj["subjects"]] for name, obj in objects.items()}
     assert bound == {
@@ -166,7 +166,7 @@ def test_prometheus_role_is_bound_to_accounts_of_openshift() -> None:
 
 
 def test_namespaced_objects_are_in_the_operator_namespace() -> None:
-    """R-OP-10."""
+    """Namespaced objects are in the operator namespace (R-OP-10)."""
     for kind, obj in build(cluster()):
         assert meta.namespace(obj) == (PLACE.namespace if kind.namespaced else "")
 
@@ -177,7 +177,7 @@ OF_DISAGGREGATED = "disaggregatedset-x-k8s-io-v1-disaggregatedset"
 
 
 def test_webhooks_equal_those_of_the_go_operator() -> None:
-    """R-OP-19."""
+    """Webhooks equal those of the Go operator (R-OP-19)."""
     found = {
         one["name"]: (
             one["clientConfig"]["service"]["path"],
@@ -208,7 +208,7 @@ def test_webhooks_equal_those_of_the_go_operator() -> None:
 
 
 def test_pods_equal_those_of_the_go_operator() -> None:
-    """R-OP-20."""
+    """Pods equal those of the Go operator (R-OP-20)."""
     labels = {
         "app.kubernetes.io/name": "lws",
         "app.kubernetes.io/instance": "lws",
@@ -243,7 +243,7 @@ def test_pods_equal_those_of_the_go_operator() -> None:
 
 
 def test_pods_mount_configuration_and_certificates() -> None:
-    """R-OP-20."""
+    """Pods mount configuration and certificates (R-OP-20)."""
     pod = template(cluster())["spec"]
     volumes = {one["name"]: one for one in pod["volumes"]}
     (container,) = pod["containers"]
@@ -261,7 +261,7 @@ def test_pods_mount_configuration_and_certificates() -> None:
 
 
 def test_manager_configuration_names_the_certificate_issuer() -> None:
-    """R-OP-20."""
+    """The manager configuration names the certificate issuer (R-OP-20)."""
     (config,) = [obj for kind, obj in build(cluster()) if kind == CONFIG_MAPS]
     assert yaml.safe_load(config["data"]["controller_manager_config.yaml"]) == {
         "apiVersion": "config.lws.x-k8s.io/v1",
@@ -283,7 +283,7 @@ def test_services_have_ports_of_webhooks_and_metrics() -> None:
 
 
 def test_two_managers_are_spread_and_evicted_one_by_one() -> None:
-    """R-OP-73, R-OP-82."""
+    """Two managers are spread and evicted one by one (R-OP-73, R-OP-82)."""
     constraints = template(cluster())["spec"]["topologySpreadConstraints"]
     keys = [(one["topologyKey"], one["whenUnsatisfiable"]) for one in constraints]
     assert keys == [

@@ -1,4 +1,4 @@
-"""What the operator's controllers watch and declare."""
+"""The watches and permissions of the operator's controllers."""
 
 import asyncio
 
@@ -48,7 +48,7 @@ def definition(*, established: bool = True, served: bool = True) -> JSONObject:
     ],
 )
 def test_kind_is_served_when_its_definition_is_established(obj: JSONObject, expected: tuple[str, ...]) -> None:
-    """R-OP-22."""
+    """A kind is served when its definition is established (R-OP-22)."""
     assert establishes(obj) == expected
 
 

@@ -21,7 +21,7 @@ def cluster(spec: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 def test_definition_has_names_of_the_go_operator() -> None:
-    """R-OP-1."""
+    """The definition has names of the Go operator (R-OP-1)."""
     assert operator_crd()["metadata"]["name"] == "leaderworkersetoperators.operator.openshift.io"
     names = {name: SPEC["names"][name] for name in ("kind", "listKind", "plural", "singular")}
     assert names == {
@@ -37,7 +37,7 @@ def test_definition_has_names_of_the_go_operator() -> None:
 
 
 def test_definition_has_columns_and_a_short_name() -> None:
-    """R-OP-8."""
+    """The definition has columns and a short name (R-OP-8)."""
     columns = [(one["name"], one["jsonPath"]) for one in VERSION["additionalPrinterColumns"]]
     assert columns == [
         ("State", ".spec.managementState"),
@@ -50,7 +50,7 @@ def test_definition_has_columns_and_a_short_name() -> None:
 
 
 def test_definition_permits_one_object() -> None:
-    """R-OP-2."""
+    """The definition permits one object (R-OP-2)."""
     (rule,) = ROOT["x-kubernetes-validations"]
     assert rule["rule"] == "self.metadata.name == 'cluster'"
     assert "singleton" in rule["message"]
@@ -58,7 +58,7 @@ def test_definition_permits_one_object() -> None:
 
 
 def test_spec_is_required_and_has_the_agreed_fields() -> None:
-    """R-OP-3, R-OP-4."""
+    """The spec is required and has the agreed fields (R-OP-3, R-OP-4)."""
     assert ROOT["required"] == ["spec"]
     fields = ROOT["properties"]["spec"]["properties"]
     assert set(fields) == {
@@ -112,7 +112,7 @@ def test_empty_spec_gets_default_levels() -> None:
     ],
 )
 def test_spec_fields_accept_valid_values_only(field: str, valid: tuple[Any, ...], invalid: tuple[Any, ...]) -> None:
-    """R-OP-4."""
+    """Spec fields accept valid values only (R-OP-4)."""
 
     async def scenario(api: Api) -> None:
         await api.create(CRDS, operator_crd())
@@ -147,7 +147,7 @@ GENERATION: Final = {"group": "apps", "resource": "deployments", "namespace": "n
     ],
 )
 def test_status_fields_accept_valid_values_only(status: dict[str, Any], words: str) -> None:
-    """R-OP-5."""
+    """Status fields accept valid values only (R-OP-5)."""
 
     async def scenario(api: Api) -> None:
         await api.create(CRDS, operator_crd())

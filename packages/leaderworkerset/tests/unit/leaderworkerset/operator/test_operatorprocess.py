@@ -32,7 +32,7 @@ from leaderworkerset.operator.verbosity import Verbosity
 def test_single_control_plane_node_gets_longer_leases(
     status: dict[str, str], expected: tuple[float, float, float]
 ) -> None:
-    """R-OP-12."""
+    """A single control plane node gets longer leases (R-OP-12)."""
     assert election_times({"status": status}) == expected
 
 
@@ -101,7 +101,7 @@ def test_unresponsive_api_server_delays_the_start_by_seconds(tmp_path: Path, mon
 
 
 def test_failed_sync_is_retried_within_five_minutes(tmp_path: Path) -> None:
-    """R-OP-13: a quota or a webhook of others that refused it is not watched, so nothing else would tell of its change."""
+    """A quota or webhook of others that rejected it is not watched, so no event reports its change (R-OP-13)."""
     delays = [operatorprocess.RETRY.delay(failures) for failures in range(1, 100)]
     assert delays == sorted(delays)
     assert (delays[0], delays[-1]) == (0.005, 300.0)
@@ -126,7 +126,7 @@ REFUSED = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message":
 def test_lease_times_follow_the_topology_when_readable(
     tmp_path: Path, code: int, body: dict[str, Any], times: tuple[float, float, float]
 ) -> None:
-    """R-OP-12: one object is asked for; that it may not be read, or is not there, is no error."""
+    """One object is read. A missing or forbidden object is not an error (R-OP-12)."""
     found, asked = settings_of(tmp_path, code, body)
     assert asked == ["/apis/config.openshift.io/v1/infrastructures/cluster"]
     assert found.lease == ObjectKey("operators", "openshift-lws-operator-lock")

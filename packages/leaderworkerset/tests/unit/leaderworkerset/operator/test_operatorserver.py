@@ -30,7 +30,7 @@ DENIED = answer(201, {"status": {"allowed": False}})
 
 
 class Leading:
-    """A part that is ready when it is told to be."""
+    """A part that becomes ready on request."""
 
     def __init__(self, *, is_ready: bool) -> None:
         self.is_ready = is_ready
@@ -82,7 +82,7 @@ def test_probes_need_no_authentication(path: str) -> None:
 
 
 def test_server_is_alive_before_it_is_ready() -> None:
-    """R-OP-11."""
+    """The server is alive before it is ready (R-OP-11)."""
     assert ask("/livez", is_ready=False)[0] == 200
     assert ask("/readyz", is_ready=False)[0] == 503
 
@@ -102,7 +102,7 @@ def test_metrics_require_permission(headers: Mapping[str, str], script: tuple[Re
 
 
 def test_build_information_is_a_metric() -> None:
-    """R-OP-11."""
+    """Build information is a metric (R-OP-11)."""
     _, text = ask("/metrics", KNOWN, ALLOWED, headers={"authorization": "Bearer t"})
     (line,) = re.findall(r"^openshift_lws_operator_build_info\{(.*)\} 1\.0$", text, re.MULTILINE)
     found = dict(re.findall(r'(\w+)="([^"]*)"', line))
@@ -112,7 +112,7 @@ def test_build_information_is_a_metric() -> None:
 
 
 def test_server_rejects_older_tls_and_http_2() -> None:
-    """R-OP-11."""
+    """The server rejects older TLS and HTTP/2 (R-OP-11)."""
 
     async def scenario() -> tuple[str | None, str | None]:
         port = free_port()
@@ -133,6 +133,6 @@ def test_server_rejects_older_tls_and_http_2() -> None:
 
 
 def test_server_has_a_default_address_and_certificate_folder() -> None:
-    """R-OP-11."""
+    """The server has a default address and certificate folder (R-OP-11)."""
     assert OperatorProcessSettings(namespace="n", image="i").listen == "0.0.0.0:8443"
     assert Path("/var/run/secrets/serving-cert") == operatorprocess.CERTIFICATES

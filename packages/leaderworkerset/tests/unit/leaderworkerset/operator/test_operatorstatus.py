@@ -34,7 +34,7 @@ def refresh(
     ],
 )
 def test_available_requires_all_replicas(deployment: JSONObject | None, expected: tuple[str, str]) -> None:
-    """R-OP-6."""
+    """Available requires all replicas (R-OP-6)."""
     assert conditions(refresh(cluster(), deployment))["Available"] == expected
 
 
@@ -56,7 +56,7 @@ def test_webhooks_are_tried_before_available_becomes_true(available: int, said: 
 
 
 def test_status_has_counts_version_and_generations() -> None:
-    """R-OP-5, R-OP-8."""
+    """The status has counts version and generations (R-OP-5, R-OP-8)."""
     status = refresh(cluster(), running(DEPLOYMENT))
     assert (status["readyReplicas"], status["version"], status["observedGeneration"]) == (2, "1.2.3", 3)
     assert status["generations"] == [
@@ -75,13 +75,13 @@ def test_version_is_reported_when_it_runs() -> None:
 
 
 def test_rollout_sets_progressing() -> None:
-    """R-OP-6."""
+    """A rollout sets Progressing (R-OP-6)."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT, available=1)))
     assert found["Progressing"] == ("True", "RollingOut")
 
 
 def test_unsupported_overrides_block_upgrades() -> None:
-    """R-OP-41."""
+    """Unsupported overrides block upgrades (R-OP-41)."""
     found = refresh(cluster(), None, wanted=Desired(overrides={"x": 1}))
     assert conditions(found)["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
 
@@ -106,7 +106,7 @@ def test_transition_times_change_with_the_status_only() -> None:
 
 
 def test_conditions_of_others_are_kept() -> None:
-    """R-OP-7."""
+    """Conditions of others are kept (R-OP-7)."""
     theirs = {"type": "example.com/Theirs", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
     status = refresh(cluster(status={"conditions": [theirs]}), None)
     assert status["conditions"][0] == theirs

@@ -72,7 +72,7 @@ def wanted(kind: Resource, key: ObjectKey) -> JSONObject:
 
 
 async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
-    """Have one object kept, the only one that is due."""
+    """Reconcile the only object that is due."""
     found = await client.get(kind, key)
     live = {(kind, key): found} if meta.labels(found) else {}  # the caches select by labels
     state = observed(INTERNAL, live)
@@ -84,7 +84,7 @@ async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
 
 
 def edited(kind: Resource, key: ObjectKey, edit: Edit) -> tuple[JSONObject, JSONObject, JSONObject]:
-    """Return an object as it was created, after an edit, and after one sync."""
+    """Return the stored object, the object after an edit, and after one sync."""
 
     async def scenario() -> tuple[JSONObject, JSONObject, JSONObject]:
         async with api() as client:
@@ -129,7 +129,7 @@ def test_edit_is_reverted_by_one_sync(kind: Resource, key: ObjectKey, edit: Edit
 
 
 def test_immutable_object_is_recreated() -> None:
-    """R-OP-25: one that is closed against changes does not stay as somebody closed it."""
+    """An object that a user made immutable does not stay so (R-OP-25)."""
     created, _, after = edited(CONFIG_MAPS, CONFIGURATION, lambda obj: obj.update(immutable=True))
     assert meta.uid(after) != meta.uid(created)
     assert {**after, "metadata": None} == {**created, "metadata": None}

@@ -82,7 +82,7 @@ def test_sync_does_nothing_while_the_object_is_deleted() -> None:
 
 
 def test_objects_are_applied_in_order() -> None:
-    """R-OP-15."""
+    """Objects are applied in order (R-OP-15)."""
     names = applied(plan(observed(cluster())))
     assert without_definitions(names) == ORDER
     config, definition = "ConfigMap/lws-manager-config", "CustomResourceDefinition/leaderworkersets."
@@ -101,7 +101,7 @@ def test_sync_writes_nothing_at_rest() -> None:
 
 
 def test_missing_object_is_created_and_reported() -> None:
-    """R-OP-14, R-OP-25."""
+    """A missing object is created and reported (R-OP-14, R-OP-25)."""
     found = cluster()
     live = dict(installed(found))
     del live[SERVICES, ObjectKey("operators", "lws-webhook-service")]
@@ -160,7 +160,7 @@ def test_additions_of_others_are_kept() -> None:
 
 
 def test_missing_cert_manager_prevents_the_installation() -> None:
-    """R-OP-22."""
+    """A missing cert-manager prevents the installation (R-OP-22)."""
     again = plan(observed(cluster(), served=()))
     assert applied(again) == []
     found = conditions(status_of(again))
@@ -172,7 +172,7 @@ def test_missing_cert_manager_prevents_the_installation() -> None:
 
 
 def test_removed_cert_manager_leaves_the_operand_running() -> None:
-    """R-OP-22: what runs goes on; Degraded says what is missing."""
+    """A running operand continues; Degraded reports what is missing (R-OP-22)."""
     found = cluster()
     again = plan(observed(found, installed(found), served=()))
     assert (applied(again), deleted(again)) == ([], [])
@@ -201,7 +201,7 @@ def test_internal_certificates_need_no_cert_manager() -> None:
     ],
 )
 def test_pending_certificate_delays_later_objects(secrets: Any, last: str) -> None:
-    """R-OP-15, R-OP-17."""
+    """A pending certificate delays later objects (R-OP-15, R-OP-17)."""
     again = plan(observed(cluster(), secrets=secrets))
     assert applied(again)[-1] == last
     found = conditions(status_of(again))
@@ -210,7 +210,7 @@ def test_pending_certificate_delays_later_objects(secrets: Any, last: str) -> No
 
 
 def test_missing_service_monitor_kind_is_not_an_error() -> None:
-    """R-OP-23c, R-OP-82."""
+    """A missing ServiceMonitor kind is not an error (R-OP-23c, R-OP-82)."""
     served = ALL - {SERVICE_MONITORS.group_resource}
     again = plan(observed(cluster(), served=served))
     assert without_definitions(applied(again)) == [name for name in ORDER if not name.startswith("ServiceMonitor")]

@@ -1,4 +1,4 @@
-"""The reconciliation between two states: a version that is being applied, a profile beside the notes of others."""
+"""The reconciliation between two states: a version that is being applied, a profile next to notes of others."""
 
 from typing import Any
 

@@ -41,14 +41,14 @@ def test_tls_profile_is_recorded_and_then_applied() -> None:
 
 
 def test_overrides_reach_the_configuration_and_block_upgrades() -> None:
-    """R-OP-41."""
+    """Overrides reach the configuration and block upgrades (R-OP-41)."""
     again = plan(observed(cluster(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})))
     assert "qps: 20" in text_of(again)
     assert conditions(status_of(again))["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
 
 
 def test_invalid_overrides_change_nothing() -> None:
-    """R-OP-41, R-OP-6: the status has the manager's words; what runs goes on."""
+    """The status has the manager's error, and a running operand continues (R-OP-41, R-OP-6)."""
     found = cluster(unsupportedConfigOverrides={"replicas": 3})
     again = plan(observed(found, installed(cluster())))
     assert (applied(again), deleted(again)) == ([], [])

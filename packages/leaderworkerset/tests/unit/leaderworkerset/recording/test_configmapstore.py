@@ -1,4 +1,4 @@
-"""Episodes as ConfigMaps: bounded in bytes and age, whole after a death at any request, whatever others store beside them."""
+"""Episodes as ConfigMaps: bounded in bytes and age, complete after a death at any request, next to any foreign object."""
 
 import asyncio
 import gzip

@@ -30,9 +30,9 @@ WATCHED: Final = {labels.PROGRESS_TIMEOUT: "60s"}
 
 
 class Talking(FakeNode):
-    """A node whose containers have said what `said` holds, each with its time; a pod of `mute` has no log.
+    """A node whose containers have printed `said`, each line with its time; a pod of `mute` has no log.
 
-    Of a pod they are `main`, and sidecars with the name `POD/CONTAINER`.
+    The containers of a pod are `main`, and sidecars with the name `POD/CONTAINER`.
     """
 
     def __init__(self, cluster: Cluster) -> None:

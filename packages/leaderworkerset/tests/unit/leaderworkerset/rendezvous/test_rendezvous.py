@@ -40,7 +40,7 @@ def shell(*words: str, path: str = os.environ["PATH"], **group: str) -> "subproc
 
 
 def test_shell_form_has_the_same_codes_texts_and_advice() -> None:
-    """What has no word of its own there is said where it is found."""
+    """A code without its own text there is explained at its location."""
     text = SCRIPT.read_text()
     said = [
         dict(re.findall(r"^    (8\d)\) echo \"(.*)\" ;;$", part, re.MULTILINE)) for part in text.split("advice_of()")
@@ -137,7 +137,7 @@ NSLOOKUP: Final = (
     (";; connection timed out; no servers could be reached", 1, Obstacle.NO_DNS),
     ("** server can't find web-0.web.prod: SERVFAIL", 1, Obstacle.NO_DNS),
 )
-"""What it says and returns, as those of BIND and busybox do, and what that means; few machines of developers have one."""
+"""The output and exit code of nslookup, as in BIND and busybox, and their meaning; few developers have it installed."""
 
 
 def test_shell_form_parses_the_output_of_nslookup(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ fi
 printf "Server:\\t10.96.0.10\\nAddress:\\t10.96.0.10:53\\n\\n** server can't find %s: NXDOMAIN\\n" "$1"
 exit 1
 """
-"""What nslookup of busybox says: it ignores the search list, and asks for addresses of both kinds."""
+"""The output of nslookup of busybox: it ignores the search list, and asks for addresses of both kinds."""
 
 
 @pytest.mark.sandbox

@@ -88,7 +88,7 @@ def test_reverted_update_rolls_only_the_updated_groups() -> None:
     replicas=st.integers(1, 12), reached=st.integers(0, 11), broken=st.integers(0, 11), unavailable=st.integers(1, 5)
 )
 def test_reverted_update_creates_no_group_twice(replicas: int, reached: int, broken: int, unavailable: int) -> None:
-    """The update reached the highest groups, and the last of those are not ready; the others have the wanted revision."""
+    """The update reached the highest groups, and the last of them are unready; the others have the wanted revision."""
     reached, everything = min(reached, replicas - 1), (1 << replicas) - 1
     kept = (1 << (replicas - reached)) - 1
     ready = everything & ~(((1 << min(broken, reached)) - 1) << (replicas - reached))

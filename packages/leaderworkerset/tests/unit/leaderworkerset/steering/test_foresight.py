@@ -1,4 +1,4 @@
-"""What a change does, as people and programs read it; and the same without a cluster."""
+"""The effects of a change, for users and programs, with and without a cluster."""
 
 import copy
 from datetime import timedelta
@@ -165,7 +165,7 @@ def test_rollout_skips_a_group_without_restarts_left() -> None:
 
 
 def test_exhausted_group_stays_when_nothing_rolls() -> None:
-    """N-RB-5, N-RB-6: nor below a partition; scaled away it is no more."""
+    """It also stays below a partition, and is deleted when it is scaled down (N-RB-5, N-RB-6)."""
     stays = "no restart left: group 1, which would stay terminated; to let it try again: lws recover web"
     partition = {"partition": 2}
     held = builders.leaderworkerset_object(image="app:2", replicas=3, size=1, rollout=partition)

@@ -1,4 +1,4 @@
-"""What would leave nodes, in which order, and what would stay."""
+"""The groups that would leave nodes, their order, and the pods that would stay."""
 
 from datetime import timedelta
 from typing import Any

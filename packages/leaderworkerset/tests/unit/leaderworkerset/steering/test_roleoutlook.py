@@ -1,4 +1,4 @@
-"""What applying a manifest does to a DisaggregatedSet: fields, and steps of each role."""
+"""The effects of a manifest on a DisaggregatedSet: fields, and steps of each role."""
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image

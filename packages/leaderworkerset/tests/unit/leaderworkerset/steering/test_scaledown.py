@@ -1,4 +1,4 @@
-"""What goes when a set is scaled down, and what stays although it is not ready."""
+"""The groups that a scale-down deletes, and the unready groups that stay."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def told(name: str, found: ScaleDown) -> list[str]:
 
 
 def test_highest_indexes_are_deleted_and_unready_ones_may_stay() -> None:
-    """R-ARC-2."""
+    """The highest indexes are deleted and unready ones may stay (R-ARC-2)."""
     found = scaledown.foresee(groups(5, 1, 4), 3)
     assert found == ScaleDown(going=(3, 4), broken=(4,), staying=(1,))
     assert told("web", found) == [
@@ -69,7 +69,7 @@ def test_exhausted_groups_are_listed_separately() -> None:
 
 
 def test_unready_groups_with_random_keys_are_deleted_first() -> None:
-    """N-HASH-6."""
+    """Unready groups with random keys are deleted first (N-HASH-6)."""
     found = scaledown.foresee(keyed(True, False, True, True), 2)
     assert found == ScaleDown(going=("11111111",), broken=("11111111",), others=1)
     assert told("keyed", found) == [
@@ -80,7 +80,7 @@ def test_unready_groups_with_random_keys_are_deleted_first() -> None:
 
 
 def test_choice_among_unready_groups_is_left_to_kubernetes() -> None:
-    """N-HASH-6."""
+    """The choice among unready groups is left to Kubernetes (N-HASH-6)."""
     found = scaledown.foresee(keyed(False, False, True), 2)
     assert found.others == -1
     (line,) = told("keyed", found)

@@ -1,4 +1,4 @@
-"""What a pod waits for before it may be bound."""
+"""The reason why a pod waits before it is bound."""
 
 from typing import Any
 

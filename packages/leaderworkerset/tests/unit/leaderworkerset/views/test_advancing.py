@@ -1,4 +1,4 @@
-"""What is said of progress, of hangs, and of runs that are complete: in tables, documents, waits, causes, on the dashboard."""
+"""Progress, hangs, and complete runs: in tables, documents, waits, causes, and on the dashboard."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What looks like a secret does not get into an episode, and what only resembles one stays readable."""
+"""Suspected secrets are removed from an episode, and texts that only resemble them are kept."""
 
 import base64
 import re

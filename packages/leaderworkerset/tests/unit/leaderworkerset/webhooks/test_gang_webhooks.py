@@ -51,7 +51,7 @@ def test_each_admission_gives_a_leader_another_group() -> None:
 
 
 def test_set_that_cannot_start_is_rejected() -> None:
-    """R-KQ-149."""
+    """A set that cannot start is rejected (R-KQ-149)."""
     waiting = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"})
 
     refused = ask(handlers.VALIDATE_LEADERWORKERSET, waiting, lambda: ["native"])

@@ -1,4 +1,4 @@
-"""What each path decides (contract 12.3), end to end from review to answer."""
+"""The decisions of each path (contract 12.3), end to end from review to answer."""
 
 import base64
 import json
@@ -49,7 +49,7 @@ def test_webhooks_have_the_expected_paths() -> None:
 
 
 def test_defaults_are_returned_as_a_minimal_patch() -> None:
-    """R-DEF-1 to R-DEF-4, R-DEF-6."""
+    """Defaults are returned as a minimal patch (R-DEF-1 to R-DEF-4, R-DEF-6)."""
     response = ask(handlers.MUTATE_LEADERWORKERSET, LWS)
     spec = patched(LWS, response)["spec"]
     assert spec == {
@@ -68,7 +68,7 @@ def test_defaults_are_returned_as_a_minimal_patch() -> None:
 
 
 def test_defaulted_object_needs_no_patch() -> None:
-    """R-DEF-6."""
+    """A defaulted object needs no patch (R-DEF-6)."""
     once = patched(LWS, ask(handlers.MUTATE_LEADERWORKERSET, LWS))
     assert ask(handlers.MUTATE_LEADERWORKERSET, once) == {"uid": "u", "allowed": True}
 
@@ -83,7 +83,7 @@ def test_defaulted_object_needs_no_patch() -> None:
     ],
 )
 def test_wrong_types_are_a_bad_request(path: str, spec: dict[str, Any], field: str) -> None:
-    """R-DEF-7."""
+    """Wrong types are a bad request (R-DEF-7)."""
     status = ask(path, LWS | {"spec": spec})["status"]
     assert status["code"] == 400
     assert f"{field}: Invalid value" in status["message"]
@@ -162,7 +162,7 @@ def test_ignored_labels_of_a_template_cause_a_warning() -> None:
 
 
 def test_deletions_are_allowed() -> None:
-    """R-VAL-26."""
+    """Deletions are allowed (R-VAL-26)."""
     assert ask(handlers.VALIDATE_LEADERWORKERSET, None, LWS, "DELETE")["allowed"]
 
 
@@ -192,7 +192,7 @@ def test_pod_of_another_owner_is_allowed() -> None:
 
 
 def test_invalid_pod_of_a_group_is_denied() -> None:
-    """R-ADM-1."""
+    """An invalid pod of a group is denied (R-ADM-1)."""
     status = ask(handlers.MUTATE_POD, {"metadata": {"name": "a-0", "labels": {P + "name": "a"}}, "spec": {}})["status"]
     assert status == {
         "code": 403,
@@ -216,7 +216,7 @@ def test_null_annotation_is_an_empty_text() -> None:
 
 
 def test_every_pod_is_valid() -> None:
-    """R-ADM-16."""
+    """Every pod is valid (R-ADM-16)."""
     assert ask(handlers.VALIDATE_POD, {"anything": 1})["allowed"]
 
 
@@ -249,7 +249,7 @@ def test_restart_limit_annotation_causes_a_warning() -> None:
 
 
 def test_new_scheduling_requires_its_feature_gate() -> None:
-    """N-SCH-VAL-2."""
+    """New scheduling requires its feature gate (N-SCH-VAL-2)."""
     using = LWS | {"spec": LWS["spec"] | {"networkConfig": {"subdomainPolicy": "Shared"}, "scheduling": {}}}
     stored = using | {"spec": using["spec"] | {"replicas": 3}}
 

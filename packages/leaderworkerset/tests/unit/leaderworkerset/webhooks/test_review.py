@@ -42,12 +42,12 @@ def refuse(error: Exception) -> Decide:
 
 
 def test_unchanged_object_is_allowed_without_a_patch() -> None:
-    """R-DEF-6."""
+    """An unchanged object is allowed without a patch (R-DEF-6)."""
     assert response(review.answer(body(), lambda asked: asked.object)) == {"uid": "u-1", "allowed": True}
 
 
 def test_changed_object_is_allowed_with_a_patch() -> None:
-    """R-DEF-6."""
+    """A changed object is allowed with a patch (R-DEF-6)."""
     found = response(review.answer(body(), lambda asked: asked.object | {"b": 2}))
     assert (found["allowed"], found["patchType"]) == (True, "JSONPatch")
     assert msgspec.json.decode(base64.b64decode(found["patch"])) == [{"op": "add", "path": "/b", "value": 2}]
@@ -112,7 +112,7 @@ def test_body_that_is_not_utf8_is_rejected() -> None:
 
 
 def test_warnings_reach_the_user_of_an_admitted_object() -> None:
-    """R-KQ-62."""
+    """Warnings reach the user of an admitted object (R-KQ-62)."""
     found = response(review.answer(body(), lambda asked: Admitted(asked.object, ["rather not"])))
 
     assert found == {"uid": "u-1", "allowed": True, "warnings": ["rather not"]}

@@ -66,7 +66,7 @@ def test_rotation_step_follows_from_the_material(material: Material, step: Rotat
 
 
 def test_certificate_of_the_future_is_renewed() -> None:
-    """A clock that was wrong by decades when it was made; one that was a year ahead is forgiven."""
+    """A clock was wrong by decades when it was created; a clock that was a year ahead is tolerated."""
     assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=400)) is RotationStep.KEEP
     assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=3651)) is RotationStep.RENEW_AUTHORITY
 

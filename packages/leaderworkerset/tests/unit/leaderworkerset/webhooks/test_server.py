@@ -107,7 +107,7 @@ def test_large_review_does_not_block_small_ones() -> None:
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", MUTATE_POD, 405), ("POST", "/convert", 404)])
 async def test_other_requests_are_not_served(method: str, path: str, status: int) -> None:
-    """R-WHC-2."""
+    """Other requests are not served (R-WHC-2)."""
     async with (
         server() as running,
         aiohttp.ClientSession() as client,
@@ -153,7 +153,7 @@ async def test_unreadable_body_is_answered_in_one_line(sent: bytes, headers: dic
 
 
 async def test_large_reviews_beyond_two_are_answered_with_503() -> None:
-    """What anyone can send keeps no other review waiting: neither a usual one, nor the memory."""
+    """Large reviews, which anyone can send, block no other review and use bounded memory."""
     held = threading.Event()
 
     def decide(asked: Review) -> JSONObject:
@@ -354,7 +354,7 @@ async def test_slow_bodies_do_not_block_api_servers() -> None:
 
 
 async def test_rest_of_a_body_is_awaited_for_a_limited_time() -> None:
-    """Of a client that stays: the connection is closed. Of one that leaves: nothing of it is kept."""
+    """The connection of a waiting client is closed. Nothing is kept of a client that leaves."""
     async with server() as running:
         loop, port = running._loop, int(running.url.rsplit(":", 1)[1])
         at_rest = len(asyncio.all_tasks(loop))

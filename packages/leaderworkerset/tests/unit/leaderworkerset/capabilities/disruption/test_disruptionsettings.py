@@ -1,4 +1,4 @@
-"""How many groups may be away: the annotation of a LeaderWorkerSet, and the manager's setting."""
+"""The limit of unavailable groups: the annotation of a LeaderWorkerSet, and the manager's setting."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What becomes of revisions that no group is made from any more."""
+"""Revisions that no group uses any more."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ KEY = builders.key_of(LWS)
 
 
 def revision(number: int, *, image: str = "", owned: bool = True) -> dict[str, Any]:
-    """Return a revision of content of its own, or of that of another one with the same image."""
+    """Return a revision of its own content, or with the image of another revision."""
     made = builders.revision(builders.leaderworkerset_object(image=image or f"app:{number}-old"), number=number)
     return made if owned else made | {"metadata": meta.metadata(made) | {"ownerReferences": []}}
 

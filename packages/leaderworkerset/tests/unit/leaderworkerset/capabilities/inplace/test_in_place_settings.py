@@ -1,4 +1,4 @@
-"""What may be said of updates in place (docs/adr/0024-update-in-place.md)."""
+"""The settings of updates in place (docs/adr/0024-update-in-place.md)."""
 
 from typing import Any
 

@@ -187,7 +187,7 @@ def test_group_between_revisions_is_recreated_immediately() -> None:
 def test_group_that_cannot_be_resized_gets_the_new_revision(
     way: str, partition: int, written: list[int], deleted: list[str]
 ) -> None:
-    """First the partition falls below it: a leader that is deleted before would come back as it was."""
+    """First the partition moves below it: a leader that was deleted earlier would return unchanged."""
     observed = rolling("OOOR", lws("app:2", way), partition=partition)
     actions = list(flat(decide(observed, builders.NOW).plan.actions))
     assert (partitions(observed), [one.key.name for one in actions if isinstance(one, Delete)]) == (written, deleted)

@@ -1,4 +1,4 @@
-"""What is recorded of the containers of a pod that is updated in place, and which restarts are no failures."""
+"""The record about the containers of a pod that is updated in place, and the restarts that are not failures."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", ima
 
 
 def waiting(before: str, **facts: Any) -> JSONObject:
-    """Return a leader whose container ended and waits for its image; a kubelet reports the ID of the one that ended."""
+    """Return a leader whose container ended and waits for its image; a kubelet reports the ID of the ended container."""
     found = pod(before, **facts)
     found["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
     return found
@@ -61,7 +61,7 @@ def waiting(before: str, **facts: Any) -> JSONObject:
     ],
 )
 def test_record_has_the_restarts_that_the_change_causes(found: JSONObject, expected: str) -> None:
-    """A container that shall be ended already is not counted twice; one whose image is taken back goes on."""
+    """A container that is already being ended is not counted twice; a container whose image is reverted continues."""
     assert inplacepods.record(found, {"main": "app:2"}, UNTIL) == expected
 
 
@@ -86,7 +86,7 @@ def test_pod_is_settled_when_the_new_containers_run(found: JSONObject, expected:
 
 @pytest.mark.parametrize(("restarts", "expected"), [(0, False), (1, False), (2, True)])
 def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expected: bool) -> None:
-    """R-POD-4 counts every restart; those that an update asked for are none."""
+    """Restarts that an update requested are not failures, unlike all others (R-POD-4)."""
     assert failures.has_failed(pod("main=1=runc://a=app:1", restarts=restarts), excuses=[updating.excuses]) is expected
 
 

@@ -65,7 +65,7 @@ def group(
 
 
 def resizing(found: LiveGroup, *, spec: str = "1", status: str = "1", reason: str = "") -> LiveGroup:
-    """Return the group whose pods shall request two CPUs: what their specs request, and their kubelets report."""
+    """Return the group whose pods should request two CPUs, with the requests of their specs and of their kubelets."""
     for one in found.pods:
         one["metadata"]["annotations"][labels.IN_PLACE_RESOURCES] = "main.requests.cpu=2"
         other: JSONObject = {"limits": {"cpu": "4", "memory": "2Gi"}}
@@ -187,7 +187,7 @@ def sized(image: str, cpu: str) -> JSONObject:
 
 
 def test_cpu_and_memory_are_resized_after_the_labels() -> None:
-    """What they shall be is recorded with the labels, so that it is known whatever happens in between."""
+    """The desired amounts are recorded with the labels, so that they are known after an interruption."""
     old, new = sized("app:1", "1"), sized("app:1", "2")
     observed = resizing(group(key=builders.key_of(new), mark=builders.key_of(new)), status="1")
     for one in (*observed.pods, *observed.statefulsets):
@@ -312,7 +312,7 @@ def test_group_is_ready_again_when_all_steps_are_done(observed: LiveGroup, is_re
 
 
 def test_group_is_recreated_when_a_worker_fails_meanwhile() -> None:
-    """R-POD-4: a second restart is one that no update asked for."""
+    """A second restart was not requested by the update (R-POD-4)."""
     observed = WALK[InPlaceStep.AWAIT_LEADER]
     worker = observed.pods[1] | {
         "status": observed.pods[1]["status"] | {"containerStatuses": [{"name": "main", "restartCount": 2}]}

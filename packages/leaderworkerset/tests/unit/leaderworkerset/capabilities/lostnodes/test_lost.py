@@ -74,7 +74,7 @@ def test_leader_is_released_when_its_node_is_certainly_down(found: JSONObject | 
 
 
 def test_leader_that_may_run_is_not_released() -> None:
-    """Two leaders of one identity could serve at once; why the group is held up is told once."""
+    """Two leaders of one identity could serve at once. The reason of the delay is reported once."""
     note = (
         "Pod web-0 is Terminating on node n1, which is not Ready (Unknown, NodeStatusUnknown):"
         " a leader is released when its node is deleted or has the taint node.kubernetes.io/out-of-service"

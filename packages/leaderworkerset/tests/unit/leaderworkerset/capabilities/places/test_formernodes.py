@@ -37,7 +37,7 @@ def group(*workers: JSONObject, lws: JSONObject = LWS, leader: JSONObject = LEAD
 def record(
     nodes: str, *, leader: str = "before", failed: str = "before", count: int = 0, pod: str = "web-0-1"
 ) -> JSONObject:
-    """Return the nodes of the leader with this UID; with a count also the recreation of one that `failed`."""
+    """Return the nodes of the leader with this UID; with a count also the recreation of a `failed` pod."""
     last = Recreation(
         leader=UID(failed), revision="", count=count, due=builders.NOW - timedelta(1), failure=Failure(pod=pod)
     )
@@ -120,7 +120,7 @@ def test_record_of_an_earlier_set_is_ignored() -> None:
 
 @pytest.mark.parametrize(("text", "nodes"), [("", ()), (",,", ()), ("a,B!,c", ("a", "", "c")), ("x" * 300, ())])
 def test_invalid_node_names_are_ignored(text: str, nodes: tuple[str, ...]) -> None:
-    """Whoever may write the annotation may write anything; the API server would refuse the pod."""
+    """A user who may write the annotation can write anything; the API server would reject the pod."""
     assert formernodes.of(LWS, record(text)).nodes == nodes
 
 

@@ -55,7 +55,7 @@ def at(seconds: float) -> str:
 
 
 def test_restart_in_place_is_a_failure_without_the_annotation() -> None:
-    """R-POD-4."""
+    """A restart in place is a failure without the annotation (R-POD-4)."""
     plan = reconcile(group(restarted(), obj=builders.leaderworkerset_object()))
     assert recreates(plan)
     assert written(plan) == {}
@@ -111,7 +111,7 @@ def test_pod_that_exceeds_its_time_has_failed() -> None:
 
 
 def test_late_pod_uses_a_restart_of_its_group() -> None:
-    """N-RB-3."""
+    """A late pod uses a restart of its group (N-RB-3)."""
     limited = replace(RestartSettings(), max_restarts=1)
     counts = (labels.GROUP_RESTART_COUNTS,)
     for note, is_late in ((f"1={at(-10)}", False), (f"1={at(-121)}", True)):
@@ -130,7 +130,7 @@ def test_late_pod_uses_a_restart_of_its_group() -> None:
     ids=["restarted alone after it", "nothing is known of its end", "deleted"],
 )
 def test_other_failures_recreate_the_group(worker: JSONObject) -> None:
-    """R-POD-4."""
+    """Other failures recreate the group (R-POD-4)."""
     assert recreates(reconcile(group(worker)))
 
 

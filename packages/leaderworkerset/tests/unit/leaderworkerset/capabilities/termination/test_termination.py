@@ -30,7 +30,7 @@ def group(lws: JSONObject = LWS, leader: JSONObject = LEADER, *workers: JSONObje
 
 
 def test_workers_of_a_terminating_leader_are_deleted() -> None:
-    """N-PT-1, N-PT-2."""
+    """Workers of a terminating leader are deleted (N-PT-1, N-PT-2)."""
     assert reconcile(group()) == Plan(DELETED)
 
 
@@ -61,7 +61,7 @@ def test_foreground_deletion_is_left_to_the_garbage_collector() -> None:
 
 
 def test_terminating_and_foreign_workers_are_not_deleted() -> None:
-    """N-PT-2."""
+    """Terminating and foreign workers are not deleted (N-PT-2)."""
     going = changed(WORKERS, deletionTimestamp="2026-03-01T11:59:59Z")
     of_another = builders.worker_statefulset(changed(LEADER, uid="another"))
     assert reconcile(group(LWS, LEADER, going)) == Plan()

@@ -1,4 +1,4 @@
-"""Who follows a cluster of this machine is ended with it; a cluster elsewhere has no such end."""
+"""Clients of a local cluster end with it; a remote cluster has no such end."""
 
 from pathlib import Path
 

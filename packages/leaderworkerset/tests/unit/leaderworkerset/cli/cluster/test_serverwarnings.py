@@ -1,4 +1,4 @@
-"""What an API server warns of is said, once."""
+"""Warnings of an API server are printed once."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager

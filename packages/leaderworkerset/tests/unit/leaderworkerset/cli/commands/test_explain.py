@@ -1,4 +1,4 @@
-"""Notes on Services that match no pod: only on those that are meant for the explained sets."""
+"""Notes on Services that match no pod concern only Services for the explained sets."""
 
 import pytest
 from tests import builders

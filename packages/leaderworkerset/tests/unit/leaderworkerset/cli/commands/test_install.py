@@ -182,7 +182,7 @@ def test_uninstall_names_sets_and_alternatives() -> None:
 def test_role_follows_the_configured_gang_schedulers(
     provider: str, groups: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R-GANG-7."""
+    """A role follows the configured gang schedulers (R-GANG-7)."""
     path = tmp_path / "config.yaml"
     section = f"gangSchedulingManagement: {{schedulerProvider: {provider}}}\n" if provider else ""
     path.write_text(HEAD + section)

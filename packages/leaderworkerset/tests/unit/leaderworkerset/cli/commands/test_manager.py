@@ -24,7 +24,7 @@ HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
 
 @pytest.fixture(autouse=True)
 def _own_logs() -> object:
-    """Give the logs back as they were."""
+    """Restore the original logging."""
     yield
     structlog.reset_defaults()
 
@@ -36,7 +36,7 @@ def test_version_has_three_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_user_agent_names_version_system_and_commit() -> None:
-    """R-MGR-7."""
+    """The user agent names version, system and commit (R-MGR-7)."""
     named = buildinfo.user_agent({"LWS_GIT_COMMIT": "0123456789abcdef"})
     assert named.startswith("lws/v")
     assert named.endswith(") 0123456")
@@ -63,7 +63,7 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
 def test_invalid_configuration_ends_the_manager(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R-CFG-3, R-OP-51."""
+    """An invalid configuration ends the manager (R-CFG-3, R-OP-51)."""
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + text)
     assert app.run(["manager", f"--config={file}"]) == 1
@@ -102,7 +102,7 @@ def test_unknown_flag_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_namespace_is_read_from_the_service_account(tmp_path: Path) -> None:
-    """R-MGR-3."""
+    """The namespace is read from the service account (R-MGR-3)."""
     file = tmp_path / "namespace"
     assert clusterprocess.namespace(file, managing.NAMESPACE) == "lws-system"
     file.write_text("elsewhere\n")

@@ -15,7 +15,7 @@ from leaderworkerset.operator.verbosity import Verbosity
 
 
 def test_termination_file_flag_can_be_repeated() -> None:
-    """R-OP-9."""
+    """The termination file flag can be repeated (R-OP-9)."""
     given = goflags.parse(["--terminate-on-files=/a", "--terminate-on-files", "/b", "-v=4"], flags())
     assert given == {"terminate-on-files": ("/a", "/b"), "v": 4}
 
@@ -43,7 +43,7 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_operator_namespace_is_read_from_the_account_or_default(tmp_path: Path) -> None:
-    """R-OP-10."""
+    """The operator namespace is read from the account or default (R-OP-10)."""
     mounted = tmp_path / "namespace"
     assert clusterprocess.namespace(mounted, OPERATOR) == "openshift-lws-operator"
     mounted.write_text("operators")
@@ -70,7 +70,7 @@ def test_operator_namespace_is_set_by_the_option(words: list[str], monkeypatch: 
 
 
 def test_operand_image_is_read_from_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """R-OP-9, R-OP-20."""
+    """The operand image is read from a variable (R-OP-9, R-OP-20)."""
     started: list[operatorprocess.OperatorProcessSettings] = []
 
     async def run(settings: operatorprocess.OperatorProcessSettings, _verbosity: Verbosity) -> None:

@@ -1,4 +1,4 @@
-"""What `lws scale` refuses before it asks a server."""
+"""The values that `lws scale` rejects before any request."""
 
 import pytest
 

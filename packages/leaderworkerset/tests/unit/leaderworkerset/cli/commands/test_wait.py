@@ -1,4 +1,4 @@
-"""What `lws wait` waits for, and how it names what is missing."""
+"""The conditions of `lws wait`, and its messages about what is missing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What comes out of a container lands in its destination and nowhere else; addresses say what is copied where."""
+"""Files from a container are written to the destination and nowhere else; addresses name source and target."""
 
 import io
 import os

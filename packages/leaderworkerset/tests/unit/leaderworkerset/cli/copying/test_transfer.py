@@ -35,7 +35,7 @@ class ReadingForever:
 
 
 class WritingForever:
-    """The session and the streams of a command that prints what is no archive, and does not end."""
+    """The session and the streams of a command that prints invalid data endlessly."""
 
     @asynccontextmanager
     async def channels(self, *_: Any) -> AsyncIterator["WritingForever"]:

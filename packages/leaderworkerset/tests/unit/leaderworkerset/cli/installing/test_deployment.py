@@ -1,4 +1,4 @@
-"""What a Deployment lacks, in words."""
+"""The missing replicas of a Deployment, in words."""
 
 from typing import Any
 

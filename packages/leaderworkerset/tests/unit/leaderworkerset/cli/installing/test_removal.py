@@ -1,4 +1,4 @@
-"""What an uninstallation removes, and in which order."""
+"""The objects that an uninstallation removes, and their order."""
 
 from kuberuntime.objects import meta
 from leaderworkerset.cli.commands.uninstall import installable, is_dependent

@@ -1,4 +1,4 @@
-"""What is typed about nodes stands beside what is found automatically, and before it."""
+"""Options about nodes are combined with the detected requirements, and take precedence."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""What a cluster was started with is what it is started with again, unless something else is typed."""
+"""A cluster starts again with its stored options, unless other options are given."""
 
 from pathlib import Path
 

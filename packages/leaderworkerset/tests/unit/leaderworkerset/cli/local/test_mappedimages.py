@@ -1,4 +1,4 @@
-"""The images of a cluster of this machine, and those that are mapped while it runs."""
+"""The images of a local cluster, and images that are mapped while it runs."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What others need to be there is applied first, wherever it stands in the files."""
+"""Objects that others need are applied first, in any order of the files."""
 
 from leaderworkerset.cli.reading.manifests import Document, batches, ordered
 

@@ -1,4 +1,4 @@
-"""A mapping that no container uses, and an image that is mapped to nothing, are said before anything runs."""
+"""Unused mappings and images without a mapping are reported before anything runs."""
 
 from typing import Any
 

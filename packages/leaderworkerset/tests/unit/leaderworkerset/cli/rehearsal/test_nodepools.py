@@ -1,4 +1,4 @@
-"""From manifests to nodes: every pod that a manifest asks for finds one that has all it demands."""
+"""From manifests to nodes: every requested pod gets a node with everything that it requires."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -153,7 +153,7 @@ def test_group_domains_consist_of_whole_subgroup_domains() -> None:
 
 
 def test_excluded_leader_keeps_its_topology_label() -> None:
-    """A published form: the leader is on nodes for CPUs, which have the label of the topology, too."""
+    """A published manifest: the leader is on CPU nodes, which also have the topology label."""
     annotations = {"leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology": "nodepool"}
     leader = pod(nodeSelector={"nodepool": "cpus"})
     group = {"subGroupPolicy": {"subGroupSize": 2, "subGroupPolicyType": "LeaderExcluded"}}

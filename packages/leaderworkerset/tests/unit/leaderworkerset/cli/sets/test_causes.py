@@ -1,4 +1,4 @@
-"""The causes that are said while a rollout is followed: each once, and again after it was gone."""
+"""The causes that are reported while a rollout is followed: each once, and again if it returns."""
 
 import asyncio
 import io

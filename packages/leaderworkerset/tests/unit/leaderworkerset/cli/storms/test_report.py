@@ -1,4 +1,4 @@
-"""What is seen of ranks during a storm, and what is told of it."""
+"""The observation of ranks during a storm, and the report about it."""
 
 import re
 
@@ -67,7 +67,7 @@ def test_pods_without_ranks_are_not_observed() -> None:
 
 
 def storm_report() -> StormReport:
-    """Return the report of a killed leader whose group was made anew twice."""
+    """Return the report of a killed leader whose group was recreated twice."""
     found = StormReport(recovered=4.21)
     found.deeds.append(Deed(0.0, storm.step(0.0, "kill", ["web/0/0"], 0.0)))
     leader, unready = pod("a", 0), pod("a", 0, ready=False, container={"lastState": KILLED})

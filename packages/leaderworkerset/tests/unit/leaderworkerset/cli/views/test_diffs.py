@@ -1,4 +1,4 @@
-"""What a diff of objects shows and leaves out."""
+"""The content of a diff of objects, and what it omits."""
 
 from leaderworkerset.cli.views import diffs
 

@@ -1,4 +1,4 @@
-"""What an editor says of manifests by the schema that `lws schema` prints."""
+"""An editor's messages about manifests, by the schema that `lws schema` prints."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a person sees of episodes: the table, one in full, and the few lines of `lws explain`."""
+"""Episodes for users: the table, the full text, and the few lines of `lws explain`."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Whoever follows logs that do not come is told why: once, and again when the reason changes."""
+"""The reason for missing logs is printed once, and again when it changes."""
 
 from typing import Any
 

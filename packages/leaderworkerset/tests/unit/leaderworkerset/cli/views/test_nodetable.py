@@ -1,4 +1,4 @@
-"""Nodes show what is free of them, by the requests of the pods that hold something, and all of one that is named."""
+"""Node tables show free amounts, by the requests of scheduled pods, and all details of a named node."""
 
 from typing import Any
 

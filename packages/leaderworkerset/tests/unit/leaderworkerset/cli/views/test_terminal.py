@@ -1,4 +1,4 @@
-"""What a cluster says reaches a terminal as text, never as commands to it."""
+"""The texts of a cluster reach a terminal as text, never as control sequences."""
 
 import asyncio
 import io

@@ -111,13 +111,13 @@ def test_role_name_that_fits_some_revisions_causes_a_warning() -> None:
 
 
 def test_scaler_name_is_limited_to_253_characters() -> None:
-    """R-DS-9 e: reported beside f."""
+    """The error is reported together with the error of the service name (R-DS-9 e)."""
     found = errors_of(role("prefill", external=True), name="s" * 246, second=role("d", 4))
     assert any("253 characters" in error for error in found)
 
 
 def test_external_roles_require_one_slice() -> None:
-    """R-DS-10."""
+    """External roles require one slice (R-DS-10)."""
     (error,) = errors_of(role("prefill", external=True), slices=2)
     assert error.startswith("spec.slices: Forbidden: spec.slices > 1")
 
@@ -136,14 +136,14 @@ POLICY = {"type": "ExclusiveSlice", "topology": "rack"}
 
 class TestPlacement:
     def test_exclusive_topology_requires_a_topology(self) -> None:
-        """R-DS-11."""
+        """Exclusive topology requires a topology (R-DS-11)."""
         (error,) = errors_of(role("prefill", 4), placementPolicy={"type": "ExclusiveSlice"})
         assert error.startswith("spec.placementPolicy.topology: Required value")
 
     @pytest.mark.parametrize("key", [labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY])
     @pytest.mark.parametrize("place", ["role", "leaderTemplate", "workerTemplate"])
     def test_placement_policy_conflicts_with_annotations(self, key: str, place: str) -> None:
-        """R-DS-11."""
+        """The placement policy conflicts with annotations (R-DS-11)."""
         entry = role("prefill", 4)
         annotated = {"metadata": {"annotations": {key: "rack"}}}
         template = entry["spec"]["leaderWorkerTemplate"]
@@ -157,7 +157,7 @@ class TestPlacement:
 
 
 def test_ignored_replicas_cause_a_warning() -> None:
-    """R-DS-12."""
+    """Ignored replicas cause a warning (R-DS-12)."""
     (text,) = warnings(disaggregatedset_object([role("prefill", 3, external=True), DECODE]))
     assert "role prefill" in text
     assert "split-prefill" in text
@@ -179,7 +179,7 @@ def answer(obj: Any, operation: str = "CREATE") -> JSONObject:
 
 
 def test_webhook_answers_with_errors_warnings_and_types() -> None:
-    """R-DS-8: refusals with all errors, warnings beside an admission, and types."""
+    """Rejections list all errors, warnings accompany an admission, and wrong types are rejected (R-DS-8)."""
     assert answer(disaggregatedset_object()) == {"uid": "u", "allowed": True}
     warned = answer(disaggregatedset_object([role("prefill", 3, external=True), DECODE]))
     assert warned["allowed"]
@@ -224,7 +224,7 @@ def role_with(*, size: int = 1, template: dict[str, Any] | None = None, **spec: 
     ],
 )
 def test_role_with_an_invalid_leaderworkerset_is_rejected(entry: JSONObject, field: str, words: str) -> None:
-    """N-DS-3, N-VAL-11."""
+    """A role with an invalid LeaderWorkerSet is rejected (N-DS-3, N-VAL-11)."""
     (error,) = errors_of(entry)
     assert error.startswith(f"spec.roles[0].spec.{field}: Invalid value: ")
     assert words in error

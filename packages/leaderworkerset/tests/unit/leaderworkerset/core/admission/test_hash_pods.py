@@ -40,7 +40,7 @@ def variables(admitted: dict[str, Any]) -> dict[str, str]:
 
 
 def test_leader_gets_a_random_key_and_a_host_name() -> None:
-    """N-ADM-1 to N-ADM-3."""
+    """A leader gets a random key and a host name (N-ADM-1 to N-ADM-3)."""
     admitted = admit_pod(pod(), request="one")
     key = meta.labels(admitted)[labels.GROUP_KEY]
 
@@ -53,7 +53,7 @@ def test_leader_gets_a_random_key_and_a_host_name() -> None:
 
 
 def test_leader_keeps_its_own_host_name() -> None:
-    """N-ADM-3."""
+    """A leader keeps its own host name (N-ADM-3)."""
     named = pod()
     named["spec"]["hostname"] = "head"
 
@@ -61,7 +61,7 @@ def test_leader_keeps_its_own_host_name() -> None:
 
 
 def test_group_service_has_the_host_name_as_subdomain() -> None:
-    """N-ADM-3."""
+    """The group service has the host name as subdomain (N-ADM-3)."""
     spec = meta.spec(admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one"))
 
     assert spec["subdomain"] == spec["hostname"]
@@ -77,7 +77,7 @@ def test_group_key_of_a_template_is_replaced(given: dict[str, str]) -> None:
 
 
 def test_leader_gets_a_gate_and_a_low_deletion_cost() -> None:
-    """N-ADM-4: beside the gates of others."""
+    """Other gates are kept (N-ADM-4)."""
     gated = pod()
     gated["spec"]["schedulingGates"] = [{"name": "other"}]
     admitted = admit_pod(gated, request="one")
@@ -89,7 +89,7 @@ def test_leader_gets_a_gate_and_a_low_deletion_cost() -> None:
 
 
 def test_deletion_cost_of_the_user_is_kept() -> None:
-    """N-ADM-4."""
+    """The deletion cost of the user is kept (N-ADM-4)."""
     admitted = admit_pod(pod({labels.POD_DELETION_COST: "7"}), request="one")
 
     assert meta.annotations(admitted)[labels.POD_DELETION_COST] == "7"
@@ -156,7 +156,7 @@ def test_leader_and_workers_agree_on_tpu_host_names(subgroups: dict[str, str], h
 
 
 def test_tpu_hosts_omit_a_leader_without_tpus() -> None:
-    """N-AT-2."""
+    """TPU hosts omit a leader without TPUs (N-AT-2)."""
     excluded = {labels.SUBGROUP_SIZE: "3", labels.SUBGROUP_POLICY_TYPE: "LeaderExcluded"}
     leader = admit_pod(pod(excluded), request="one")
     host = meta.spec(leader)["hostname"]

@@ -70,7 +70,7 @@ def errors(obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
     ],
 )
 def test_restart_policy_has_a_default(policy: str | None, expected: str) -> None:
-    """R-DEF-1."""
+    """The restart policy has a default (R-DEF-1)."""
     obj = default_leaderworkerset(lws(template={"restartPolicy": policy}))
     assert obj["spec"]["leaderWorkerTemplate"]["restartPolicy"] == expected
 
@@ -92,7 +92,7 @@ CONFIGURATION = {"partition": 0, "maxUnavailable": 1, "maxSurge": 0}
     ],
 )
 def test_rollout_strategy_has_a_default(strategy: Any, expected: Any) -> None:
-    """R-DEF-2, R-DEF-3."""
+    """The rollout strategy has a default (R-DEF-2, R-DEF-3)."""
     assert default_leaderworkerset(lws(rolloutStrategy=strategy))["spec"]["rolloutStrategy"] == expected
 
 
@@ -106,14 +106,14 @@ def test_rollout_strategy_has_a_default(strategy: Any, expected: Any) -> None:
     ],
 )
 def test_subdomain_policy_has_a_default(network: Any, expected: str) -> None:
-    """R-DEF-4."""
+    """The subdomain policy has a default (R-DEF-4)."""
     obj = default_leaderworkerset(lws(networkConfig=network))
     assert obj["spec"]["networkConfig"] == {"subdomainPolicy": expected}
 
 
 @pytest.mark.parametrize("empty", [None, ""])
 def test_group_identity_and_replacement_have_defaults(empty: str | None) -> None:
-    """N-API-1, N-DEF-1."""
+    """Group identity and replacement have defaults (N-API-1, N-DEF-1)."""
     spec = default_leaderworkerset(lws(groupIdentity=empty, groupReplacementPolicy=empty, replicas=None))["spec"]
     assert (spec["groupIdentity"], spec["groupReplacementPolicy"]) == ("Ordinal", "PostTermination")
     assert spec["replicas"] == 1
@@ -127,13 +127,13 @@ def test_defaults_of_newer_fields_are_left_to_the_schema() -> None:
 
 
 def test_given_identity_replacement_and_replicas_are_kept() -> None:
-    """N-DEF-1; no groups at all are a number, too."""
+    """Zero groups are a number as well (N-DEF-1)."""
     given: dict[str, Any] = {"groupIdentity": "Hash", "groupReplacementPolicy": "Immediate", "replicas": 0}
     assert default_leaderworkerset(lws(**given))["spec"].items() >= given.items()
 
 
 def test_defaulting_is_limited_and_idempotent() -> None:
-    """R-DEF-5, R-DEF-6."""
+    """Defaulting is limited and idempotent (R-DEF-5, R-DEF-6)."""
     given = {"metadata": {"name": "a"}, "spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}}
     before = copy.deepcopy(given)
     obj = default_leaderworkerset(given)
@@ -144,7 +144,7 @@ def test_defaulting_is_limited_and_idempotent() -> None:
 
 
 def test_object_without_a_spec_is_rejected() -> None:
-    """Q-34."""
+    """An object without a spec is rejected (Q-34)."""
     obj = default_leaderworkerset({"metadata": {"name": "a", "namespace": "n"}})
     assert errors(obj) == [
         "spec.leaderWorkerTemplate.workerTemplate.spec.containers: Required value: a pod needs at least one container"
@@ -175,7 +175,7 @@ def test_object_without_a_spec_is_rejected() -> None:
     ],
 )
 def test_valid_object_is_accepted(obj: dict[str, Any]) -> None:
-    """R-VAL-27."""
+    """A valid object is accepted (R-VAL-27)."""
     assert errors(obj) == []
 
 
@@ -363,7 +363,7 @@ REMOVED = f"{SUBGROUP}: Invalid value: 2: cannot remove subGroupSize after enabl
     ],
 )
 def test_invalid_updates_are_rejected(old: dict[str, Any], new: dict[str, Any], expected: list[str]) -> None:
-    """R-VAL-22 to R-VAL-25, R-VAL-27, N-VAL-10."""
+    """Invalid updates are rejected (R-VAL-22 to R-VAL-25, R-VAL-27, N-VAL-10)."""
     assert errors(new, old) == expected
 
 

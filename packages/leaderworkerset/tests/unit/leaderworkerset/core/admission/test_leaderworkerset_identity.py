@@ -1,4 +1,4 @@
-"""What is refused of claims, of the identity of groups, and of limits of restarts."""
+"""Rejected claims, identities of groups, and restart limits."""
 
 from typing import Any
 
@@ -51,19 +51,19 @@ LIMITED = {"maxGroupRestarts": 3}
 
 @pytest.mark.parametrize(("new", "old"), [({}, HASH), (HASH, {}), (HASH, {"groupIdentity": "Ordinal"})])
 def test_group_identity_is_immutable(new: dict[str, Any], old: dict[str, Any]) -> None:
-    """N-HASH-9, N-VAL-1."""
+    """The group identity is immutable (N-HASH-9, N-VAL-1)."""
     value = new.get("groupIdentity", "Ordinal")
     assert errors(lws(**new), lws(**old)) == [f'{IDENTITY}: Invalid value: "{value}": groupIdentity is immutable']
 
 
 def test_absent_group_identity_is_ordinal() -> None:
-    """N-VAL-1."""
+    """An absent group identity is ordinal (N-VAL-1)."""
     assert errors(lws(), lws(groupIdentity="Ordinal")) == []
     assert errors(lws(groupIdentity="Ordinal"), lws()) == []
 
 
 def test_immediate_replacement_requires_random_keys() -> None:
-    """N-VAL-2."""
+    """Immediate replacement requires random keys (N-VAL-2)."""
     path = "spec.groupReplacementPolicy"
     expected = f'{path}: Invalid value: "Immediate": Immediate is only supported with groupIdentity Hash'
     assert errors(lws(groupReplacementPolicy="Immediate")) == [expected]
@@ -79,7 +79,7 @@ def test_immediate_replacement_requires_random_keys() -> None:
     ],
 )
 def test_random_keys_reject_unsupported_fields(obj: dict[str, Any], text: str) -> None:
-    """N-API-7, N-VAL-3, N-VAL-4."""
+    """Random keys reject unsupported fields (N-API-7, N-VAL-3, N-VAL-4)."""
     expected = f'{IDENTITY}: Invalid value: "Hash": {text} not supported with groupIdentity Hash'
     assert errors(obj) == [expected]
     assert errors(obj | {"spec": obj["spec"] | {"groupIdentity": "Ordinal"}}) == []
@@ -97,7 +97,7 @@ def test_random_keys_reject_a_fixed_leader_host_name(field: str) -> None:
 
 @pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43), (4, 43)])
 def test_names_must_leave_space_for_random_keys(size: int, longest: int) -> None:
-    """N-VAL-5, N-VAL-8."""
+    """Names must leave space for random keys (N-VAL-5, N-VAL-8)."""
     allowed, refused = "a" * longest, "a" * (longest + 1)
     expected = (
         f'metadata.name: Invalid value: "{refused}": must be no more than {longest} characters with groupIdentity'
@@ -108,7 +108,7 @@ def test_names_must_leave_space_for_random_keys(size: int, longest: int) -> None
 
 @pytest.mark.parametrize("policy", ["None", "Default"])
 def test_restart_limit_requires_a_policy_that_recreates(policy: str) -> None:
-    """N-VAL-6."""
+    """A restart limit requires a policy that recreates (N-VAL-6)."""
     path = "spec.leaderWorkerTemplate.maxGroupRestarts"
     text = "maxGroupRestarts is only supported when restartPolicy recreates the group"
     assert errors(lws(template=LIMITED | {"restartPolicy": policy})) == [f"{path}: Invalid value: 3: {text}"]
@@ -117,5 +117,5 @@ def test_restart_limit_requires_a_policy_that_recreates(policy: str) -> None:
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 def test_restart_limit_is_valid_for_both_identities(policy: str, identity: str) -> None:
-    """N-VAL-6."""
+    """A restart limit is valid for both identities (N-VAL-6)."""
     assert errors(lws(template=LIMITED | {"restartPolicy": policy}, groupIdentity=identity)) == []

@@ -31,7 +31,7 @@ def test_differs_from_upstream_names_without_pods_are_rejected(longest: int, rep
 
 
 def test_stored_name_blocks_no_update_with_more_groups() -> None:
-    """An autoscaler or a DisaggregatedSet adds groups by an update: those that fit still come."""
+    """An autoscaler or a DisaggregatedSet adds groups by an update: groups with a name that fits are still created."""
     stored = named(60)
     assert validate_leaderworkerset(named(60, replicas=200), stored) == []
     assert [error.path for error in stored_errors(stored)] == ["metadata.name"]

@@ -51,7 +51,7 @@ def names_of(container: dict[str, Any]) -> list[str]:
 
 
 def test_other_pods_are_not_changed() -> None:
-    """R-ADM-1."""
+    """Other pods are not changed (R-ADM-1)."""
     foreign = pod("web-0")
     foreign["metadata"]["labels"] = {"app": "web"}
     assert admit_pod(foreign) is foreign
@@ -73,7 +73,7 @@ def test_given_pod_is_not_mutated() -> None:
     ],
 )
 def test_size_must_be_a_number(annotations: dict[str, str], message: str) -> None:
-    """R-ADM-1."""
+    """The size must be a number (R-ADM-1)."""
     bad = leader("test-1")
     bad["metadata"]["annotations"] = annotations
     with pytest.raises(DeniedError) as caught:
@@ -92,26 +92,26 @@ def test_pod_without_a_worker_index_is_a_worker() -> None:
     ("name", "group_index"), [("test-7", "7"), ("a-1-0", "0"), ("a--1", "1"), ("test-sample-12", "12")]
 )
 def test_leader_gets_its_group_index_from_its_name(name: str, group_index: str) -> None:
-    """R-ADM-3, R-ADM-4."""
+    """A leader gets its group index from its name (R-ADM-3, R-ADM-4)."""
     assert own_labels(admit_pod(pod(name, labels={"worker-index": "0"})))["group-index"] == group_index
 
 
 @pytest.mark.parametrize("name", ["a1", "a-", "test-sample"])
 @pytest.mark.parametrize("labels", [{"worker-index": "0"}, {}], ids=["leader", "worker"])
 def test_name_without_an_ordinal_is_denied(name: str, labels: dict[str, str]) -> None:
-    """R-ADM-3, R-ADM-4, R-ADM-10."""
+    """A name without an ordinal is denied (R-ADM-3, R-ADM-4, R-ADM-10)."""
     with pytest.raises(DeniedError, match=f"parsing pod ordinal for pod {name}"):
         admit_pod(pod(name, labels=labels))
 
 
 def test_leader_keeps_its_group_index_and_gets_a_group_key() -> None:
-    """R-ADM-4, R-ADM-6."""
+    """A leader keeps its group index and gets a group key (R-ADM-4, R-ADM-6)."""
     found = own_labels(admit_pod(leader("test-sample")))
     assert (found["group-index"], found["group-key"]) == ("1", GROUP_KEY)
 
 
 def test_leader_keeps_its_group_key() -> None:
-    """R-ADM-6."""
+    """A leader keeps its group key (R-ADM-6)."""
     admitted = admit_pod(leader(labels={"group-key": "mine"}, annotations={"exclusive-topology": "rack"}))
     assert own_labels(admitted)["group-key"] == "mine"
     affinity = admitted["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
@@ -120,7 +120,7 @@ def test_leader_keeps_its_group_key() -> None:
 
 @pytest.mark.parametrize(("policy", "subdomain"), [("UniquePerReplica", "test-sample"), ("Shared", "test")])
 def test_leader_with_a_group_service_gets_a_subdomain(policy: str, subdomain: str) -> None:
-    """R-ADM-5."""
+    """A leader with a group service gets a subdomain (R-ADM-5)."""
     admitted = admit_pod(leader(annotations={"subdomainPolicy": policy}))
     assert admitted["spec"]["subdomain"] == subdomain
     assert admitted["spec"]["containers"][0]["env"][0]["value"] == f"test-1.{subdomain}.default"
@@ -140,18 +140,18 @@ def exclusive(key: str, value: str, topology: str) -> dict[str, Any]:
 
 
 def test_leader_gets_an_exclusive_affinity() -> None:
-    """R-ADM-7, R-ADM-14."""
+    """A leader gets an exclusive affinity (R-ADM-7, R-ADM-14)."""
     admitted = admit_pod(leader(annotations={"exclusive-topology": "rack"}))
     assert admitted["spec"]["affinity"] == exclusive("group-key", GROUP_KEY, "rack")
 
 
 def test_workers_get_no_group_affinity() -> None:
-    """R-ADM-13."""
+    """Workers get no group affinity (R-ADM-13)."""
     assert "affinity" not in admit_pod(worker(annotations={"exclusive-topology": "rack"}))["spec"]
 
 
 def test_leader_joins_the_first_subgroup() -> None:
-    """R-ADM-8, R-ADM-9."""
+    """A leader joins the first subgroup (R-ADM-8, R-ADM-9)."""
     admitted = admit_pod(leader(annotations={"subgroup-size": "2", "subgroup-exclusive-topology": "block"}))
     found = own_labels(admitted)
     assert found["subgroup-index"] == "0"
@@ -177,7 +177,7 @@ def test_group_affinity_precedes_subgroup_affinity() -> None:
     ids=["excluded", "has one", "no subgroups"],
 )
 def test_excluded_leader_joins_no_subgroup(labels: dict[str, str], annotations: dict[str, str]) -> None:
-    """R-ADM-8."""
+    """An excluded leader joins no subgroup (R-ADM-8)."""
     admitted = admit_pod(leader(labels=labels, annotations=annotations))
     assert "subgroup-key" not in own_labels(admitted)
 
@@ -189,7 +189,7 @@ def test_worker_gets_its_index_from_its_name() -> None:
 
 
 def test_worker_joins_its_subgroup() -> None:
-    """R-ADM-11, R-ADM-13."""
+    """A worker joins its subgroup (R-ADM-11, R-ADM-13)."""
     annotations = {"subgroup-size": "2", "subgroup-policy-type": "LeaderExcluded"}
     admitted = admit_pod(worker("test-1-3", annotations=annotations | {"subgroup-exclusive-topology": "block"}))
     found = own_labels(admitted)
@@ -206,7 +206,7 @@ def test_worker_shares_its_subgroup_key_with_its_leader() -> None:
 
 
 def test_worker_keeps_its_subgroup() -> None:
-    """R-ADM-11."""
+    """A worker keeps its subgroup (R-ADM-11)."""
     admitted = admit_pod(worker(labels={"subgroup-index": "4"}, annotations={"subgroup-size": "2"}))
     assert "subgroup-key" not in own_labels(admitted)
 
@@ -265,7 +265,7 @@ def test_address_is_incomplete_without_a_subdomain() -> None:
 
 
 def test_worker_without_a_group_index_is_denied() -> None:
-    """R-ENV-5."""
+    """A worker without a group index is denied (R-ENV-5)."""
     with pytest.raises(DeniedError) as caught:
         admit_pod(pod("test-1-3"))
     assert str(caught.value) == (

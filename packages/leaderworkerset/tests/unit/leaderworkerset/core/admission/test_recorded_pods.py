@@ -29,5 +29,5 @@ def as_recorded(pod: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("record", RECORDED, ids=lambda record: record["pod"]["metadata"]["name"])
 def test_admitted_pod_equals_the_recorded_one(record: dict[str, Any]) -> None:
-    """R-ADM-4 to R-ADM-15, R-ENV-1 to R-ENV-4, R-TPU-1 to R-TPU-5."""
+    """The admitted pod equals the recorded one (R-ADM-4 to R-ADM-15, R-ENV-1 to R-ENV-4, R-TPU-1 to R-TPU-5)."""
     assert as_recorded(admit_pod(record["pod"])) == record["admitted"]

@@ -65,13 +65,13 @@ def test_every_scheduling_level_is_accepted(scheduling: JSONObject) -> None:
 
 
 def test_scheduling_cannot_be_removed() -> None:
-    """N-SCH-VAL-1."""
+    """Scheduling cannot be removed (N-SCH-VAL-1)."""
     assert errors(plain(), lws()) == ["spec.scheduling: Forbidden: cannot remove scheduling after creation"]
 
 
 @pytest.mark.parametrize("gang", [NoGang(), Gangs(default="kubernetes", served=SERVED)])
 def test_scheduling_requires_the_gate_unless_stored(gang: Gang) -> None:
-    """N-SCH-VAL-2, N-K8S-18, N-CFG-4."""
+    """Scheduling requires the gate unless stored (N-SCH-VAL-2, N-K8S-18, N-CFG-4)."""
     text = "spec.scheduling: Forbidden: requires the WorkloadAwareScheduling feature gate"
 
     assert errors(lws(), gang=gang) == errors(lws(), plain(), gang) == [text]
@@ -157,12 +157,12 @@ def test_served_name_has_group_version_and_kind() -> None:
     ],
 )
 def test_volcano_supports_groups_of_one_replica_only(scheduling: JSONObject, expected: list[str]) -> None:
-    """N-SCH-VAL-4."""
+    """Volcano supports groups of one replica only (N-SCH-VAL-4)."""
     assert errors(lws(scheduling), gang=VOLCANO) == expected
 
 
 def test_scheduling_cannot_be_added() -> None:
-    """N-SCH-VAL-8."""
+    """Scheduling cannot be added (N-SCH-VAL-8)."""
     assert errors(lws(), plain()) == ["spec.scheduling: Forbidden: cannot add scheduling after creation"]
 
 
@@ -175,7 +175,7 @@ def test_scheduling_cannot_be_added() -> None:
     ],
 )
 def test_exactly_one_scheduling_level_is_permitted(scheduling: JSONObject, levels: str) -> None:
-    """N-SCH-VAL-9: nothing else is told."""
+    """No other error is reported (N-SCH-VAL-9)."""
     quoted = ",".join(f'"{level}"' for level in levels.split())
     expected = f"[{quoted}]: exactly one active scheduling level is required, got [{levels}]"
 
@@ -183,7 +183,7 @@ def test_exactly_one_scheduling_level_is_permitted(scheduling: JSONObject, level
 
 
 def test_scheduling_level_is_immutable() -> None:
-    """N-SCH-VAL-10."""
+    """The scheduling level is immutable (N-SCH-VAL-10)."""
     expected = "spec.scheduling: Forbidden: cannot switch the active scheduling level after creation"
 
     assert errors(lws(BASIC), lws()) == [expected]
@@ -191,7 +191,7 @@ def test_scheduling_level_is_immutable() -> None:
 
 
 def test_priority_of_the_pods_is_immutable() -> None:
-    """N-SCH-VAL-11."""
+    """The priority of the pods is immutable (N-SCH-VAL-11)."""
     low, high = (lws(template=templates(worker={"priorityClassName": name})) for name in ("low", "high"))
     text = "cannot change priorityClassName while workload-aware scheduling is configured"
 
@@ -259,13 +259,13 @@ CLAIM = {"name": "net", "resourceClaimName": "shared"}
     ],
 )
 def test_scheduling_has_the_schema_of_workloads(scheduling: JSONObject, expected: str) -> None:
-    """N-API-11, N-SCH-VAL-12."""
+    """Scheduling has the schema of Workloads (N-API-11, N-SCH-VAL-12)."""
     assert any(error.startswith(f"spec.scheduling.{expected}") for error in errors(lws(scheduling)))
 
 
 @pytest.mark.parametrize("path", ["schedulingPolicy", "replica.schedulingPolicy"])
 def test_min_group_count_is_rejected(path: str) -> None:
-    """N-SCH-VAL-13."""
+    """minGroupCount is rejected (N-SCH-VAL-13)."""
     policy = {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}
     scheduling = policy if path == "schedulingPolicy" else {"replica": policy}
 
@@ -275,7 +275,7 @@ def test_min_group_count_is_rejected(path: str) -> None:
 
 
 def test_scheduling_of_roles_requires_workers() -> None:
-    """N-SCH-VAL-14."""
+    """Scheduling of roles requires workers (N-SCH-VAL-14)."""
     text = "leader/worker scheduling requires size >= 2"
 
     assert errors(lws({"replica": {"leader": {}}}, size=1)) == [
@@ -285,7 +285,7 @@ def test_scheduling_of_roles_requires_workers() -> None:
 
 @pytest.mark.parametrize(("role", "count", "whole"), [("leader", 2, 1), ("worker", 4, 3)])
 def test_minimum_of_a_role_equals_its_pods(role: str, count: int, whole: int) -> None:
-    """N-SCH-VAL-15."""
+    """The minimum of a role equals its pods (N-SCH-VAL-15)."""
     path = f"spec.scheduling.replica.{role}.schedulingPolicy.gang.minCount"
 
     def asking(number: int) -> JSONObject:
@@ -300,7 +300,7 @@ def test_minimum_of_a_role_equals_its_pods(role: str, count: int, whole: int) ->
     [({}, True), (GANG, True), (BASIC, False), ({"replica": BASIC}, False), ({"replica": {"leader": GANG}}, False)],
 )
 def test_gang_of_leader_and_workers_conflicts_with_leader_ready(scheduling: JSONObject, refused: bool) -> None:
-    """N-SCH-VAL-16."""
+    """A gang of leader and workers conflicts with LeaderReady (N-SCH-VAL-16)."""
     text = "a gang containing the leader and workers is incompatible with startupPolicy LeaderReady"
     found = errors(lws(scheduling, spec={"startupPolicy": "LeaderReady"}))
 
@@ -312,7 +312,7 @@ def test_gang_of_leader_and_workers_conflicts_with_leader_ready(scheduling: JSON
     [({}, True), (BASIC | TOPOLOGY, True), (BASIC, False), ({"replica": {"worker": GANG}}, True)],
 )
 def test_exclusive_placement_conflicts_with_gangs_and_topology(scheduling: JSONObject, refused: bool) -> None:
-    """N-SCH-VAL-17."""
+    """Exclusive placement conflicts with gangs and topology (N-SCH-VAL-17)."""
     text = "gang scheduling or workload topology constraints cannot be combined with exclusive topology in alpha"
     found = errors(lws(scheduling, metadata={"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}))
 
@@ -320,7 +320,7 @@ def test_exclusive_placement_conflicts_with_gangs_and_topology(scheduling: JSONO
 
 
 def test_all_pods_must_have_one_priority() -> None:
-    """N-SCH-VAL-18, N-K8S-15."""
+    """All pods must have one priority (N-SCH-VAL-18, N-K8S-15)."""
     text = "all managed pod templates must use the same priorityClassName"
     found = errors(lws(template=templates({"priorityClassName": "high"}, {})))
 
@@ -328,7 +328,7 @@ def test_all_pods_must_have_one_priority() -> None:
 
 
 def test_templates_must_not_name_a_scheduling_group() -> None:
-    """N-SCH-VAL-19."""
+    """Templates must not name a scheduling group (N-SCH-VAL-19)."""
     text = "managed pod templates must not set spec.schedulingGroup"
 
     assert errors(lws(template=templates(worker={"schedulingGroup": {"podGroupName": "x"}}))) == [
@@ -337,7 +337,7 @@ def test_templates_must_not_name_a_scheduling_group() -> None:
 
 
 def test_claims_must_match_the_pods_of_their_role() -> None:
-    """N-SCH-VAL-20, N-API-12."""
+    """Claims must match the pods of their role (N-SCH-VAL-20, N-API-12)."""
     both = {"leader": {"resourceClaims": [CLAIM]}, "worker": {"resourceClaims": [CLAIM]}}
     text = "must have a matching reference in every member pod template"
 
@@ -348,7 +348,7 @@ def test_claims_must_match_the_pods_of_their_role() -> None:
 
 
 def test_scheduling_errors_are_all_reported_in_order() -> None:
-    """N-SCH-VAL-22."""
+    """Scheduling errors are all reported in order (N-SCH-VAL-22)."""
     old = lws(GANG)
     new = lws(
         {"replica": {"leader": {"schedulingPolicy": {"gang": {"minCount": 3}}}, "worker": {"disruptionMode": {}}}},

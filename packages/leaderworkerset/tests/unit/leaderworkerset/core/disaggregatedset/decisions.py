@@ -52,7 +52,7 @@ def both(obj: JSONObject, prefill: int, decode: int, **fields: Any) -> list[JSON
 
 
 def service(obj: JSONObject, name: str, **fields: Any) -> JSONObject:
-    """Return the service of a role as it was created."""
+    """Return the stored service of a role."""
     found = build_service(obj, part_of(lws(obj, name, 1, **fields)))
     return found | {"metadata": found["metadata"] | {"uid": f"uid-of-{meta.name(found)}"}}
 

@@ -1,4 +1,4 @@
-"""What a pass does when something else changes while a set rolls, and in which order it does what it does."""
+"""A pass while something else changes during a rollout, and the order of its actions."""
 
 from collections.abc import Iterable
 
@@ -50,7 +50,7 @@ class TestOtherTemplates:
         }
 
     def test_second_template_without_groups_is_deleted_immediately(self) -> None:
-        """R-DS-65."""
+        """A second template without groups is deleted immediately (R-DS-65)."""
         lines = decided(LATEST, *both(SET, 4, 4, initial=4), *both(NEXT, 0, 0))
         assert "delete LeaderWorkerSet split-0-B-prefill" in lines
         assert "delete LeaderWorkerSet split-0-B-decode" in lines
@@ -58,7 +58,7 @@ class TestOtherTemplates:
 
 class TestOtherSizes:
     def test_larger_size_is_reached_without_adding_old_groups(self) -> None:
-        """R-DS-67."""
+        """A larger size is reached without adding old groups (R-DS-67)."""
         roles = [role("prefill", 6, image="app:2"), role("decode", 6, image="app:2")]
         raised = disaggregatedset_object(roles)
         lines = scaled(decided(raised, *both(SET, 4, 4, initial=4), *both(raised, 1, 1)))
@@ -66,7 +66,7 @@ class TestOtherSizes:
         assert lines == [f"scale {name}-prefill 2", f"scale {name}-decode 2"]
 
     def test_changed_budget_applies_without_starting_a_rollout(self) -> None:
-        """R-DS-68."""
+        """A changed budget applies without starting a rollout (R-DS-68)."""
         budget = {"maxSurge": 2, "maxUnavailable": 0}
         roles = [role(name, 4, image="app:2", rollout=budget) for name in ("prefill", "decode")]
         wider = disaggregatedset_object(roles)
@@ -76,7 +76,7 @@ class TestOtherSizes:
         assert scaled(decided(wider, *parts)) == ["scale split-0-B-prefill 2", "scale split-0-B-decode 2"]
 
     def test_removed_role_is_drained_with_its_revision(self) -> None:
-        """R-DS-69."""
+        """A removed role is drained with its revision (R-DS-69)."""
         alone = [role("prefill", 4, image="app:2"), role("encode", 4, image="app:2")]
         without = disaggregatedset_object(alone)
         new = [lws(without, "prefill", 1), lws(without, "encode", 1)]
@@ -87,7 +87,7 @@ class TestOtherSizes:
 
 class TestSlices:
     def test_added_slice_starts_with_the_new_revision_at_full_size(self) -> None:
-        """R-DS-70, R-DS-26: beside a slice that rolls."""
+        """Another slice rolls at the same time (R-DS-70, R-DS-26)."""
         two = NEXT | {"spec": NEXT["spec"] | {"slices": 2}}
         lines = decided(two, *both(SET, 4, 4, initial=4), *both(NEXT, 1, 1))
         assert "create LeaderWorkerSet split-1-B-prefill 4" in lines
@@ -114,7 +114,7 @@ class TestOrder:
         assert kinds.index("leaderworkersets") < kinds.index("services")
 
     def test_deletions_use_the_default_propagation(self) -> None:
-        """R-DS-34."""
+        """Deletions use the default propagation (R-DS-34)."""
         plan = plan_for(NEXT, *both(SET, 0, 0, initial=4), *both(NEXT, 4, 4))
         assert {one.propagation for one in writes(plan) if isinstance(one, Delete)} == {None}
 
@@ -136,7 +136,7 @@ class TestForeign:
 
 class TestNothingThatServes:
     def test_services_are_unchanged_without_groups(self) -> None:
-        """R-DS-84."""
+        """Services are unchanged without groups (R-DS-84)."""
         empty = disaggregatedset_object([role("prefill", 0), role("decode", 0)])
         old = service(SET, "prefill")
         lines = decided(empty, *both(empty, 0, 0), services=[old])
@@ -162,7 +162,7 @@ class TestPlacement:
 
 class TestWire:
     def test_role_without_a_strategy_leaves_it_to_the_webhook(self) -> None:
-        """R-DS-18."""
+        """A role without a strategy leaves it to the webhook (R-DS-18)."""
         created = [one.object for one in writes(plan_for(SET)) if isinstance(one, Create) and "roles" not in one.object]
         assert created
         assert all("rolloutStrategy" not in one.get("spec", {}) for one in created)
@@ -205,6 +205,6 @@ class TestWire:
         assert (event.reporter, event.regarding["name"], event.related) == ("disaggregatedset", "split", None)
 
     def test_scaling_without_a_rollout_records_no_event(self) -> None:
-        """R-DS-102."""
+        """Scaling without a rollout records no event (R-DS-102)."""
         assert reasons(plan_for(SET, *both(SET, 2, 6, ready=0))) == []
         assert not [line for line in told(plan_for(SET)) if INITIAL_REPLICAS in line]

@@ -68,7 +68,7 @@ def test_recorded_vectors_are_complete() -> None:
 
 
 def test_upstream_rollouts_equal_the_recorded_ones() -> None:
-    """R-DS-44 to R-DS-54."""
+    """Upstream rollouts equal the recorded ones (R-DS-44 to R-DS-54)."""
     wrong = [one["id"] for one in ROLLOUTS if rollout_of_the_go_controller(state_of(one)) != recorded(one["expect"])]
     assert wrong == []
 
@@ -102,7 +102,7 @@ def test_rollouts_equal_upstream_when_every_role_may_surge() -> None:
     ids=["W1", "W3", "W5 growth", "W6 shrink", "W8 no surge", "W11 pause"],
 )
 def test_rollouts_follow_the_worked_examples(state: State, steps: str) -> None:
-    """Contract 10."""
+    """Rollouts follow the worked examples (Contract 10)."""
     assert text(simulate(state)) == steps
 
 

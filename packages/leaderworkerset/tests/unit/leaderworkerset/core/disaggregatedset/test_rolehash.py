@@ -18,7 +18,7 @@ SCHEMA = json.loads((VECTORS_OF / "ds-revision-schema.json").read_text())
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["id"])
 def test_revisions_equal_those_of_the_go_controller(vector: dict[str, Any]) -> None:
-    """R-DS-20 to R-DS-23."""
+    """Revisions equal those of the Go controller (R-DS-20 to R-DS-23)."""
     assert canonical(vector["roles"]) == vector["canonical"]
     assert revision_of(vector["roles"]) == vector["revision"]
 
@@ -32,7 +32,7 @@ ADDED = {"maxGroupRestarts"}
 
 
 def test_field_order_equals_the_recorded_one() -> None:
-    """R-DS-22.1."""
+    """The field order equals the recorded one (R-DS-22.1)."""
     for struct, fields in SCHEMA.items():
         known = [name for name in TYPES.fields(struct) if name not in ADDED]
         assert known == [field["json"] for field in fields], struct
@@ -49,7 +49,7 @@ def test_field_order_equals_the_recorded_one() -> None:
     ids=lambda change: next(iter(change)),
 )
 def test_changes_outside_of_templates_keep_the_revision(change: dict[str, Any]) -> None:
-    """R-DS-21."""
+    """Changes outside of templates keep the revision (R-DS-21)."""
     plain = disaggregatedset_object()["spec"]["roles"]
     changed = [one | {"spec": one["spec"] | change, "metadata": {"labels": {"a": "b"}}} for one in plain]
     assert revision_of(changed) == revision_of(plain)
@@ -67,7 +67,7 @@ def test_changes_outside_of_templates_keep_the_revision(change: dict[str, Any]) 
     ids=str,
 )
 def test_defaults_and_replacement_policy_keep_the_revision(change: dict[str, Any]) -> None:
-    """N-DS-1, N-DS-2: a manager that knows the fields finds the revisions of one that does not."""
+    """A manager that knows the fields finds the revisions of a manager without them (N-DS-1, N-DS-2)."""
     plain = disaggregatedset_object()["spec"]["roles"]
     assert revision_of([one | {"spec": one["spec"] | change} for one in plain]) == revision_of(plain)
 
@@ -82,14 +82,14 @@ def test_immutable_fields_change_the_revision(change: dict[str, Any]) -> None:
 
 
 def test_restart_limit_changes_the_revision() -> None:
-    """N-RB-18."""
+    """A restart limit changes the revision (N-RB-18)."""
     plain, limited = role("prefill"), role("prefill")
     limited["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 3
     assert revision_of([limited]) != revision_of([plain])
 
 
 def test_order_of_roles_changes_the_revision() -> None:
-    """R-DS-21."""
+    """The order of roles changes the revision (R-DS-21)."""
     plain = [role("prefill"), role("decode")]
     assert revision_of(plain) != revision_of(plain[::-1])
 

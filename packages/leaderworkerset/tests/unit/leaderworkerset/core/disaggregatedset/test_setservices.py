@@ -1,4 +1,4 @@
-"""What a DisaggregatedSet has beside its LeaderWorkerSets: services, scalers, and a status."""
+"""The other objects of a DisaggregatedSet: services, scalers, and a status."""
 
 from tests.builders import NOW
 from tests.disaggregated import disaggregatedset_object, role, with_image
@@ -23,14 +23,14 @@ from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregated
 
 class TestServices:
     def test_services_are_created_when_every_role_has_a_ready_group(self) -> None:
-        """R-DS-80, R-DS-81."""
+        """Services are created when every role has a ready group (R-DS-80, R-DS-81)."""
         partly = [lws(SET, "prefill", 4, ready=1), lws(SET, "decode", 4, ready=0)]
         assert decided(SET, *partly) == []
         ready = both(SET, 4, 4, ready=1)
         assert decided(SET, *ready) == ["create Service split-0-A-prefill-prv", "create Service split-0-A-decode-prv"]
 
     def test_service_has_a_selector_and_labels(self) -> None:
-        """R-DS-83."""
+        """A service has a selector and labels (R-DS-83)."""
         found = service(SET, "prefill")
         selector = {SET_NAME: "split", ROLE: "prefill", REVISION: revision_of(SET), SLICE: "0"}
         assert found["spec"] == {"clusterIP": "None", "selector": selector}
@@ -41,7 +41,7 @@ class TestServices:
         assert SLICE not in service(SET, "prefill", legacy=True)["spec"]["selector"]
 
     def test_services_of_the_old_revision_stay_while_it_serves(self) -> None:
-        """R-DS-82."""
+        """Services of the old revision stay while it serves (R-DS-82)."""
         services = [service(one, name) for one in (SET, NEXT) for name in ("prefill", "decode")]
         new = both(NEXT, 1, 1)
         assert not any("Service" in line for line in decided(NEXT, *both(SET, 3, 3), *new, services=services))
@@ -49,7 +49,7 @@ class TestServices:
         assert "delete Service split-0-A-prefill-prv" in gone
 
     def test_added_role_keeps_services_of_the_old_revision(self) -> None:
-        """Q-10."""
+        """An added role keeps services of the old revision (Q-10)."""
         grown = disaggregatedset_object([*NEXT["spec"]["roles"], role("encode", 1, image="app:2")])
         new = [lws(grown, name, 1) for name in ("prefill", "decode", "encode")]
         services = [service(SET, "prefill"), *(service(grown, name) for name in ("prefill", "decode", "encode"))]
@@ -87,7 +87,7 @@ class TestScalers:
         assert lines[1].endswith("-prefill 1")
 
     def test_scaler_starts_with_the_number_of_running_groups(self) -> None:
-        """R-DS-97."""
+        """A scaler starts with the number of running groups (R-DS-97)."""
         lines = decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0))
         assert lines == ["create DisaggregatedSetRoleScaler split-prefill 5"]
 
@@ -99,17 +99,17 @@ class TestScalers:
         assert [line.split("-")[-1] for line in lines if line.startswith("scale")] == ["decode 1"]
 
     def test_scaler_sets_the_number_of_groups(self) -> None:
-        """R-DS-98."""
+        """A scaler sets the number of groups (R-DS-98)."""
         lines = decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0), scalers=[scaler(0)])
         assert [line.split()[-1] for line in lines] == ["0"]
 
     def test_scaler_of_a_static_role_is_deleted(self) -> None:
-        """R-DS-96, R-DS-99."""
+        """A scaler of a static role is deleted (R-DS-96, R-DS-99)."""
         lines = decided(EXTERNAL, *both(EXTERNAL, 1, 4, ready=0), scalers=[scaler(1), scaler(1, name="decode")])
         assert lines == ["delete DisaggregatedSetRoleScaler split-decode"]
 
     def test_conflicting_scaler_keeps_the_groups_and_is_reported(self) -> None:
-        """R-DS-74."""
+        """A conflicting scaler keeps the groups and is reported (R-DS-74)."""
         foreign = scaler(9, owner=disaggregatedset_object(name="other"))
         assert decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0), scalers=[foreign]) == ["ScalerConflict"]
 
@@ -122,7 +122,7 @@ class TestScalers:
         assert raised == ["prefill 1", "decode 1"]
 
     def test_scaler_status_has_replicas_and_a_selector(self) -> None:
-        """R-DS-100."""
+        """A scaler status has replicas and a selector (R-DS-100)."""
         seen = ObservedDisaggregatedSet(
             disaggregatedset=EXTERNAL, leaderworkersets=both(EXTERNAL, 5, 4), scalers=[scaler(5)]
         )
@@ -145,7 +145,7 @@ class TestScalers:
 
 class TestStatus:
     def test_status_counts_current_roles_of_all_revisions(self) -> None:
-        """R-DS-92."""
+        """The status counts current roles of all revisions (R-DS-92)."""
         status = status_of(
             NEXT,
             *both(SET, 3, 2, initial=4),
@@ -168,7 +168,7 @@ class TestStatus:
         assert status["observedGeneration"] == 1
 
     def test_set_is_progressing_during_a_rollout(self) -> None:
-        """R-DS-94."""
+        """A set is progressing during a rollout (R-DS-94)."""
         status = status_of(SET)
         assert status is not None
         (one,) = status["conditions"]
@@ -187,14 +187,14 @@ class TestStatus:
         assert same["conditions"][0]["lastTransitionTime"] == was
 
     def test_set_without_groups_is_available(self) -> None:
-        """R-DS-93."""
+        """A set without groups is available (R-DS-93)."""
         paused = disaggregatedset_object([role("prefill", 0), role("decode", 0)])
         status = status_of(paused, *both(paused, 0, 0))
         assert status is not None
         assert status["conditions"][0]["type"] == "Available"
 
     def test_set_with_a_missing_scaler_is_progressing(self) -> None:
-        """R-DS-93."""
+        """A set with a missing scaler is progressing (R-DS-93)."""
         foreign = scaler(4, owner=disaggregatedset_object(name="other"))
         status = status_of(EXTERNAL, *both(EXTERNAL, 4, 4), scalers=[foreign])
         assert status is not None

@@ -1,4 +1,4 @@
-"""What a pass does about a DisaggregatedSet, decided on objects as the caches show them."""
+"""The decisions of a pass about a DisaggregatedSet, on objects as the caches show them."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ class TestReplacementPolicy:
         )
 
     def test_replacement_policy_reaches_every_revision_immediately(self) -> None:
-        """N-DS-2, N-AT-9."""
+        """The replacement policy reaches every revision immediately (N-DS-2, N-AT-9)."""
         newer = with_policy(NEXT, "Immediate")
         old, new = hashed(self.WAITING, "PostTermination", 4, 4), hashed(newer, "PostTermination", 1, 1, ready=0)
 
@@ -63,13 +63,13 @@ class TestReplacementPolicy:
         assert self.patched(self.WAITING, prefill, ending) == [f"{meta.name(prefill)} PostTermination"]
 
     def test_replacement_policy_does_not_change_the_revision(self) -> None:
-        """N-DS-2."""
+        """The replacement policy does not change the revision (N-DS-2)."""
         assert revision_of(self.NOW_) == revision_of(self.WAITING) != revision_of(SET)
 
 
 class TestSizes:
     def test_new_set_gets_its_roles_at_full_size(self) -> None:
-        """R-DS-31."""
+        """A new set gets its roles at full size (R-DS-31)."""
         expected = ["create LeaderWorkerSet split-0-A-prefill 4", "create LeaderWorkerSet split-0-A-decode 4"]
         assert decided(SET) == expected
 
@@ -89,11 +89,11 @@ class TestSizes:
         assert not reconcile(seen, NOW)
 
     def test_set_that_is_being_deleted_is_not_changed(self) -> None:
-        """Q-16."""
+        """A set that is being deleted is not changed (Q-16)."""
         assert decided(SET | {"metadata": SET["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}) == []
 
     def test_absent_size_means_one(self) -> None:
-        """R-DS-25, R-DS-27."""
+        """An absent size means one (R-DS-25, R-DS-27)."""
         obj = disaggregatedset_object([role("prefill", None), role("decode", None)])
         assert [line.split()[-1] for line in decided(obj)] == ["1", "1"]
 
@@ -117,7 +117,7 @@ class TestSizes:
 
 class TestRollout:
     def test_rollout_starts_with_records_and_empty_sets(self) -> None:
-        """R-DS-35."""
+        """A rollout starts with records and empty sets (R-DS-35)."""
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=NEXT, leaderworkersets=both(SET, 4, 3)), NOW)
         assert told(plan) == [
             "record split-0-A-decode 3",
@@ -128,12 +128,12 @@ class TestRollout:
         assert reasons(plan) == ["RollingUpdateStarted"]
 
     def test_correct_record_is_not_written_again(self) -> None:
-        """R-DS-35.2."""
+        """A correct record is not written again (R-DS-35.2)."""
         lines = decided(NEXT, *both(SET, 4, 4, initial=4))
         assert lines == ["create LeaderWorkerSet split-0-B-prefill 0", "create LeaderWorkerSet split-0-B-decode 0"]
 
     def test_rollout_waits_until_new_groups_are_ready(self) -> None:
-        """R-DS-37."""
+        """A rollout waits until new groups are ready (R-DS-37)."""
         assert decided(NEXT, *both(SET, 4, 4, initial=4), *both(NEXT, 2, 2, ready=0)) == []
 
     def test_missing_leaderworkerset_is_recreated(self) -> None:
@@ -162,7 +162,7 @@ class TestRollout:
         assert reasons(plan) == ["LWSDeleted", "LWSDeleted", "RollingUpdateCompleted"]
 
     def test_revision_with_groups_keeps_all_its_objects(self) -> None:
-        """R-DS-32."""
+        """A revision with groups keeps all its objects (R-DS-32)."""
         lines = decided(NEXT, *both(SET, 0, 1, initial=4), *both(NEXT, 4, 4, ready=3))
         assert not any(line.startswith("delete") for line in lines)
 
@@ -182,7 +182,7 @@ class TestRollout:
         assert [line.split()[-1] for line in lines if line.startswith("create")] == ["0", "0"]
 
     def test_remaining_groups_of_a_removed_role_are_drained(self) -> None:
-        """Q-8."""
+        """Remaining groups of a removed role are drained (Q-8)."""
         left = [lws(SET, "prefill", 1, initial=4), lws(SET, "decode", 0, initial=4)]
         renamed = disaggregatedset_object([role("decode", 4, image="app:2"), role("encode", 4, image="app:2")])
         new = [lws(renamed, "decode", 4), lws(renamed, "encode", 4)]
@@ -197,12 +197,12 @@ class TestRollout:
 
 class TestSlices:
     def test_every_slice_has_all_roles(self) -> None:
-        """R-DS-85."""
+        """Every slice has all roles (R-DS-85)."""
         obj = disaggregatedset_object(slices=2)
         assert [line.split()[2].split("-")[1] for line in decided(obj)] == ["0", "0", "1", "1"]
 
     def test_surplus_slice_is_deleted_with_its_services(self) -> None:
-        """R-DS-33."""
+        """A surplus slice is deleted with its services (R-DS-33)."""
         surplus = service(SET, "prefill", index=1)
         lines = decided(SET, *both(SET, 4, 4, ready=0), *both(SET, 4, 4, index=1), services=[surplus])
         assert lines == [
@@ -212,7 +212,7 @@ class TestSlices:
         ]
 
     def test_object_with_an_invalid_slice_is_not_changed(self) -> None:
-        """R-DS-33."""
+        """An object with an invalid slice is not changed (R-DS-33)."""
         odd = lws(SET, "prefill", 4, index=7)
         odd["metadata"]["labels"][SLICE] = "seven"
         assert decided(SET, odd, *both(SET, 4, 4, ready=0)) == []
@@ -230,11 +230,11 @@ class TestSlices:
 
 class TestLegacy:
     def test_single_slice_keeps_its_old_names(self) -> None:
-        """R-DS-87."""
+        """A single slice keeps its old names (R-DS-87)."""
         assert decided(SET, *both(SET, 3, 4, ready=0, legacy=True)) == ["scale split-A-prefill 4"]
 
     def test_second_slice_converts_the_first(self) -> None:
-        """R-DS-89."""
+        """A second slice converts the first (R-DS-89)."""
         obj = SET | {"spec": SET["spec"] | {"slices": 2}}
         old = service(SET, "prefill", legacy=True)
         plan = reconcile(
@@ -254,7 +254,7 @@ class TestLegacy:
         assert {event.action for event in events} == {"Migrate"}
 
     def test_terminating_objects_are_not_deleted_again(self) -> None:
-        """R-DS-89."""
+        """Terminating objects are not deleted again (R-DS-89)."""
         obj = SET | {"spec": SET["spec"] | {"slices": 2}}
         parts = both(SET, 4, 4, legacy=True)
         parts[0]["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"

@@ -80,7 +80,7 @@ def test_pod_group_of_the_set_belongs_to_the_owners_workload() -> None:
 
 
 def test_pod_group_of_a_replica_belongs_to_the_owners_workload() -> None:
-    """N-K8S-16."""
+    """A PodGroup of a replica belongs to the owner's Workload (N-K8S-16)."""
     obj = delegated(REPLICA)
     leader = scheduled.leader(obj)
     group: dict[str, Any] = {"now": builders.NOW, "leader": leader, "obj": obj, "revisions": [builders.revision(obj)]}
@@ -103,7 +103,7 @@ def test_pod_group_of_a_replica_belongs_to_the_owners_workload() -> None:
     ],
 )
 def test_leaders_are_unchanged_without_the_owners_workload(found: Parent, message: str) -> None:
-    """N-K8S-10, N-K8S-16."""
+    """Leaders are unchanged without the owner's Workload (N-K8S-10, N-K8S-16)."""
     plan = plan_for(delegated(REPLICA), found)
 
     assert plan.error == message

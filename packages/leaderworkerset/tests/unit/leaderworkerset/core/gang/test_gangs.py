@@ -55,7 +55,7 @@ def link_of(pod: JSONObject) -> tuple[str | None, str | None, str | None]:
 
 
 def test_volcano_links_equal_those_of_the_go_controller() -> None:
-    """R-GANG-2, R-KQ-113."""
+    """Volcano links equal those of the Go controller (R-GANG-2, R-KQ-113)."""
     gang = Gangs(default="volcano")
 
     leader = admit_pod(created(), gang, "r1")
@@ -246,7 +246,7 @@ def created_by(decision: PolicyDecision) -> list[JSONObject]:
 
 @pytest.mark.parametrize("provider", list(DETECTABLE))
 def test_gang_objects_are_created_once(provider: str) -> None:
-    """R-GANG-3."""
+    """Gang objects are created once (R-GANG-3)."""
     gang = Gangs(default=provider)
     leader = admit_pod(created(), gang, "r1")
     name = next(filter(None, link_of(leader)))
@@ -332,7 +332,7 @@ def test_choice_uses_kinds_of_its_provider_and_auto_all_kinds() -> None:
 
 
 def test_built_in_gate_is_selected_by_name_only() -> None:
-    """Whoever opens it follows all pods of the cluster: `auto` does not."""
+    """The controller of the gate watches all pods of the cluster, so `auto` does not select it."""
     auto, built_in = Gangs(default=AUTO, served=list(PROVIDERS)), Gangs(default="built-in")
     chosen = builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "built-in"}})
 

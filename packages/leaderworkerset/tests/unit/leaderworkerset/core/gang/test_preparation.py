@@ -1,4 +1,4 @@
-"""What a LeaderWorkerSet with `spec.scheduling` needs before its leaders: its Workload, the PodGroup of the whole."""
+"""The prerequisites of `spec.scheduling`, which precede the leaders: the Workload and the PodGroup of the set."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -113,7 +113,7 @@ def test_workload_has_a_template_for_each_group_of_the_level(scheduling: JSONObj
 
 
 def test_workload_has_the_priority_of_the_pods() -> None:
-    """N-K8S-15."""
+    """A Workload has the priority of the pods (N-K8S-15)."""
     worker = builders.pod_template()
     worker["spec"]["priorityClassName"] = "high"
 
@@ -145,7 +145,7 @@ def test_correct_workload_is_not_written(identity: str) -> None:
 
 
 def test_minimum_of_a_template_follows_the_size() -> None:
-    """N-K8S-7, N-K8S-8."""
+    """The minimum of a template follows the size (N-K8S-7, N-K8S-8)."""
     workload = scheduled.workload_of(scheduled.lws(ROLES, size=3))
 
     (patch,) = writes(plan_for(scheduled.lws(ROLES, size=5), workload))
@@ -156,7 +156,7 @@ def test_minimum_of_a_template_follows_the_size() -> None:
 
 
 def test_set_level_has_one_pod_group() -> None:
-    """N-K8S-4, N-K8S-8a."""
+    """The set level has one PodGroup (N-K8S-4, N-K8S-8a)."""
     obj = scheduled.lws(WHOLE | {"disruptionMode": {"all": {}}}, replicas=2, size=3)
     workload = scheduled.workload_of(obj)
 
@@ -332,7 +332,7 @@ def test_immutable_drift_is_reported_before_leaders_change(
 
 
 def test_defaults_of_the_api_server_are_no_drift() -> None:
-    """N-K8S-9."""
+    """Defaults of the API server do not count as drift (N-K8S-9)."""
     filled = {
         "disruptionMode": {"single": {}},
         "priority": 5,
@@ -346,7 +346,7 @@ def test_defaults_of_the_api_server_are_no_drift() -> None:
 
 @pytest.mark.parametrize(("kinds", "lacking"), [((), "Workload"), ((WORKLOADS,), "PodGroup")])
 def test_missing_scheduling_kinds_are_reported(kinds: Sequence[object], lacking: str) -> None:
-    """N-K8S-10, N-117-5."""
+    """Missing scheduling kinds are reported (N-K8S-10, N-117-5)."""
     text = f"scheduling.k8s.io/v1beta1 {lacking} API is not available: no matches for kind"
     plan = plan_for(OBJ, gang_kinds=kinds)
 
@@ -356,7 +356,7 @@ def test_missing_scheduling_kinds_are_reported(kinds: Sequence[object], lacking:
 
 @pytest.mark.parametrize("gang", [NO_GANG, Gangs(default="coscheduling"), Gangs(default="built-in")])
 def test_missing_scheduler_provider_is_reported(gang: Gang) -> None:
-    """N-K8S-10."""
+    """A missing scheduler provider is reported (N-K8S-10)."""
     plan = plan_for(OBJ, gang=gang)
 
     assert plan.error == "spec.scheduling requires a configured scheduler provider"
@@ -364,7 +364,7 @@ def test_missing_scheduler_provider_is_reported(gang: Gang) -> None:
 
 
 def test_stored_conflicting_levels_are_reported() -> None:
-    """N-SCH-VAL-9, N-K8S-10."""
+    """Stored conflicting levels are reported (N-SCH-VAL-9, N-K8S-10)."""
     plan = plan_for(scheduled.lws(WHOLE | {"replica": {}}))
 
     assert plan.error == "exactly one active scheduling level is required, got [lws replica]"

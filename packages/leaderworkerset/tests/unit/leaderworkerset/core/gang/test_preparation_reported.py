@@ -31,7 +31,7 @@ def with_leaders(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG) -> JS
 
 
 def test_condition_is_true_when_everything_exists() -> None:
-    """N-ST-14, N-API-5."""
+    """The condition is true when everything exists (N-ST-14, N-API-5)."""
     whole, replica = (scheduled.lws(one, spec={"groupIdentity": "Hash"}) for one in (WHOLE, REPLICA))
     workload, made = scheduled.workload_of(whole), pod_group(whole)
 

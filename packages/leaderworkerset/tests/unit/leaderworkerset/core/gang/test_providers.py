@@ -1,4 +1,4 @@
-"""What each gang scheduler gets: its objects as values, and the links of pods to them."""
+"""The objects for each gang scheduler as values, and the links of pods to them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,7 +50,7 @@ LABELS = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.TEMPLATE_REVISION_
 
 
 def test_volcano_pod_group_equals_the_contract() -> None:
-    """R-GANG-4, R-GANG-5, R-KQ-111, R-KQ-112."""
+    """The PodGroup of Volcano equals the contract (R-GANG-4, R-GANG-5, R-KQ-111, R-KQ-112)."""
     annotations = {"volcano.sh/task": "a", "scheduling.volcano.sh/queue-name": "q", "other": "b"}
 
     made = VOLCANO.build(group_of(lws_of(annotations=annotations)), "web-0-rev")
@@ -84,7 +84,7 @@ def test_volcano_minimum_and_resources_cover_existing_pods(
 
 
 def test_leader_template_counts_with_its_own_requests() -> None:
-    """R-GANG-5."""
+    """A leader template counts with its own requests (R-GANG-5)."""
     lws = builders.leaderworkerset_object(
         size=3, template={"leaderTemplate": requesting("2"), "workerTemplate": requesting("500m")}
     )
@@ -93,14 +93,14 @@ def test_leader_template_counts_with_its_own_requests() -> None:
 
 
 def test_older_group_has_the_minimum_of_its_revision() -> None:
-    """With the minimum of the new size a group that is made anew during an update could never start."""
+    """With the minimum of the new size, a group that is recreated during an update could never start."""
     made = VOLCANO.build(group_of(lws_of(8), lws_of(2)), "g")
 
     assert made["spec"] == {"minMember": 2, "minResources": {"cpu": "200m"}}
 
 
 def test_coscheduling_pod_group_equals_the_contract() -> None:
-    """R-KQ-120."""
+    """The PodGroup of coscheduling equals the contract (R-KQ-120)."""
     assert COSCHEDULING.build(group_of(lws_of()), "web-0-a") == {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
@@ -110,7 +110,7 @@ def test_coscheduling_pod_group_equals_the_contract() -> None:
 
 
 def test_coscheduling_minimum_is_one_when_workers_wait() -> None:
-    """R-KQ-121."""
+    """The minimum of coscheduling is one when workers wait (R-KQ-121)."""
     assert COSCHEDULING.build(group_of(lws_of(3, "LeaderReady")), "g")["spec"] == {"minMember": 1}
 
 
@@ -157,7 +157,7 @@ def test_native_objects_equal_the_contract(provider: Provider, version: str, ref
 
 
 def test_native_groups_have_the_priority_of_their_pods() -> None:
-    """The scheduler of Kubernetes 1.37 starts no pod whose priority is not that of its PodGroup."""
+    """The scheduler of Kubernetes 1.37 starts a pod only if its priority equals the priority of its PodGroup."""
     group = group_of(
         builders.leaderworkerset_object(template={"workerTemplate": requesting("1", priorityClassName="high")})
     )
@@ -178,7 +178,7 @@ def test_native_groups_have_the_priority_of_their_pods() -> None:
     ids=lambda one: one.name if isinstance(one, Provider) else "",
 )
 def test_pods_reference_their_group(provider: Provider, link: JSONObject) -> None:
-    """R-GANG-2, R-KQ-113, R-KQ-120, R-KQ-144."""
+    """Pods reference their group (R-GANG-2, R-KQ-113, R-KQ-120, R-KQ-144)."""
     assert provider.link({}, "g") == link
 
 
@@ -212,7 +212,7 @@ def test_link_of_the_user_is_kept() -> None:
 def test_leader_ready_is_rejected_when_all_pods_start_together(
     startup: str, annotations: dict[str, str], size: int, fields: list[str], provider: Provider
 ) -> None:
-    """R-KQ-149."""
+    """LeaderReady is rejected when all pods start together (R-KQ-149)."""
     errors = provider.errors(leaderworkerset.decode(lws_of(size, startup, annotations)))
 
     assert [error.path for error in errors] == fields
@@ -232,7 +232,7 @@ def test_leader_ready_is_rejected_when_all_pods_start_together(
 def test_leader_with_another_scheduler_or_priority_is_rejected(
     provider: Provider, field: str, is_refused: bool
 ) -> None:
-    """R-KQ-120, R-KQ-144."""
+    """A leader with another scheduler or priority is rejected (R-KQ-120, R-KQ-144)."""
     leader = requesting("1", **{field: "other"})
     lws = builders.leaderworkerset_object(template={"leaderTemplate": leader, "workerTemplate": requesting("1")})
 

@@ -99,7 +99,7 @@ def test_pod_of_an_earlier_version_names_no_workload() -> None:
 
 
 def test_unknown_level_is_rejected() -> None:
-    """N-ADM-8."""
+    """An unknown level is rejected (N-ADM-8)."""
     annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "cluster"}
 
     with pytest.raises(DeniedError, match='unsupported workload-aware scheduling mode "cluster"'):
@@ -212,7 +212,7 @@ def test_missing_prerequisite_is_an_error(leader: JSONObject, objects: list[JSON
 
 
 def test_immutable_drift_of_a_pod_group_is_an_error() -> None:
-    """N-K8S-9."""
+    """An immutable drift of a PodGroup is an error (N-K8S-9)."""
     (made,) = created(plan_for())
     drifted = scheduled.stored(made | {"spec": made["spec"] | {"disruptionMode": {"all": {}}}})
 
@@ -224,7 +224,7 @@ def test_immutable_drift_of_a_pod_group_is_an_error() -> None:
 
 
 def test_pod_group_of_another_owner_is_reported_and_retried() -> None:
-    """N-K8S-14."""
+    """A PodGroup of another owner is reported and retried (N-K8S-14)."""
     (made,) = created(plan_for())
 
     plan = plan_for(OBJ, LEADER, WORKLOAD, other(made))
@@ -246,7 +246,10 @@ def test_group_waits_while_its_old_pod_group_terminates() -> None:
 
 
 def test_rejected_pod_group_is_reported() -> None:
-    """N-K8S-10, R-GANG-7: the plan ends there, so the gate stays closed; one that is the group's own already is no failure."""
+    """The plan ends there, so the gate stays closed (N-K8S-10, R-GANG-7).
+
+    A PodGroup that already belongs to the group is not an error.
+    """
     create = next(one for one in plan_for().actions if isinstance(one, Create))
 
     assert create.unless_own
@@ -340,7 +343,7 @@ def test_gate_of_a_random_key_is_not_opened_for_one_group() -> None:
 
 
 def test_group_of_one_pod_has_a_gang_pod_group() -> None:
-    """R-GANG-3, N-GATE-12."""
+    """A group of one pod has a gang PodGroup (R-GANG-3, N-GATE-12)."""
     obj = scheduled.lws(REPLICA, size=1)
 
     (made,) = created(plan_for(obj, scheduled.leader(obj)))

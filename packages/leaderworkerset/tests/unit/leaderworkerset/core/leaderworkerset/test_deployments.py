@@ -93,7 +93,7 @@ def test_leaders_without_workers_have_no_readiness_gate() -> None:
 
 
 def test_new_set_gets_revision_deployment_and_service() -> None:
-    """N-HASH-1, N-HASH-2."""
+    """A new set gets revision, Deployment and service (N-HASH-1, N-HASH-2)."""
     plan = reconcile(observe(LWS, None, "", revisions=(), has_shared_service=False), builders.NOW)
 
     assert [type(action) for action in plan.actions] == [Create, Apply, Create]
@@ -117,7 +117,7 @@ def test_reconcile_writes_nothing_at_rest() -> None:
 
 
 def test_terminating_deployment_is_awaited() -> None:
-    """N-HASH-1."""
+    """A terminating deployment is awaited (N-HASH-1)."""
     live = deployment()
     going = live | {"metadata": live["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
 
@@ -162,7 +162,10 @@ def test_update_continues_until_the_deployment_is_observed() -> None:
 def test_conditions_follow_from_the_groups(
     counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]
 ) -> None:
-    """N-AT-7, N-ST-11: a group that fails later is no update; an update lasts until all leaders are of it."""
+    """A group that fails later does not start an update; an update lasts until all leaders have its revision.
+
+    Rules N-AT-7, N-ST-11.
+    """
     known = [builders.revision(LWS), *([builders.revision(EDITED, number=2)] if older else [])]
 
     plan = reconcile(observe(LWS, deployment(**counts), leaders, revisions=known), builders.NOW)
@@ -171,7 +174,7 @@ def test_conditions_follow_from_the_groups(
 
 
 def test_set_without_groups_is_available() -> None:
-    """N-ST-2."""
+    """A set without groups is available (N-ST-2)."""
     empty = builders.hash_object(replicas=0)
 
     assert conditions(reconcile(observe(empty, deployment(empty), ""), builders.NOW)) == {"Available": "True"}
@@ -313,7 +316,7 @@ def applied_size(observed: ObservedLeaderWorkerSet) -> int:
 def test_exhausted_groups_set_the_degraded_condition(
     counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]
 ) -> None:
-    """N-ST-4 to N-ST-6, N-ST-11, N-ST-12."""
+    """Exhausted groups set the Degraded condition (N-ST-4 to N-ST-6, N-ST-11, N-ST-12)."""
     known = [builders.revision(LWS), *([builders.revision(EDITED, number=2)] if older else [])]
     observed = observe(LWS, deployment(**counts), leaders, revisions=known)
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}

@@ -21,7 +21,7 @@ KEY = builders.key_of(LWS)
 
 
 class Outcome:
-    """What a decision does, by the letters of leaders: who goes ahead, who waits for whom anew, what is told."""
+    """The result of a decision, by the letters of leaders: the admitted leaders, the waiting leaders, and the notes."""
 
     def __init__(self, patches: Sequence[Patch], surplus: Mapping[str, bool]) -> None:
         self.patches = {patch.key.name[-1]: patch for patch in patches}
@@ -88,7 +88,7 @@ def test_deletion_cost_of_the_user_is_kept() -> None:
 
 
 def test_replacement_waits_for_a_terminating_group() -> None:
-    """N-GATE-2, N-GATE-13."""
+    """A replacement waits for a terminating group (N-GATE-2, N-GATE-13)."""
     ending = {"early": "2026-03-01T12:00:00Z", "late": "2026-03-01T12:00:09Z"}
     new = waiting("x")
 
@@ -159,7 +159,7 @@ def test_last_group_of_a_rollout_occupies_a_place_until_deleted() -> None:
 
 
 def test_leader_of_an_older_revision_is_never_admitted() -> None:
-    """N-AT-22, N-HASH-7."""
+    """A leader of an older revision is never admitted (N-AT-22, N-HASH-7)."""
     found = decide(old="ab", gated=[waiting("x", key="old"), waiting("y")])
 
     assert found.ahead == "y"
@@ -173,7 +173,7 @@ def test_admitted_leaders_are_limited_per_revision() -> None:
 
 
 def test_changed_policy_admits_waiting_leaders() -> None:
-    """N-AT-23, N-GATE-1."""
+    """A changed policy admits waiting leaders (N-AT-23, N-GATE-1)."""
     at_once = builders.hash_object(replicas=4, policy="Immediate")
 
     assert decide(at_once, live="abc", gated=[waiting("x", "gone", lws=at_once)], ending={"gone": "~"}).ahead == "x"
@@ -187,7 +187,10 @@ def record(letter: str, **changes: Any) -> JSONObject:
 
 
 def test_leader_continues_the_record_of_a_deleted_group() -> None:
-    """Back-off goes on with the group that replaces the failed one, the last one first; each record is continued once."""
+    """Back-off continues with the group that replaces the failed one.
+
+    Each record is continued once, the last one first.
+    """
     later = builders.NOW + timedelta(seconds=1)
     records = [record("f"), record("g", due=later), record("h", revision="old"), record("a")]
 

@@ -15,7 +15,7 @@ LWS = builders.leaderworkerset_object()
 
 
 def test_group_is_described_by_leader_and_worker_statefulset() -> None:
-    """R-STAT-5, R-STAT-6."""
+    """A group is described by leader and worker StatefulSet (R-STAT-5, R-STAT-6)."""
     leader = builders.leader_pod(LWS, 1, key="k", extra_labels={labels.STATEFULSET_REVISION: "web-5"})
 
     assert groupfacts.describe(leader, builders.worker_statefulset(leader)) == GroupFacts(
@@ -50,7 +50,7 @@ def test_differs_from_upstream_workers_of_old_leader_are_ignored() -> None:
 
 @pytest.mark.parametrize("label", ["", "x", "-1", "1.5", "²"])
 def test_index_that_is_not_a_number_is_ignored(label: str) -> None:
-    """R-STAT-5, Q-22."""
+    """An index that is not a number is ignored (R-STAT-5, Q-22)."""
     leader = builders.leader_pod(LWS, extra_labels={"leaderworkerset.sigs.k8s.io/group-index": label})
 
     assert groupfacts.describe(leader, None).index is None
@@ -60,7 +60,7 @@ def test_index_that_is_not_a_number_is_ignored(label: str) -> None:
     ("phase", "ready", "expected"), [("Running", True, True), ("Running", False, False), ("Pending", True, False)]
 )
 def test_leader_is_ready_when_running_and_ready(phase: str, *, ready: bool, expected: bool) -> None:
-    """R-STAT-6, R-ROLL-8."""
+    """A leader is ready when running and ready (R-STAT-6, R-ROLL-8)."""
     assert groupfacts.is_pod_ready(builders.leader_pod(LWS, phase=phase, ready=ready)) is expected
 
 
@@ -77,7 +77,7 @@ def test_leader_is_ready_when_running_and_ready(phase: str, *, ready: bool, expe
 def test_statefulset_is_ready_when_all_pods_have_one_revision(
     spec: dict[str, Any], status: dict[str, Any], *, expected: bool
 ) -> None:
-    """R-ROLL-9."""
+    """A StatefulSet is ready when all pods have one revision (R-ROLL-9)."""
     assert groupfacts.is_statefulset_ready({"spec": spec, "status": status}) is expected
 
 

@@ -1,4 +1,4 @@
-"""What remains of groups that failed: evidence, counts, records."""
+"""The remains of failed groups: evidence, counts, records."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -73,7 +73,7 @@ def sort_out(
     groups: Sequence[JSONObject] = (),
     records: Sequence[JSONObject] = (),
 ) -> tuple[list[str], set[Key]]:
-    """Return the names of the pods that are let go, and the groups whose counts are cleared."""
+    """Return the names of the released pods, and the groups whose counts are cleared."""
     found = leftovers.sort_out(facts(obj, living, groups, records=records, evidence=pods))
     return names(found.actions), set(found.cleared)
 
@@ -142,7 +142,7 @@ def test_group_without_a_number_is_never_scaled_down() -> None:
 
 
 def test_workers_without_an_exhausted_leader_are_released() -> None:
-    """Whoever took the finalizer off the leader: it is no evidence without."""
+    """Without the finalizer of the leader, which a user removed, the workers are not evidence."""
     _, worker = evidence()
     unmarked = kept(builders.leader_pod(LWS, 2))
 
@@ -187,7 +187,7 @@ def test_oldest_evidence_is_kept_while_there_is_a_place(replicas: int, groups: l
 
 
 def test_evidence_of_an_older_template_or_set_is_deleted() -> None:
-    """N-RB-6."""
+    """Evidence of an older template or set is deleted (N-RB-6)."""
     pods = [exhausted(keyed("a")), exhausted(keyed("b", key="old"))]
     obj = HASH | {"metadata": HASH["metadata"] | {"creationTimestamp": "2026-03-01T12:00:00Z"}}
     later = HASH | {"metadata": HASH["metadata"] | {"creationTimestamp": "2026-03-01T12:00:59Z"}}
@@ -236,7 +236,7 @@ def test_admitted_leader_takes_the_highest_count() -> None:
 
 
 def test_leader_with_a_count_takes_no_other() -> None:
-    """N-RB-13."""
+    """A leader with a count takes no other (N-RB-13)."""
     new = keyed("x", gated=True)
     counts = {f"{KEY}/a": 2, f"{KEY}/x": 1}
 
@@ -295,7 +295,7 @@ def test_recovered_group_is_released_after_its_count_is_cleared() -> None:
 
 
 def test_counts_of_other_revisions_are_deleted_after_an_update() -> None:
-    """N-RB-12."""
+    """Counts of other revisions are deleted after an update (N-RB-12)."""
     obj = builders.leaderworkerset_object(
         replicas=0, metadata={"annotations": {labels.GROUP_RESTART_COUNTS: '{"old/0":1}'}}
     )
@@ -307,7 +307,7 @@ def test_counts_of_other_revisions_are_deleted_after_an_update() -> None:
 
 
 def test_unreadable_counts_are_an_error() -> None:
-    """N-RB-10."""
+    """Unreadable counts are an error (N-RB-10)."""
     plan = reconcile(observe(counted("null"), statefulset()), builders.NOW)
 
     assert plan.error == "LeaderWorkerSet default/web: invalid group restart counts: expected a JSON object"
@@ -318,7 +318,7 @@ def test_unreadable_counts_are_an_error() -> None:
 
 
 def test_leader_is_admitted_after_it_has_its_count() -> None:
-    """N-RB-13."""
+    """A leader is admitted after it has its count (N-RB-13)."""
     text = f'{{"{builders.key_of(HASH)}/{"a" * 40}":2}}'
     obj = HASH | {"metadata": HASH["metadata"] | {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
     new = builders.hash_leader(HASH, "x", gated=True)

@@ -1,4 +1,4 @@
-"""What the manager cannot read of a LeaderWorkerSet."""
+"""Fields of a LeaderWorkerSet that the manager cannot read."""
 
 import pytest
 from tests import builders

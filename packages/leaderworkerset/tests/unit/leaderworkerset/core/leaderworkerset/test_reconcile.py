@@ -187,12 +187,12 @@ def test_reconcile_writes_nothing_at_rest() -> None:
     "obj", [None, builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})]
 )
 def test_missing_or_terminating_set_is_not_reconciled(obj: dict[str, Any] | None) -> None:
-    """Contract 2.1 step 1."""
+    """A missing or terminating set is not reconciled (Contract 2.1 step 1)."""
     assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW) == Plan()
 
 
 def test_terminating_leader_statefulset_is_awaited() -> None:
-    """R-LSTS-6."""
+    """A terminating leader StatefulSet is awaited (R-LSTS-6)."""
     going = live(LWS) | {"metadata": live(LWS)["metadata"] | {"deletionTimestamp": "2026-03-01T11:00:00Z"}}
 
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=going), builders.NOW)
@@ -210,7 +210,7 @@ def test_differs_from_upstream_statefulset_of_old_set_is_awaited() -> None:
 
 
 def test_statefulset_without_an_owner_is_adopted() -> None:
-    """R-REV-10."""
+    """A StatefulSet without an owner is adopted (R-REV-10)."""
     orphan = live(LWS)
     orphan |= {"metadata": {name: field for name, field in orphan["metadata"].items() if name != "ownerReferences"}}
 
@@ -241,14 +241,14 @@ def test_edited_template_gets_a_revision_and_a_full_partition() -> None:
 
 
 def test_deleted_shared_service_is_recreated() -> None:
-    """R-SVC-5."""
+    """A deleted shared service is recreated (R-SVC-5)."""
     plan = reconcile(replace(at_rest(), has_shared_service=False), builders.NOW)
 
     assert [action.resource for action in plan.actions if isinstance(action, Create)] == [SERVICES]
 
 
 def test_groups_with_their_own_services_have_no_shared_one() -> None:
-    """R-SVC-2, R-SVC-6."""
+    """Groups with their own services have no shared one (R-SVC-2, R-SVC-6)."""
     obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     assert reconcile(replace(at_rest(obj), has_shared_service=False), builders.NOW) == Plan()
@@ -269,7 +269,7 @@ def test_inherited_key_is_recorded_without_a_rollout() -> None:
 
 
 def test_status_is_written_on_the_observed_object() -> None:
-    """R-STAT-1, R-STAT-3, R-STAT-10."""
+    """The status is written on the observed object (R-STAT-1, R-STAT-3, R-STAT-10)."""
     observed = replace(at_rest(), leaderworkerset=LWS)
 
     assert reconcile(observed, builders.NOW) == Plan(
@@ -294,7 +294,7 @@ def test_status_is_written_on_the_observed_object() -> None:
 
 
 def test_changed_counts_record_no_event() -> None:
-    """R-STAT-10."""
+    """Changed counts record no event (R-STAT-10)."""
     three = builders.leaderworkerset_object(replicas=3)
     before = replace(at_rest(three), leader_statefulset=live(three, replicas=3), groups=ready_groups(three, 1))
     observed = replace(before, leaderworkerset=settled(three, before), groups=ready_groups(three, 2))
@@ -337,7 +337,7 @@ def test_null_fields_count_as_absent() -> None:
 
 
 def test_invalid_leader_index_prevents_only_the_status() -> None:
-    """R-STAT-5."""
+    """An invalid leader index prevents only the status (R-STAT-5)."""
     stray = groupfacts.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
     observed = replace(at_rest(), leader_statefulset=live(LWS, replicas=1), groups=[stray])
 
@@ -371,7 +371,7 @@ def test_statefulset_is_applied_once_after_a_start() -> None:
     ids=["spec", "labels", "annotations", "owner", "another"],
 )
 def test_edited_statefulset_is_corrected(foreign: dict[str, Any]) -> None:
-    """R-LSTS-1, Q-26."""
+    """An edited StatefulSet is corrected (R-LSTS-1, Q-26)."""
     observed = at_rest()
     assert observed.leader_statefulset is not None
     edited = observed.leader_statefulset["metadata"] | foreign
@@ -384,7 +384,7 @@ def test_edited_statefulset_is_corrected(foreign: dict[str, Any]) -> None:
     "metadata", [{"generation": 2}, {"labels": {"team": "a"}}, {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}]
 )
 def test_edited_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> None:
-    """R-LSTS-1."""
+    """An edited LeaderWorkerSet is applied once (R-LSTS-1)."""
     obj = builders.leaderworkerset_object(metadata=metadata)
     observed = replace(at_rest(), leaderworkerset=settled(obj, at_rest()))
 

@@ -1,4 +1,4 @@
-"""What a decision about a LeaderWorkerSet writes in a rollout, what becomes of old revisions, and which events tell of it."""
+"""The writes of a decision during a rollout, the end of old revisions, and the events about both."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
     ("before", "unavailable", "note"), [(2, 1, "Updating replica 1"), (2, 2, "Updating replicas 0 to 1 (inclusive)")]
 )
 def test_released_groups_are_reported(before: int, unavailable: int, note: str) -> None:
-    """R-LSTS-7."""
+    """Released groups are reported (R-LSTS-7)."""
     obj = builders.leaderworkerset_object(rollout={"maxUnavailable": unavailable})
     observed = replace(
         at_rest(obj), leader_statefulset=live(obj, partition=before), groups=ready_groups(obj, 2, key="old")
@@ -70,7 +70,7 @@ def test_differs_from_upstream_raised_partition_has_no_event() -> None:
 
 
 def test_unchanged_partition_reports_no_groups() -> None:
-    """R-LSTS-7."""
+    """An unchanged partition reports no groups (R-LSTS-7)."""
     grown = builders.leaderworkerset_object(replicas=3)
 
     apply = next(a for a in reconcile(replace(at_rest(), leaderworkerset=grown), builders.NOW).actions)
@@ -83,7 +83,7 @@ def test_unchanged_partition_reports_no_groups() -> None:
     ("before", "note"), [(3, "deleting surge replica web-2"), (5, "deleting surge replicas from web-2 to web-4")]
 )
 def test_surge_groups_are_reported_before_their_deletion(before: int, note: str) -> None:
-    """R-ROLL-3."""
+    """Surge groups are reported before their deletion (R-ROLL-3)."""
     observed = replace(at_rest(), leader_statefulset=live(LWS, partition=1, replicas=before))
 
     told, applied, *_ = reconcile(observed, builders.NOW).actions
@@ -93,7 +93,7 @@ def test_surge_groups_are_reported_before_their_deletion(before: int, note: str)
 
 
 def test_outdated_revisions_are_retired_after_an_update() -> None:
-    """R-REV-14, R-STAT-9."""
+    """Outdated revisions are retired after an update (R-REV-14, R-STAT-9)."""
     old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
     record = builders.revision(LWS) | {"metadata": {"name": "web-0-recreations", "labels": {labels.NAME: "web"}}}
     observed = replace(at_rest(), revisions=[old, builders.revision(LWS, number=8), record])
@@ -147,7 +147,7 @@ def guarded(seen: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_outdated_revisions_are_kept_below_a_partition() -> None:
-    """R-STAT-17."""
+    """Outdated revisions are kept below a partition (R-STAT-17)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 1})
     old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
     observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=1))
@@ -184,7 +184,7 @@ def test_outdated_leaders_are_deleted_within_the_budget() -> None:
 
 @pytest.mark.parametrize("has_service", [True, False])
 def test_status_is_written_before_leaders_are_deleted(has_service: bool) -> None:
-    """R-STAT-3: deletions of many leaders take long; those that are due happen also where the status is not taken."""
+    """Deletions of many leaders take long, and they happen although the status is rejected (R-STAT-3)."""
     observed = rolling(ready_groups(LWS, 4, key="older"))
     obj = observed.leaderworkerset or {}
     behind = replace(observed, leaderworkerset=obj | {"status": {}}, has_shared_service=has_service)
@@ -248,7 +248,7 @@ def test_leaders_are_kept_without_a_statefulset_controller() -> None:
 
 
 def test_next_step_waits_for_the_statefulset_controller() -> None:
-    """Docs/adr/0010-bounds.md: what was let go before may be on its way, and is not seen to be."""
+    """Docs/adr/0010-bounds.md: groups that were released earlier may be in progress without being observed."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=4, generation=2, observedGeneration=1)
     assert kinds(reconcile(observed, builders.NOW)) == []
 

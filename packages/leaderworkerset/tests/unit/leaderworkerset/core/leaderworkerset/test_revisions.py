@@ -27,7 +27,7 @@ def leader_statefulset(key: str | None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["input"]["metadata"]["name"])
 def test_data_and_hash_equal_those_of_the_go_controller(vector: dict[str, Any]) -> None:
-    """R-REV-4 to R-REV-9."""
+    """Data and hash equal those of the Go controller (R-REV-4 to R-REV-9)."""
     data = revisions.build_data(vector["input"])
 
     assert data.decode() == vector["dataRaw"]
@@ -35,7 +35,7 @@ def test_data_and_hash_equal_those_of_the_go_controller(vector: dict[str, Any]) 
 
 
 def test_revision_has_name_labels_and_owner() -> None:
-    """R-REV-1, R-REV-2."""
+    """A revision has name, labels and owner (R-REV-1, R-REV-2)."""
     data = revisions.build_data(LWS)
 
     assert revisions.build(LWS, key="k", number=3, data=data) == {
@@ -53,7 +53,7 @@ def test_revision_has_name_labels_and_owner() -> None:
 
 
 def test_long_name_is_truncated() -> None:
-    """R-REV-2."""
+    """A long name is truncated (R-REV-2)."""
     lws = builders.leaderworkerset_object("n" * 230)
 
     name = meta.name(revisions.build(lws, key="k", number=1, data=b"{}"))
@@ -62,7 +62,7 @@ def test_long_name_is_truncated() -> None:
 
 
 def test_data_is_sent_in_canonical_bytes() -> None:
-    """R-REV-7."""
+    """Data is sent in canonical bytes (R-REV-7)."""
     data = revisions.build_data(builders.leaderworkerset_object(image="<app>&"))
     revision = revisions.build(LWS, key="k", number=1, data=data)
     sent = revisions.encode(revision, data)
@@ -89,7 +89,7 @@ def test_revisions_of_others_are_ignored() -> None:
 
 
 def test_new_set_gets_its_first_revision() -> None:
-    """R-REV-10."""
+    """A new set gets its first revision (R-REV-10)."""
     data = revisions.build_data(LWS)
 
     resolution = revisions.resolve(LWS, None, [])
@@ -98,12 +98,12 @@ def test_new_set_gets_its_first_revision() -> None:
 
 
 def test_statefulset_names_the_current_revision() -> None:
-    """R-REV-10."""
+    """A StatefulSet names the current revision (R-REV-10)."""
     assert revisions.resolve(LWS, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
 
 
 def test_highest_revision_of_equal_keys_is_used() -> None:
-    """R-REV-10, Q-5."""
+    """The highest revision of equal keys is used (R-REV-10, Q-5)."""
     first, second = builders.revision(EDITED, key=KEY, number=1), builders.revision(LWS, number=2)
 
     assert revisions.find([second, first], KEY) == second
@@ -120,14 +120,14 @@ def test_key_of_an_older_controller_is_kept() -> None:
 
 
 def test_statefulset_without_a_key_gets_the_content_hash() -> None:
-    """R-REV-10."""
+    """A StatefulSet without a key gets the content hash (R-REV-10)."""
     resolution = revisions.resolve(LWS, leader_statefulset(None), [])
 
     assert (resolution.key, resolution.is_new, resolution.inherited) == (KEY, False, False)
 
 
 def test_edited_template_gets_a_new_revision() -> None:
-    """R-REV-11."""
+    """An edited template gets a new revision (R-REV-11)."""
     resolution = revisions.resolve(EDITED, leader_statefulset(KEY), [builders.revision(LWS)])
 
     data = revisions.build_data(EDITED)
@@ -145,7 +145,7 @@ def test_edited_template_gets_a_new_revision() -> None:
     ],
 )
 def test_template_changes_create_a_revision(changed: dict[str, Any]) -> None:
-    """R-REV-5, R-REV-16."""
+    """Template changes create a revision (R-REV-5, R-REV-16)."""
     lws = builders.leaderworkerset_object(**changed)
 
     assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]).is_new
@@ -165,7 +165,7 @@ def test_template_changes_create_a_revision(changed: dict[str, Any]) -> None:
     ],
 )
 def test_other_changes_create_no_revision(changed: dict[str, Any]) -> None:
-    """R-REV-5, R-REV-13, R-REV-16, N-API-2, N-API-3."""
+    """Other changes create no revision (R-REV-5, R-REV-13, R-REV-16, N-API-2, N-API-3)."""
     lws = builders.leaderworkerset_object(**changed)
 
     assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
@@ -197,7 +197,7 @@ def test_known_edition_is_not_compared_again() -> None:
     ids=["edited", "created again", "another revision"],
 )
 def test_new_edition_is_compared(metadata: dict[str, Any], uid: str) -> None:
-    """R-REV-11."""
+    """A new edition is compared (R-REV-11)."""
     known = Edition.of(LWS, builders.revision(LWS, uid="uid-of-revision"))
     edited = builders.leaderworkerset_object(image="app:2", metadata=metadata)
     current = builders.revision(edited | {"spec": LWS["spec"]}, uid=uid)
@@ -209,7 +209,7 @@ def test_new_edition_is_compared(metadata: dict[str, Any], uid: str) -> None:
 
 @pytest.mark.parametrize("data", [None, [], {"spec": 1}, {"spec": {"leaderWorkerTemplate": {"size": "two"}}}])
 def test_unreadable_data_differs(data: object) -> None:
-    """R-REV-11."""
+    """Unreadable data differs (R-REV-11)."""
     broken = builders.revision(LWS) | {"data": data}
 
     assert not revisions.has_content(broken, EDITED, revisions.build_data(EDITED))
@@ -260,7 +260,7 @@ def test_differs_from_upstream_failed_pass_keeps_its_revision() -> None:
 
 
 def test_restore_replaces_only_the_template() -> None:
-    """R-REV-12."""
+    """A restore replaces only the template (R-REV-12)."""
     live = builders.leaderworkerset_object(image="app:2", replicas=7, size=5)
 
     restored = revisions.restore(live, builders.revision(LWS))
@@ -280,7 +280,7 @@ def test_restore_keeps_the_restart_limit() -> None:
 
 
 def test_all_revisions_except_the_current_are_outdated() -> None:
-    """R-REV-14."""
+    """All revisions except the current are outdated (R-REV-14)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2), builders.revision(LWS, number=3)]
 
     assert revisions.outdated(known, KEY) == [known[1]]

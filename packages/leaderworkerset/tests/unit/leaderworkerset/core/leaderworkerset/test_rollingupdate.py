@@ -47,7 +47,7 @@ def recorded_step(row: dict[str, Any]) -> RolloutStep:
 
 
 def test_every_recorded_step_is_reproduced() -> None:
-    """R-ROLL-1 to R-ROLL-11, Appendix A."""
+    """Every recorded step is reproduced (R-ROLL-1 to R-ROLL-11, Appendix A)."""
     others = {
         (row["example"], row["step"])
         for row in TRACES
@@ -137,14 +137,14 @@ def test_zero_unavailable_is_kept_with_a_surge() -> None:
 def test_percentages_refer_to_replicas_and_surge_is_limited(
     replicas: int, unavailable: int | str, surge: int | str, expected: tuple[int, int]
 ) -> None:
-    """R-ROLL-1."""
+    """Percentages refer to replicas and surge is limited (R-ROLL-1)."""
     limits = budget.read(spec(replicas, unavailable, surge))
 
     assert (limits.unavailable, limits.surge) == expected
 
 
 def test_invalid_budget_value_raises_an_error() -> None:
-    """R-ROLL-1."""
+    """An invalid budget value raises an error (R-ROLL-1)."""
     with pytest.raises(ValueError, match="neither a number nor a percentage"):
         budget.read(spec(2, "many"))
 
@@ -156,7 +156,7 @@ def test_invalid_budget_value_raises_an_error() -> None:
 def test_statefulset_budget_includes_the_surge(
     unavailable: int, surge: int | str, replicas: int, expected: int
 ) -> None:
-    """R-LSTS-3."""
+    """A StatefulSet budget includes the surge (R-LSTS-3)."""
     assert budget.read(spec(replicas, unavailable, surge)).max_unavailable == expected
 
 
@@ -167,7 +167,7 @@ def test_statefulset_budget_includes_the_surge(
 def test_surge_groups_are_kept_for_unready_groups(
     replicas: int, surge: int, unavailable: int, unready: int, expected: int
 ) -> None:
-    """R-ROLL-3, the vectors of 5.3."""
+    """Surge groups are kept for unready groups (R-ROLL-3, the vectors of 5.3)."""
     limits = Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=surge)
 
     assert limits.replicas_needed(unready) == expected
@@ -208,7 +208,7 @@ def test_partition_with_a_surge_bursts_at_creation(states: str, replicas: int, e
 
 @pytest.mark.parametrize(("states", "replicas"), [("OOO", 4), ("OOON", 4)])
 def test_partition_beyond_the_replicas_keeps_the_surge(states: str, replicas: int) -> None:
-    """Q-35, R-ROLL-2, W-21."""
+    """A partition beyond the replicas keeps the surge (Q-35, R-ROLL-2, W-21)."""
     limits = budget.Budget(replicas=3, partition=5, unavailable=0, surge=1)
 
     step = rollingupdate.next_step(limits, Current(4, 5, "3"), seen(states))
@@ -277,7 +277,7 @@ def test_differs_from_upstream_group_has_its_original_size(
 
 
 def test_index_that_is_not_a_number_is_skipped() -> None:
-    """R-ROLL-8."""
+    """An index that is not a number is skipped (R-ROLL-8)."""
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
     assert fold([odd], "web").states(1, "new") == seen(".")
@@ -360,7 +360,7 @@ def test_differs_from_upstream_broken_old_groups_use_no_budget(
 def test_steps_follow_the_worked_example(
     wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]
 ) -> None:
-    """Section 5.4: each step starts from what the one before wrote."""
+    """Each step starts from the result of the previous one (section 5.4)."""
     limits = budget.read(wanted)
     current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
     for states, is_new, expected in steps:

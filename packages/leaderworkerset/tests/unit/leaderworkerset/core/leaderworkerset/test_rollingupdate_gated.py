@@ -12,7 +12,7 @@ from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, Ro
 
 
 def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> States:
-    """Return groups that are ready and outdated, but for those that wait for a queue."""
+    """Return groups that are ready and outdated, except groups that wait for a queue."""
     states = {index: GroupState(index not in indexes, index in updated) for index in range(total)}
     return States.of(states)._replace(gated=sum(1 << index for index in indexes))
 

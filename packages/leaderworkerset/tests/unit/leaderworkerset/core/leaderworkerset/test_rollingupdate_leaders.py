@@ -138,7 +138,10 @@ def test_surplus_groups_are_left_to_the_statefulset() -> None:
     ids=["not observed", "no revision", "empty revision", "never seen", "honoured"],
 )
 def test_leaders_are_kept_when_others_would_replace_them(changes: dict[str, Any]) -> None:
-    """R-ARC-4: without a live StatefulSet controller nothing comes back; one that knows the field does it itself."""
+    """Without an active StatefulSet controller nothing returns.
+
+    A controller that knows the field replaces leaders itself (R-ARC-4).
+    """
     assert chosen("OOOO", limits(4, 4), **changes) == []
 
 
@@ -159,7 +162,7 @@ def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
 
 
 def test_leader_without_an_index_is_kept() -> None:
-    """Q-22."""
+    """A leader without an index is kept (Q-22)."""
     odd = GroupFacts("web-x", "x", None, True, "old", None)
 
     assert rollingupdate.choose(statefulset(1), fold([odd], "web"), limits=limits(1, 1), size=1, key="new") == []

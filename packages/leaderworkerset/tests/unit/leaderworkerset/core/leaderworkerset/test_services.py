@@ -16,7 +16,7 @@ LWS = builders.leaderworkerset_object()
 
 
 def test_shared_service_belongs_to_the_leaderworkerset() -> None:
-    """R-SVC-1, R-SVC-3."""
+    """The shared service belongs to the LeaderWorkerSet (R-SVC-1, R-SVC-3)."""
     assert services.build_shared(LWS) == {
         "apiVersion": "v1",
         "kind": "Service",
@@ -31,7 +31,7 @@ def test_shared_service_belongs_to_the_leaderworkerset() -> None:
 
 
 def test_group_service_belongs_to_its_leader() -> None:
-    """R-SVC-2, R-SVC-3."""
+    """The group service belongs to its leader (R-SVC-2, R-SVC-3)."""
     leader = builders.leader_pod(LWS, 3)
 
     service = services.build_for_group(leader, "web")
@@ -57,7 +57,7 @@ def test_service_without_another_owner_is_no_conflict(service: JSONObject | None
 
 
 def test_service_of_another_owner_is_named() -> None:
-    """N-HASH-24."""
+    """A service of another owner is named (N-HASH-24)."""
     assert services.conflict(owned_by("LeaderWorkerSet", "other"), LWS) == (
         "headless service web has controller owner LeaderWorkerSet other; expected LeaderWorkerSet web:"
         " remove the service, or use another name"
@@ -108,7 +108,7 @@ def test_service_selects_leaders_or_workers(selector: dict[str, str], is_matchin
 
 @pytest.mark.parametrize("policy", ["Shared", "UniquePerReplica"])
 def test_service_conflict_is_an_error_of_the_set_or_the_pod(policy: str) -> None:
-    """N-HASH-24, both identities; groups go on, and it is tried again."""
+    """Both identities: groups continue, and the creation is retried (N-HASH-24)."""
     lws = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": policy}})
     leader = builders.leader_pod(lws)
     of_set = ObservedLeaderWorkerSet(

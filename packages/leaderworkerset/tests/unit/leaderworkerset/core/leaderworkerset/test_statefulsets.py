@@ -18,7 +18,7 @@ def build(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2) -> dict
 
 
 def test_leader_statefulset_equals_the_contract() -> None:
-    """R-LSTS-2."""
+    """A leader StatefulSet equals the contract (R-LSTS-2)."""
     metadata = {"labels": {"team": "x", labels.NAME: "lies"}, "annotations": {"note": "n"}}
     obj = builders.leaderworkerset_object(metadata=metadata, rollout={"maxSurge": 1})
 
@@ -73,7 +73,7 @@ def test_differs_from_upstream_labels_of_a_pod_are_not_copied() -> None:
 
 
 def test_leader_template_is_preferred() -> None:
-    """R-LSTS-2."""
+    """A leader template is preferred (R-LSTS-2)."""
     obj = builders.leaderworkerset_object(template={"leaderTemplate": builders.pod_template("leader:1")})
 
     assert build(obj)["spec"]["template"]["spec"]["containers"][0]["image"] == "leader:1"
@@ -89,7 +89,7 @@ def test_unreadable_template_is_named_by_its_path(field: str) -> None:
 
 
 def test_subdomain_policy_reaches_the_pods_only() -> None:
-    """R-LSTS-2."""
+    """The subdomain policy reaches the pods only (R-LSTS-2)."""
     obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     spec = build(obj)["spec"]

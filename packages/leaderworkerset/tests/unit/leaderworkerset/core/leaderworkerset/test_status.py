@@ -96,7 +96,7 @@ def test_groups_are_counted(letters: str, fields: dict[str, Any], expected: Coun
 
 
 def test_index_that_is_not_a_number_is_an_error() -> None:
-    """R-STAT-5."""
+    """An index that is not a number is an error (R-STAT-5)."""
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
     with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is not a number"):
@@ -121,7 +121,7 @@ def test_index_that_is_not_a_number_is_an_error() -> None:
 def test_conditions_follow_from_the_counts(
     letters: str, fields: dict[str, Any], expected: tuple[ConditionOutcome, ...]
 ) -> None:
-    """R-STAT-8, R-STAT-16, R-STAT-17, N-ST-13."""
+    """Conditions follow from the counts (R-STAT-8, R-STAT-16, R-STAT-17, N-ST-13)."""
     found = lws(**fields)
 
     assert status.choose(found, status.count(found, fold(groups(letters), "web"), "new")) == expected
@@ -138,33 +138,33 @@ def test_conditions_follow_from_the_counts(
     ],
 )
 def test_update_is_done_when_all_wanted_groups_are_updated(letters: str, fields: dict[str, Any], *, done: bool) -> None:
-    """R-STAT-9."""
+    """An update is done when all wanted groups are updated (R-STAT-9)."""
     found = lws(**fields)
 
     assert status.is_update_done(found, status.count(found, fold(groups(letters), "web"), "new")) is done
 
 
 def test_first_condition_is_appended() -> None:
-    """R-STAT-11, R-STAT-12c."""
+    """The first condition is appended (R-STAT-11, R-STAT-12c)."""
     assert status.set_true((), PROGRESSING, 1, builders.NOW) == (condition(PROGRESSING, "True", since=NOW),)
 
 
 def test_current_condition_is_unchanged() -> None:
-    """R-STAT-12a."""
+    """The current condition is unchanged (R-STAT-12a)."""
     before = (condition(PROGRESSING, "True"),)
 
     assert status.set_true(before, PROGRESSING, 1, builders.NOW) == before
 
 
 def test_condition_of_a_new_generation_is_renewed() -> None:
-    """R-STAT-12a, Q-3."""
+    """The condition of a new generation is renewed (R-STAT-12a, Q-3)."""
     after = status.set_true((condition(PROGRESSING, "True"),), PROGRESSING, 2, builders.NOW)
 
     assert after == (condition(PROGRESSING, "True", generation=2, since=NOW),)
 
 
 def test_excluded_conditions_become_false_and_keep_their_text() -> None:
-    """R-STAT-12b, Q-4."""
+    """Excluded conditions become false and keep their text (R-STAT-12b, Q-4)."""
     before = (condition(PROGRESSING, "True"), condition(UPDATE_IN_PROGRESS, "True"))
 
     assert status.set_true(before, AVAILABLE, 1, builders.NOW) == (
@@ -204,7 +204,7 @@ def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
 
 
 def test_other_conditions_follow_the_generation() -> None:
-    """R-STAT-13, R-STAT-15."""
+    """Other conditions follow the generation (R-STAT-13, R-STAT-15)."""
     stored = [{"type": "Other", "status": "False", "observedGeneration": 1}]
     found = lws(metadata={"generation": 3}, status={"conditions": stored})
 
@@ -277,7 +277,7 @@ def test_status_at_rest_is_unchanged() -> None:
 
 
 def test_recovered_groups_clear_the_degraded_condition() -> None:
-    """N-ST-11."""
+    """Recovered groups clear the Degraded condition (N-ST-11)."""
     degraded = status.assess(lws(), {}, fold(groups("NX"), "web"), "new", builders.NOW).status
     found = lws(status=leaderworkerset.encode_status(degraded))
 
@@ -313,7 +313,7 @@ def test_status_has_counts_selector_and_generation() -> None:
 
 
 def test_equal_facts_give_an_equal_status() -> None:
-    """R-STAT-3."""
+    """Equal facts give an equal status (R-STAT-3)."""
     found = lws()
     first = status.build(found, {}, status.count(found, fold(groups("N"), "web"), "new"), builders.NOW)
     again = lws(status=leaderworkerset.encode_status(first))
@@ -323,7 +323,7 @@ def test_equal_facts_give_an_equal_status() -> None:
 
 
 def test_event_counts_groups() -> None:
-    """R-STAT-10, R-STAT-16."""
+    """The event counts groups (R-STAT-10, R-STAT-16)."""
     found = lws(replicas=0)
 
     note = status.event_note(found, status.build(found, {}, Counts(), builders.NOW), AVAILABLE)
@@ -332,7 +332,7 @@ def test_event_counts_groups() -> None:
 
 
 def test_conditions_have_reasons_and_messages() -> None:
-    """R-STAT-11."""
+    """Conditions have reasons and messages (R-STAT-11)."""
     assert [(one.type, one.reason, one.message) for one in (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS)] == [
         ("Available", "AllGroupsReady", "All replicas are ready"),
         ("Progressing", "GroupsProgressing", "Replicas are progressing"),
@@ -341,7 +341,7 @@ def test_conditions_have_reasons_and_messages() -> None:
 
 
 def test_group_with_another_leader_name_counts_by_its_label() -> None:
-    """R-STAT-5."""
+    """A group with another leader name counts by its label (R-STAT-5)."""
     odd = GroupFacts(
         "other-0",
         "0",

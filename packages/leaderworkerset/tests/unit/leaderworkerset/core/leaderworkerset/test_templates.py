@@ -25,7 +25,7 @@ CLAIM = {
 
 
 def test_labels_and_annotations_of_the_controller_win() -> None:
-    """R-LSTS-2."""
+    """Labels and annotations of the controller win (R-LSTS-2)."""
     template = {
         "metadata": {"labels": {"own": "x", "mine": "1"}, "annotations": {"note": "n"}},
         "spec": {"containers": [{"name": "c", "unknown": 1}]},
@@ -40,14 +40,14 @@ def test_labels_and_annotations_of_the_controller_win() -> None:
 
 
 def test_simple_group_is_annotated_with_its_size() -> None:
-    """Contract 1.5; an empty topology key is none."""
+    """An empty topology key counts as absent (contract 1.5)."""
     live = {labels.EXCLUSIVE_TOPOLOGY: "", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "rack"}
 
     assert statefulsets.group_annotations(LeaderWorkerTemplate(size=4), live) == {labels.SIZE: "4"}
 
 
 def test_subgroups_and_topologies_are_annotated() -> None:
-    """R-LSTS-2, R-WSTS-3."""
+    """Subgroups and topologies are annotated (R-LSTS-2, R-WSTS-3)."""
     policy = SubGroupPolicy(sub_group_policy_type=SubGroupPolicyType.LEADER_EXCLUDED, sub_group_size=2)
     live = {labels.EXCLUSIVE_TOPOLOGY: "rack", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "host"}
 
@@ -68,7 +68,7 @@ def test_unset_fields_of_a_subgroup_policy_have_defaults() -> None:
 
 
 def test_claims_keep_the_fields_of_the_go_controller() -> None:
-    """R-LSTS-5."""
+    """Claims keep the fields of the Go controller (R-LSTS-5)."""
     bare = {"metadata": {"name": "bare"}, "spec": {}}
 
     fields = statefulsets.claim_fields(LeaderWorkerTemplate(volume_claim_templates=(CLAIM, bare)), "ns")

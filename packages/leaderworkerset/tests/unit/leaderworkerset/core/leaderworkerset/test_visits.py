@@ -1,4 +1,4 @@
-"""How many groups a reconcile visits: those that matter, however many there are."""
+"""How many groups a reconciliation visits: only the relevant ones, in a set of any size."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
 
 
 class Counted(tuple[GroupFacts, ...]):
-    """Groups, with the number of those that were visited."""
+    """Groups, with the number of visited groups."""
 
     __slots__ = ()
     visits = 0

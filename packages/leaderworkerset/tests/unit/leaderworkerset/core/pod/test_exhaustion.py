@@ -1,4 +1,4 @@
-"""What happens to a group that has a limit of restarts."""
+"""The recreation of a group with a restart limit."""
 
 from datetime import timedelta
 from typing import Any
@@ -137,7 +137,7 @@ def test_restarts_are_not_counted_without_a_limit() -> None:
 
 
 def test_group_is_not_restarted_while_counts_are_unreadable() -> None:
-    """N-RB-10."""
+    """A group is not restarted while counts are unreadable (N-RB-10)."""
     obj = limited()
     obj["metadata"]["annotations"][labels.GROUP_RESTART_COUNTS] = "null"
 
@@ -200,7 +200,7 @@ def test_recovered_group_keeps_no_further_pods() -> None:
 
 
 def test_restart_policy_change_does_not_recover_a_group() -> None:
-    """N-RB-5."""
+    """A change of the restart policy does not recover a group (N-RB-5)."""
     never = builders.leaderworkerset_object(template={"restartPolicy": "None"})
 
     assert steps(reconcile(group(never, FAILED, leader=TERMINATED))) == ["keep web-0-1"]

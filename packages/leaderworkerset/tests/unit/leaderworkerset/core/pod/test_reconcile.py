@@ -67,7 +67,7 @@ def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[s
 
 
 def test_new_leader_gets_its_workers() -> None:
-    """R-WSTS-1, R-WSTS-2."""
+    """A new leader gets its workers (R-WSTS-1, R-WSTS-2)."""
     assert reconcile(new_group()) == Plan((create_workers(LWS, LEADER),))
 
 
@@ -95,12 +95,12 @@ def test_group_below_a_partition_has_the_revision_of_its_leader() -> None:
 
 
 def test_complete_group_is_not_changed() -> None:
-    """R-ARC-3, R-WSTS-1k, Q-26."""
+    """A complete group is not changed (R-ARC-3, R-WSTS-1k, Q-26)."""
     assert reconcile(group(builders.worker_pod(LEADER))) == Plan()
 
 
 def test_group_of_one_has_no_worker_statefulset() -> None:
-    """R-WSTS-8."""
+    """A group of one has no worker StatefulSet (R-WSTS-8)."""
     assert reconcile(new_group(builders.leaderworkerset_object(size=1))) == Plan()
 
 
@@ -150,7 +150,7 @@ def test_missing_revision_is_awaited() -> None:
 
 
 def test_workers_wait_until_their_leader_is_placed() -> None:
-    """R-WSTS-6."""
+    """Workers wait until their leader is placed (R-WSTS-6)."""
     lws = builders.leaderworkerset_object(metadata=RACK)
     placed = builders.leader_pod(lws, node="n1")
     node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
@@ -166,7 +166,7 @@ def test_workers_wait_until_their_leader_is_placed() -> None:
 
 
 def test_missing_node_is_an_error() -> None:
-    """R-WSTS-6."""
+    """A missing node is an error (R-WSTS-6)."""
     lws = builders.leaderworkerset_object(metadata=RACK)
 
     plan = reconcile(new_group(lws, leader=builders.leader_pod(lws, node="n1")))
@@ -189,7 +189,7 @@ def test_missing_node_is_an_error() -> None:
     ids=["no LeaderWorkerSet", "going LeaderWorkerSet", "going leader", "going leader, own services"],
 )
 def test_terminating_objects_are_not_reconciled(observed: LiveGroup) -> None:
-    """R-POD-1, R-POD-5.4, R-POD-7, R-SVC-8."""
+    """Terminating objects are not reconciled (R-POD-1, R-POD-5.4, R-POD-7, R-SVC-8)."""
     assert reconcile(observed) == Plan()
 
 
@@ -213,7 +213,7 @@ def test_worker_creates_no_objects() -> None:
 
 
 def test_differs_from_upstream_failed_stray_worker_is_reported() -> None:
-    """R-POD-5.3."""
+    """A failed stray worker is reported (R-POD-5.3)."""
     stray = builders.pod(
         "stray", labels_={labels.NAME: "web", labels.WORKER_INDEX: "1"}, annotations={}, owner=SET, ready=True, uid="u"
     )
@@ -224,7 +224,7 @@ def test_differs_from_upstream_failed_stray_worker_is_reported() -> None:
 
 
 def test_leader_with_a_worker_name_is_reported() -> None:
-    """R-POD-6."""
+    """A leader with a worker name is reported (R-POD-6)."""
     leader = builders.leader_pod(LWS, annotations={labels.LEADER_NAME: "web-9"})
     note = (
         "leader pod default/web-0 contains mistake annotation 'leaderworkerset.sigs.k8s.io/leader-name': "

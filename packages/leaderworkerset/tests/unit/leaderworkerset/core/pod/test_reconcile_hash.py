@@ -1,4 +1,4 @@
-"""What a leader with a random key leads: its service, its workers, and its own readiness."""
+"""The objects of a leader with a random key: its service, its workers, and its own readiness."""
 
 from typing import Any
 
@@ -117,7 +117,7 @@ def test_workers_wait_for_the_containers_of_their_leader() -> None:
 
 @pytest.mark.parametrize("field", ["hostname", "subdomain"])
 def test_leader_without_a_host_name_creates_no_objects(field: str) -> None:
-    """N-HASH-22."""
+    """A leader without a host name creates no objects (N-HASH-22)."""
     nameless = LEADER | {"spec": {key: value for key, value in LEADER["spec"].items() if key != field}}
 
     plan = reconcile(group(nameless))

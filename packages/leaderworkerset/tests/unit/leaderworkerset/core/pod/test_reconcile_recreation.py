@@ -152,7 +152,7 @@ def test_restart_policy_none_cancels_a_delayed_recreation() -> None:
 
 
 def test_deleted_worker_deletes_its_leader() -> None:
-    """R-POD-11."""
+    """A deleted worker deletes its leader (R-POD-11)."""
     gone = builders.worker_pod(LEADER, deleting=True)
 
     assert reconcile(group(gone=(gone,))).actions[0] == delete_leader("web-0-1")
@@ -167,7 +167,7 @@ def test_ignored_failure_does_not_prevent_worker_creation() -> None:
 
 
 def test_unreadable_spec_is_an_error() -> None:
-    """Q-23."""
+    """An unreadable spec is an error (Q-23)."""
     plan = reconcile(LiveGroup(now=builders.NOW, leader=LEADER, obj=LWS | {"spec": {"replicas": "two"}}))
 
     assert plan.error is not None

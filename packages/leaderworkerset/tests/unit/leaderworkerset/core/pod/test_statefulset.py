@@ -25,7 +25,7 @@ def build(
 
 
 def test_worker_statefulset_equals_the_contract() -> None:
-    """R-WSTS-3."""
+    """A worker StatefulSet equals the contract (R-WSTS-3)."""
     group = {labels.NAME: "web", labels.GROUP_INDEX: "1", labels.GROUP_KEY: "group-key-1"}
 
     assert build(PLAIN, LEADER) == {
@@ -95,19 +95,19 @@ def test_pods_use_the_revision_and_metadata_the_live_object() -> None:
 
 
 def test_groups_with_their_own_subdomain_have_a_service() -> None:
-    """R-WSTS-3."""
+    """Groups with their own subdomain have a service (R-WSTS-3)."""
     own = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     assert build(own, LEADER)["spec"]["serviceName"] == "web-1"
 
 
 def test_empty_annotations_are_omitted() -> None:
-    """R-WSTS-3."""
+    """Empty annotations are omitted (R-WSTS-3)."""
     assert "annotations" not in build(builders.leaderworkerset_object(), LEADER)["metadata"]
 
 
 def test_workers_are_annotated_when_their_leader_uses_tpus() -> None:
-    """R-WSTS-3, R-TPU-1."""
+    """Workers are annotated when their leader uses TPUs (R-WSTS-3, R-TPU-1)."""
     leader = builders.leader_pod(PLAIN, 1, resources={"limits": {"google.com/tpu": "4"}})
 
     annotations = build(PLAIN, leader)["spec"]["template"]["metadata"]["annotations"]
@@ -116,7 +116,7 @@ def test_workers_are_annotated_when_their_leader_uses_tpus() -> None:
 
 
 def test_domain_is_added_to_the_node_selector_of_the_user() -> None:
-    """R-WSTS-6."""
+    """The domain is added to the node selector of the user (R-WSTS-6)."""
     template = builders.pod_template()
     template["spec"]["nodeSelector"] = {"gpu": "h100", "rack": "mine"}
     live = builders.leaderworkerset_object(template={"workerTemplate": template})
@@ -127,7 +127,7 @@ def test_domain_is_added_to_the_node_selector_of_the_user() -> None:
 
 
 def test_claims_follow_the_revision() -> None:
-    """R-WSTS-3, R-WSTS-4."""
+    """Claims follow the revision (R-WSTS-3, R-WSTS-4)."""
     claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
     live = builders.leaderworkerset_object(template={"volumeClaimTemplates": [claim]})
 

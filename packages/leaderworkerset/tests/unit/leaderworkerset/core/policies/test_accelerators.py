@@ -111,7 +111,7 @@ def slice_of(pod: dict[str, Any]) -> tuple[str, str]:
     ],
 )
 def test_hosts_and_id_equal_the_contract(pod: dict[str, Any], hosts: str, worker_id: str) -> None:
-    """R-TPU-3, R-TPU-5, the table of R-TPU-6."""
+    """Hosts and ID equal the contract (R-TPU-3, R-TPU-5, the table of R-TPU-6)."""
     assert slice_of(pod) == (hosts, worker_id)
 
 
@@ -131,7 +131,7 @@ def test_two_processes_per_host_get_ports_and_ids() -> None:
 
 
 def test_containers_keep_their_own_ports() -> None:
-    """R-TPU-3, R-TPU-4."""
+    """Containers keep their own ports (R-TPU-3, R-TPU-4)."""
     containers = [
         {"name": name, "resources": TPU, "env": [{"name": "TPU_PROCESS_PORT", "value": port}]}
         for name, port in (("a", "8478"), ("b", "8479"))
@@ -144,7 +144,7 @@ def test_containers_keep_their_own_ports() -> None:
 
 
 def test_existing_port_variable_is_not_added_again() -> None:
-    """R-TPU-4."""
+    """An existing port variable is not added again (R-TPU-4)."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": "TPU_PROCESS_PORT", "value": "8478"}]}]
     pod = tpu_pod("s-0", size=1, leader=True, containers=containers)
     (container,) = accelerators.inject(pod, size=1, is_leader=True)["spec"]["containers"]
@@ -152,7 +152,7 @@ def test_existing_port_variable_is_not_added_again() -> None:
 
 
 def test_init_container_with_tpus_gets_variables() -> None:
-    """R-TPU-1."""
+    """An init container with TPUs gets variables (R-TPU-1)."""
     pod = tpu_pod("sample-0", size=1, leader=True, containers=[{"name": "c"}])
     pod["spec"]["initContainers"] = [{"name": "i", "resources": TPU}]
     admitted = admit_pod(pod)["spec"]
@@ -162,7 +162,7 @@ def test_init_container_with_tpus_gets_variables() -> None:
 
 
 def test_tpu_variables_come_last_in_order() -> None:
-    """R-ENV-4, R-TPU-4."""
+    """TPU variables come last in order (R-ENV-4, R-TPU-4)."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": "X", "value": "1"}]}]
     admitted = admit_pod(tpu_pod("s-0", size=1, leader=True, containers=containers))
     names = [entry["name"] for entry in admitted["spec"]["containers"][0]["env"]]
@@ -171,14 +171,14 @@ def test_tpu_variables_come_last_in_order() -> None:
 
 @pytest.mark.parametrize("name", ["TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID"])
 def test_existing_host_names_are_kept(name: str) -> None:
-    """R-TPU-2."""
+    """Existing host names are kept (R-TPU-2)."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": name, "value": "x"}]}]
     admitted = admit_pod(tpu_pod("s-0", size=1, leader=True, containers=containers))
     assert variables(admitted["spec"]["containers"][0]) == {name: "x"}
 
 
 def test_first_container_of_a_subgroup_gets_variables() -> None:
-    """R-TPU-5."""
+    """The first container of a subgroup gets variables (R-TPU-5)."""
     containers = [{"name": "a", "resources": TPU}, {"name": "b", "resources": TPU}]
     admitted = admit_pod(tpu_pod("s-0-1", size=4, subgroup_size="2", containers=containers))
     first, second = admitted["spec"]["containers"]
@@ -199,7 +199,7 @@ def test_first_container_of_a_subgroup_gets_variables() -> None:
     ],
 )
 def test_tpu_requests_are_detected(resources: Any, requests: bool) -> None:
-    """R-TPU-1."""
+    """TPU requests are detected (R-TPU-1)."""
     assert requests_tpus({"containers": [{"name": "a"}, {"name": "b", "resources": resources}]}) is requests
 
 
@@ -216,7 +216,7 @@ def test_leader_with_a_subgroup_size_of_zero_is_denied() -> None:
 
 
 def test_worker_without_a_leader_name_is_denied() -> None:
-    """R-TPU-3."""
+    """A worker without a leader name is denied (R-TPU-3)."""
     with pytest.raises(DeniedError, match="parsing parent name from pod worker"):
         accelerators.inject(tpu_pod("worker", size=2), size=2, is_leader=False)
 

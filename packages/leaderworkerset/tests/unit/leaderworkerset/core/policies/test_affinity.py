@@ -1,4 +1,4 @@
-"""Exclusive terms beside those of the user (R-ADM-14)."""
+"""Exclusive terms next to the terms of the user (R-ADM-14)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the variables need (R-ENV-5)."""
+"""The facts that the variables need (R-ENV-5)."""
 
 from typing import Any
 

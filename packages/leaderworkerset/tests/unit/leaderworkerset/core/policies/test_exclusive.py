@@ -17,7 +17,7 @@ def placed(topology: str) -> LeaderWorkerSet:
 
 
 def test_workers_are_placed_in_the_domain_of_their_leader() -> None:
-    """R-WSTS-6."""
+    """Workers are placed in the domain of their leader (R-WSTS-6)."""
     node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
 
     assert exclusive.node_selector(placed("rack"), LEADER, node) == {"rack": "r7"}
@@ -33,7 +33,7 @@ def test_workers_have_no_node_selector_without_the_annotation() -> None:
 
 
 def test_missing_node_is_an_error() -> None:
-    """R-WSTS-6."""
+    """A missing node is an error (R-WSTS-6)."""
     with pytest.raises(PlacementError, match='getting node "n1": nodes "n1" not found'):
         exclusive.node_selector(placed("rack"), LEADER, None)
 

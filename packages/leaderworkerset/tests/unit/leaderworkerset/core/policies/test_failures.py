@@ -40,7 +40,7 @@ def members(
     ],
 )
 def test_two_restart_policies_recreate(policy: str, *, active: bool) -> None:
-    """R-POD-3."""
+    """Two restart policies recreate (R-POD-3)."""
     found = lws(template={"restartPolicy": policy})
     failing = members(builders.worker_pod(LEADER, restarts=1))
 
@@ -71,12 +71,12 @@ def test_current_policy_applies_to_older_groups_and_failures() -> None:
     ],
 )
 def test_deletion_and_container_restarts_are_failures(pod: dict[str, Any], *, failed: bool) -> None:
-    """R-POD-4."""
+    """Deletion and container restarts are failures (R-POD-4)."""
     assert failures.has_failed(pod) is failed
 
 
 def test_failed_worker_is_detected() -> None:
-    """R-POD-5."""
+    """A failed worker is detected (R-POD-5)."""
     failed = builders.worker_pod(LEADER, restarts=1)
 
     assert failures.failed_pod(lws(), members(failed)) == failed
@@ -84,7 +84,7 @@ def test_failed_worker_is_detected() -> None:
 
 
 def test_failed_leader_is_detected() -> None:
-    """R-POD-5, Q-17."""
+    """A failed leader is detected (R-POD-5, Q-17)."""
     leader = builders.leader_pod(OBJECT, restarts=1)
 
     assert failures.failed_pod(lws(), members(leader=leader)) == leader
@@ -114,7 +114,7 @@ ANOTHER = builders.leader_pod(OBJECT, uid="another")
     ids=["other set", "set gone", "set recreated", "other leader", "other revision", "other group", "no ordinal"],
 )
 def test_worker_of_an_earlier_leader_is_ignored(worker: dict[str, Any], sets: tuple[dict[str, Any]]) -> None:
-    """N-AT-17, R-POD-8, R-POD-10."""
+    """A worker of an earlier leader is ignored (N-AT-17, R-POD-8, R-POD-10)."""
     assert failures.failed_pod(lws(), members(worker, sets=sets)) is None
 
 
@@ -133,7 +133,7 @@ def owned_by(worker: dict[str, Any], owner: dict[str, Any] | None) -> dict[str, 
 
 
 def test_worker_owned_by_the_leader_itself_counts() -> None:
-    """R-POD-8a."""
+    """A worker owned by the leader itself counts (R-POD-8a)."""
     failed = builders.worker_pod(LEADER, restarts=1)
 
     assert failures.failed_pod(lws(), members(owned_by(failed, LEADER), sets=())) is not None
@@ -168,7 +168,7 @@ def test_deleted_pod_counts_in_its_last_state() -> None:
 
 
 def test_pending_pods_are_ignored_by_the_default_policy() -> None:
-    """R-POD-5.2."""
+    """Pending pods are ignored by the default policy (R-POD-5.2)."""
     failed = builders.worker_pod(LEADER, phase="Pending", init_restarts=1)
 
     assert failures.failed_pod(lws(size=9), members(failed)) == failed

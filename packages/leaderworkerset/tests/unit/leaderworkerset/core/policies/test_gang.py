@@ -86,7 +86,7 @@ def test_gang_object_is_created_before_the_workers() -> None:
 
 
 def test_group_has_the_size_of_its_revision() -> None:
-    """A group that is made anew during an update of the size is as large as before."""
+    """A group that is recreated during an update of the size keeps its original size."""
     resized = builders.leaderworkerset_object(size=5)
 
     plan = deciding.reconcile_group(group(resized), EveryPod())
@@ -128,14 +128,14 @@ def test_workers_wait_while_the_gang_scheduler_holds_them() -> None:
 def test_workers_that_wait_for_their_leader_are_not_counted(
     policy: str, annotations: dict[str, str], expected: int
 ) -> None:
-    """R-GANG-4, R-KQ-149."""
+    """Workers that wait for their leader are not counted (R-GANG-4, R-KQ-149)."""
     obj = builders.leaderworkerset_object(spec={"startupPolicy": policy}, metadata={"annotations": annotations})
 
     assert members_to_start(leaderworkerset.decode(obj)) == expected
 
 
 def test_unused_gang_objects_are_deleted_after_an_update() -> None:
-    """R-KQ-148."""
+    """Unused gang objects are deleted after an update (R-KQ-148)."""
     key = builders.key_of(OBJECT)
     objects = [
         {"kind": "Other", "metadata": {"name": name, "labels": {labels.TEMPLATE_REVISION_HASH: revision}}}
@@ -156,7 +156,7 @@ def test_unused_gang_objects_are_deleted_after_an_update() -> None:
 
 
 def test_pods_are_marked_when_all_their_labels_are_set() -> None:
-    """R-GANG-2."""
+    """Pods are marked when all their labels are set (R-GANG-2)."""
     pod = builders.leader_pod(OBJECT)
     pod["metadata"]["annotations"] = {labels.SIZE: "2"}
 
@@ -164,7 +164,7 @@ def test_pods_are_marked_when_all_their_labels_are_set() -> None:
 
 
 def test_combinations_that_never_start_are_rejected() -> None:
-    """R-KQ-149."""
+    """Combinations that never start are rejected (R-KQ-149)."""
     error = invalid("spec.startupPolicy", "LeaderReady", "workers would wait for ever")
 
     assert validate_leaderworkerset(decode(OBJECT), gang=EveryPod(refused=[error])) == [error]
@@ -176,7 +176,7 @@ def test_nothing_is_added_without_a_gang_scheduler() -> None:
 
 
 def test_scheduler_choice_is_rejected_without_gang_scheduling() -> None:
-    """A choice without effect is an error, but one that is stored already stops no other change."""
+    """A choice without effect is an error, but a stored choice blocks no other change."""
     chosen = decode(builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "volcano"}}))
 
     (error,) = validate_leaderworkerset(chosen)

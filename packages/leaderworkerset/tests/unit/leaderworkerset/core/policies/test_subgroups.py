@@ -36,5 +36,5 @@ def test_subgroups_have_equal_sizes(subgroup_size: int, count: int, leader_is_ex
 
 
 def test_group_hash_equals_the_recorded_one() -> None:
-    """R-ADM-6."""
+    """The group hash equals the recorded one (R-ADM-6)."""
     assert group_hash("default", "test-sample") == "95e88034e460983f51a9952fe128729fbc0663b5"

@@ -1,4 +1,4 @@
-"""Names of Workloads and PodGroups: those that the Go controller computes, within their limits."""
+"""Names of Workloads and PodGroups: equal to the names of the Go controller, within their limits."""
 
 import pytest
 from tests import builders
@@ -21,7 +21,7 @@ LEADER = builders.leader_pod(LWS, 1)
     ],
 )
 def test_workload_name_derives_from_the_uid(uid: str, suffix: str) -> None:
-    """N-K8S-3: the vectors of the contract."""
+    """A Workload name derives from the UID (N-K8S-3: the vectors of the contract)."""
     assert workloadnames.name_of("web", UID(uid)) == f"web-{suffix}"
     assert workloadnames.name_of("w" * 253, UID(uid)) == f"{'w' * 242}-{suffix}"
 
@@ -46,7 +46,7 @@ def test_pod_group_name_derives_from_its_workload(
 
 
 def test_missing_labels_leave_their_part_empty() -> None:
-    """N-ADM-8."""
+    """Missing labels leave their part empty (N-ADM-8)."""
     bare: JSONObject = {"metadata": {}}
 
     assert workloadnames.group_name(bare, "web-h", SchedulingLevel.REPLICA, "") == "web-h--"
@@ -61,7 +61,7 @@ def test_long_set_name_is_truncated_and_the_suffix_kept() -> None:
 
 
 def test_incarnation_differs_per_admission_and_is_recognized() -> None:
-    """N-ADM-9, N-K8S-12."""
+    """An incarnation differs per admission and is recognized (N-ADM-9, N-K8S-12)."""
     first, second = (workloadnames.incarnated("web-h", request) for request in ("r1", "r2"))
 
     assert first != second
@@ -72,7 +72,7 @@ def test_incarnation_differs_per_admission_and_is_recognized() -> None:
 
 @pytest.mark.parametrize("annotated", ["", "web-h", "other", "other-h.bcdfg", "web-h.AAAAA"])
 def test_annotation_of_another_workload_is_not_accepted(annotated: str) -> None:
-    """N-K8S-12."""
+    """An annotation of another Workload is not accepted (N-K8S-12)."""
     assert workloadnames.accepted(annotated, "web-h") == "web-h"
 
 

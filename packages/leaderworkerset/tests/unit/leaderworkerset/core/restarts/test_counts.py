@@ -19,7 +19,7 @@ def counted(text: str) -> JSONObject:
 
 @pytest.mark.parametrize("text", ["", "{}"])
 def test_empty_annotation_has_no_counts(text: str) -> None:
-    """N-RB-10."""
+    """An empty annotation has no counts (N-RB-10)."""
     assert counts.read(counted(text)) == {}
     assert counts.read(builders.leaderworkerset_object()) == {}
 
@@ -59,14 +59,14 @@ def test_counts_round_trip() -> None:
 
 
 def test_empty_counts_remove_the_annotation() -> None:
-    """N-RB-16."""
+    """Empty counts remove the annotation (N-RB-16)."""
     patch = counts.write(builders.leaderworkerset_object(), {})
 
     assert patch.patch["metadata"]["annotations"] == {labels.GROUP_RESTART_COUNTS: None}
 
 
 def test_counts_are_not_copied_to_statefulsets() -> None:
-    """What keeps the leaders is not written anew for each restart."""
+    """The leader StatefulSet is not written again for each restart."""
     obj = counted('{"a/0": 1}')
     lws = leaderworkerset.decode(obj)
 
@@ -75,14 +75,14 @@ def test_counts_are_not_copied_to_statefulsets() -> None:
 
 
 def test_confirmation_is_a_patch_without_changes() -> None:
-    """N-RB-2."""
+    """The confirmation is a patch without changes (N-RB-2)."""
     patch = counts.confirm(builders.leaderworkerset_object())
 
     assert patch.patch == {"metadata": {"uid": "uid-of-web", "resourceVersion": "1"}}
 
 
 def test_ordinal_is_parsed_from_a_key() -> None:
-    """N-RB-10."""
+    """The ordinal is parsed from a key (N-RB-10)."""
     assert Key("a", "12").ordinal == 12
     with pytest.raises(ValueError, match='invalid group restart count key "a/x"'):
         _ = Key("a", "x").ordinal

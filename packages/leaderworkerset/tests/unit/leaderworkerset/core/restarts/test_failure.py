@@ -1,4 +1,4 @@
-"""What is known of a failure."""
+"""The known facts of a failure."""
 
 from typing import Any
 

@@ -62,7 +62,7 @@ def test_each_running_pod_is_kept_once() -> None:
 
 
 def test_workers_are_released_before_their_leader() -> None:
-    """N-RB-16."""
+    """Workers are released before their leader (N-RB-16)."""
     without = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
 

@@ -22,7 +22,7 @@ def errors(**sections: Any) -> list[str]:
 
 
 def test_defaults_equal_those_of_upstream() -> None:
-    """R-OP-51."""
+    """Defaults equal those of upstream (R-OP-51)."""
     chosen = decode()
     assert chosen == Configuration()
     assert (chosen.webhook.port, chosen.webhook.host) == (9443, "")
@@ -53,7 +53,7 @@ def test_deprecated_version_has_the_same_fields() -> None:
 
 
 def test_feature_gate_is_off_by_default() -> None:
-    """N-CFG-1."""
+    """The feature gate is off by default (N-CFG-1)."""
     assert not decode().feature_gates.workload_aware_scheduling
     assert not decode(featureGates={"WorkloadAwareScheduling": False}).feature_gates.workload_aware_scheduling
     assert decode(featureGates={"WorkloadAwareScheduling": True}).feature_gates.workload_aware_scheduling
@@ -62,7 +62,7 @@ def test_feature_gate_is_off_by_default() -> None:
 
 
 def test_null_empty_and_zero_mean_the_default() -> None:
-    """As in Go, where nothing else can be told apart."""
+    """As in Go, which cannot distinguish them."""
     empty = {
         "webhook": None,
         "metrics": {"bindAddress": ""},
@@ -101,7 +101,7 @@ def test_false_does_not_mean_the_default() -> None:
     ],
 )
 def test_decoding_is_strict(sections: dict[str, Any], message: str) -> None:
-    """R-OP-51."""
+    """Decoding is strict (R-OP-51)."""
     with pytest.raises(ConfigurationError) as caught:
         decode(**sections)
     assert str(caught.value) == message
@@ -114,7 +114,7 @@ def test_other_kind_of_document_is_rejected(document: Any) -> None:
 
 
 def test_gang_scheduling_requires_an_existing_provider() -> None:
-    """R-CFG-1, N-CFG-2."""
+    """Gang scheduling requires an existing provider (R-CFG-1, N-CFG-2)."""
     assert errors(gangSchedulingManagement={}) == [
         "schedulerProvider: Required value: must be set when gang scheduling is enabled"
     ]
@@ -127,7 +127,7 @@ def test_gang_scheduling_requires_an_existing_provider() -> None:
 
 
 def test_service_and_secret_names_are_checked_when_used() -> None:
-    """R-CFG-1."""
+    """Service and secret names are checked when used (R-CFG-1)."""
     wrong = {"webhookServiceName": "0x", "webhookSecretName": "A"}
     found = errors(internalCertManagement=wrong)
     assert [text.split(":")[0] for text in found] == [
@@ -165,7 +165,7 @@ def test_leader_election_times_must_be_consistent(election: dict[str, str], fiel
     ],
 )
 def test_unsupported_tls_settings_are_rejected(tls: TLS, message: str) -> None:
-    """R-CFG-2."""
+    """Unsupported TLS settings are rejected (R-CFG-2)."""
     with pytest.raises(ConfigurationError) as caught:
         configurationrules.check_tls(tls)
     assert message in str(caught.value)
