@@ -1,7 +1,7 @@
-"""Every two capabilities decide together as one after the other: their order in the table changes no plan.
+"""Two capabilities decide together as one after the other: their order in the table changes no plan.
 
-Groups and LeaderWorkerSets have the settings of both, and whatever both react to. What two capabilities both decide about
-is listed in `ORDERED`, with the reason why their order is that of the table.
+Groups and LeaderWorkerSets have the settings of both, and everything that both react to. `ORDERED` lists the decisions
+that two capabilities share, with the reason why their order is the order of the table.
 """
 
 from collections.abc import Mapping

@@ -70,7 +70,7 @@ def test_fold_is_empty_when_all_groups_are_gone(changes: list[tuple[bool, GroupF
 def test_fold_counts_groups_like_a_loop(
     changes: list[tuple[bool, GroupFacts]], size: int, replicas: int, partition: int
 ) -> None:
-    """R-STAT-5 to R-STAT-7."""
+    """The fold counts groups like a loop (R-STAT-5 to R-STAT-7)."""
     lws = leaderworkerset.decode(
         builders.leaderworkerset_object(replicas=replicas, size=size, rollout={"partition": partition})
     )
@@ -92,7 +92,7 @@ def test_fold_counts_groups_like_a_loop(
 @given(CHANGES, st.integers(1, 2))
 @settings(max_examples=examples(30))
 def test_rollout_matches_groups_by_their_index(changes: list[tuple[bool, GroupFacts]], size: int) -> None:
-    """R-ROLL-8."""
+    """A rollout matches groups by their index (R-ROLL-8)."""
     found = after(changes)
     folded, living = found.folded(), found.by_leader
     named = {

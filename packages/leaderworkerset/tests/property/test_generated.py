@@ -148,7 +148,7 @@ def pod_name(group: int, worker: int) -> str:
 
 
 def assert_place(pod: JSONObject, group: int, worker: int, spec: JSONObject) -> None:
-    """Labels, host names and variables of a pod tell the same place."""
+    """Assert that labels, host name and variables of a pod name the same place."""
     size = spec["leaderWorkerTemplate"]["size"]
     own = meta.labels(pod)
     assert (own[labels.GROUP_INDEX], own[labels.WORKER_INDEX]) == (str(group), str(worker))

@@ -46,7 +46,7 @@ def partition_of(spec: dict[str, Any]) -> int:
 
 
 def assert_at_rest(world: ModeledCluster, spec: dict[str, Any]) -> None:
-    """Every plan is empty, the groups are those that were asked for, each of one revision."""
+    """Assert that every plan is empty, and that the requested groups exist, each of one revision."""
     assert world.plan_leaderworkerset() == Plan()
     leaders = world.all(PODS, worker_index="0")
     assert all(world.plan_group(leader) == Plan() for leader in leaders)

@@ -1,7 +1,8 @@
-"""Rollouts under any budget: the promises of availability hold at every moment, and every rollout ends.
+"""Rollouts under any budget: availability holds at every moment, and every rollout ends.
 
-A small model of the StatefulSet controller stands for the cluster: it creates and deletes leaders, replaces outdated
-ones from the partition up, highest first: as many at once as it is told, or, as most clusters do, one after the other.
+A small model of the StatefulSet controller stands for the cluster. It creates and deletes leaders, and replaces
+outdated ones from the partition up, the highest first: as many at once as permitted or, as most clusters do, one after
+the other.
 """
 
 from dataclasses import dataclass, field
@@ -54,7 +55,7 @@ class ModeledRollout:
                 return
 
     def _may_replace(self, index: int) -> bool:
-        """Return whether replacing an old group is within maxUnavailable; one that is not ready costs nothing."""
+        """Return whether replacing an old group is within maxUnavailable; an unready group costs nothing."""
         unavailable = sum(not group.is_ready for group in self.groups)
         allowed = not self.honors_max_unavailable or unavailable < self.limits.max_unavailable
         return allowed or not self.groups[index].is_ready
@@ -174,7 +175,7 @@ def test_ready_surge_groups_stay_while_the_partition_moves() -> None:
 @given(budgets(partition=True), st.booleans())
 @settings(max_examples=examples(50))
 def test_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
-    """R-ROLL-2, R-STAT-17."""
+    """A rollout ends at the partition (R-ROLL-2, R-STAT-17)."""
     cluster = started(limits, honors_max_unavailable=honors)
     for _ in range(6 * (limits.burst + 2)):
         cluster.reconcile()

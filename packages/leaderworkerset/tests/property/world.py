@@ -1,4 +1,4 @@
-"""A cluster in a dictionary: plans are performed at once, StatefulSets and the garbage collector act when told to.
+"""A cluster in a dictionary: plans are performed at once; StatefulSets and the garbage collector act on request.
 
 Everything is deterministic and nothing waits, so that properties can be tried on thousands of histories.
 """
@@ -141,7 +141,7 @@ class ModeledCluster:
         self.objects[resource, meta.key(obj)] = obj | {"metadata": metadata}
 
     def edit(self, **changes: Any) -> None:
-        """Replace the LeaderWorkerSet's spec by that of `builders.leaderworkerset_object(**changes)`."""
+        """Replace the LeaderWorkerSet's spec by the spec of `builders.leaderworkerset_object(**changes)`."""
         before, after = self.get(LEADERWORKERSETS, "web"), builders.leaderworkerset_object(**changes)
         generation = 1 if before is None else meta.generation(before) + 1
         kept = {} if before is None else {"status": meta.status(before)}
@@ -263,7 +263,7 @@ class ModeledCluster:
                 self.put(PODS, self._new_pod(statefulset, name, self._template_for(statefulset, index)))
 
     def _template_for(self, statefulset: JSONObject, index: int) -> JSONObject:
-        """Return the template of the set, or below the partition the one that the set's older pods have."""
+        """Return the template of the set or, below the partition, the template of the older pods of the set."""
         older = self._older_template(statefulset)
         rolling = (statefulset["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
         template: JSONObject = statefulset["spec"]["template"]
@@ -295,7 +295,7 @@ class ModeledCluster:
         return self._new(deciding.admit_pod({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}))
 
     def _roll(self, statefulset: JSONObject) -> None:
-        """Replace one outdated pod, the highest first, waiting for the one before (the default of Kubernetes)."""
+        """Replace one outdated pod, the highest first, after the previous one is ready (the default of Kubernetes)."""
         rolling = (statefulset["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
         for index, pod in sorted(self._pods_of(statefulset).items(), reverse=True):
             if index < rolling.get("partition", 0):

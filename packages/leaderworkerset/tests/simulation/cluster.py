@@ -62,7 +62,10 @@ RESTART: Final = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is simulated. There are as many managers as `managers` has schedules; of several, one is elected."""
+    """The settings of a simulation.
+
+    There are as many managers as `managers` has schedules; one of several is elected.
+    """
 
     seed: int = 1
     managers: Sequence[Schedule] = (Schedule(),)
@@ -73,9 +76,9 @@ class Settings:
     remembered: int = 10_000
     """Revisions that the API server remembers."""
     kinds: Registry = MANAGED
-    """What the managers serve."""
+    """The kinds that the managers serve."""
     installed: Registry | None = None
-    """What of it is defined from the beginning, with its webhooks; None: all of it."""
+    """The kinds that are defined from the start, with their webhooks; None: all of them."""
     definitions: Sequence[JSONObject] = ()
     """Kinds of others that the API server serves from the beginning."""
 
@@ -301,7 +304,7 @@ Running: TypeAlias = Callable[[Settings, Trace, Path], AbstractAsyncContextManag
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a simulation leaves."""
+    """The results of a simulation."""
 
     trace: Trace
     state: dict[str, JSONObject]
@@ -354,7 +357,7 @@ def simulated(
 
 @contextmanager
 def without_logs() -> Iterator[None]:
-    """Log nothing in the body: a trace tells more, and thousands of lines take time."""
+    """Log nothing in the body: a trace has more details, and thousands of lines take time."""
     before = structlog.get_config()["wrapper_class"]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:

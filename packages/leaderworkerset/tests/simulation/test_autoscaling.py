@@ -213,7 +213,7 @@ async def test_metrics_cover_pods_and_their_nodes(world: World) -> None:
 
 @simulated(Settings(managers=()))
 async def test_invalid_selector_does_not_block_other_autoscalers(world: World) -> None:
-    """Whoever writes a status writes its selector, too; an autoscaler says so, and another one goes on."""
+    """An autoscaler reports an invalid selector in a status, and other autoscalers continue."""
     world.runner.busy = lambda _: 3.0
     await world.create(served())
     key = meta.key(await world.get(LEADERWORKERSETS, "web"))

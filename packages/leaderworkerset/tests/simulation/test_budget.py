@@ -28,7 +28,7 @@ MOST = 4
 
 
 class Kept:
-    """What is kept as evidence, at every write, and the counts of a LeaderWorkerSet."""
+    """The pods that are kept as evidence, at every write, and the counts of a LeaderWorkerSet."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -107,7 +107,7 @@ async def schedule(world: World, random: Random, limit: int, identity: dict[str,
 @pytest.mark.parametrize("limit", [0, 1, 2])
 @pytest.mark.parametrize("seed", seeds(1))
 def test_restarts_are_bounded_and_evidence_is_kept(seed: int, limit: int, identity: str) -> None:
-    """N-RB-1, N-RB-3 to N-RB-6, N-RB-13, N-RB-15."""
+    """Restarts are bounded and evidence is kept (N-RB-1, N-RB-3 to N-RB-6, N-RB-13, N-RB-15)."""
     kept = Kept(limit)
 
     async def scenario(world: World) -> None:
@@ -138,7 +138,7 @@ async def test_evidence_never_outlives_its_leaderworkerset(world: World, delay: 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 def test_restart_budget_survives_a_manager_that_dies_any_time(identity: str) -> None:
-    """N-AT-19, N-RB-4, N-RB-5: one restart counts once, then the group is kept, and starts anew."""
+    """One restart counts once; then the group is kept, recovered, and starts again (N-AT-19, N-RB-4, N-RB-5)."""
 
     async def life(world: World) -> None:
         lws = groups(replicas=1, size=2, groupIdentity=identity)

@@ -56,7 +56,7 @@ async def end_leaders(world: World) -> None:
 
 
 async def schedule(world: World, random: Random) -> None:
-    """Let ranks end with 0 and with errors, and managers die, in any order; at the end every leader ends with 0."""
+    """Make ranks exit with 0 and with errors, and managers die, in any order; at the end every leader exits with 0."""
     lws = groups(replicas=REPLICAS, size=2)
     lws["metadata"]["annotations"] = {
         labels.RUN_TO_COMPLETION: "true",
@@ -115,12 +115,12 @@ def test_completed_group_is_never_recreated(seed: int) -> None:
 
 
 def deletes_without_a_mark() -> Any:
-    """Delete the leader of a complete group as that of one that failed."""
+    """Delete the leader of a complete group like the leader of a failed group."""
     return patch.object(ending, "mark", lambda leader, end: retention.mark(leader, {}))
 
 
 def forgets_its_mark() -> Any:
-    """Take a complete group for one that goes on, once its leader is marked."""
+    """Mistake a complete group for a running one after its leader is marked."""
     return patch.object(ending, "mark", lambda leader, end: retention.let_go(leader))
 
 

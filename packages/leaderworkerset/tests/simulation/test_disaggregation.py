@@ -138,7 +138,7 @@ def totals(counts: list[dict[str, int]], role_name: str) -> list[int]:
 
 @simulated(with_manager(Schedule()))
 async def test_deleting_a_set_removes_its_objects(world: World) -> None:
-    """R-DS-103."""
+    """Deleting a set removes its objects (R-DS-103)."""
     await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)], slices=1))
     await available(world)
     await world.delete(DISAGGREGATED_SETS, "split")

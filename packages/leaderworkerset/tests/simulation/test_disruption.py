@@ -69,7 +69,7 @@ async def disturb(world: World, random: Random) -> int:
 
 
 async def live(world: World, random: Random, found: Evictions, spec: JSONObject) -> None:
-    """Let users evict and drain while other things happen; in the end all is as it was, with all drains done."""
+    """Evict and drain while other things happen; at the end undo everything, with all drains finished."""
     follow(world, found)
     await world.bring_up(spec)
     nodes = random.sample(range(4), random.choice((0, 1, 2, 4)))
@@ -130,7 +130,7 @@ def test_evictions_keep_the_budget_and_every_drain_ends(seed: int, limit: int, i
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 def test_drain_ends_without_a_watch_of_nodes(identity: str) -> None:
-    """ADR 22: a drain that nobody announces ends, too; budgets change at rest, so nothing is asked of that."""
+    """A drain without an announcement ends as well. Budgets change at rest, so they are not checked (ADR 22)."""
 
     async def scenario(world: World) -> None:
         follow(world, found)
@@ -159,10 +159,10 @@ HUNTS = 12
 
 
 async def hunt(world: World, found: Evictions, identity: str) -> None:
-    """Do on purpose what brings bugs to light.
+    """Cause on purpose what makes bugs visible.
 
-    All pods are evicted again and again while a node of a closed group is cordoned, and a node that somebody cordoned and
-    left is beside one that is drained.
+    All pods are evicted again and again while a node of a closed group is cordoned, and a forgotten cordoned node
+    exists next to a node that is being drained.
     """
     follow(world, found)
     await world.create(protected("1", groupIdentity=identity))

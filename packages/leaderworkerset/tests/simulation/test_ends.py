@@ -63,7 +63,7 @@ def seconds_of_end(act: Act, *, policy: str = "") -> float:
 
 @pytest.mark.parametrize("act", [scale, roll, delete])
 def test_group_ends_in_one_grace_period_under_parallel_policy(act: Act) -> None:
-    """N-PT-1 to N-PT-3."""
+    """A group ends in one grace period under parallel policy (N-PT-1 to N-PT-3)."""
     assert seconds_of_end(act) == pytest.approx(2 * GRACE, abs=4)
     assert seconds_of_end(act, policy="Parallel") == pytest.approx(GRACE, abs=2)
 

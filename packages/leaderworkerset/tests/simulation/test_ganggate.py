@@ -52,7 +52,7 @@ def gated(pods: list[JSONObject]) -> Counter[str]:
 
 
 class Watched:
-    """What must hold at every moment: a pod loses its gate only when all pods of its group exist."""
+    """An invariant at every moment: a pod loses its gate only when all pods of its group exist."""
 
     def __init__(self, world: World) -> None:
         self.groups: dict[str, set[str]] = {}
@@ -113,7 +113,7 @@ async def test_scaled_down_group_frees_nodes_for_a_waiting_group(world: World) -
 @pytest.mark.parametrize("restart", ["RecreateGroupOnPodRestart", "None"])
 @simulated(settings(nodes=5))
 async def test_gated_groups_survive_failures_rollouts_and_scaling(world: World, restart: str) -> None:
-    """A pod that is made anew waits for space like all others; its group is the first that gets it."""
+    """A recreated pod waits for space like all others; its group gets space first."""
     watched = Watched(world)
     lws = asking(replicas=2, size=3)
     lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = restart

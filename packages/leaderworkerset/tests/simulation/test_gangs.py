@@ -48,7 +48,7 @@ def link_of(pod: JSONObject) -> str:
 
 
 class Watched:
-    """What must hold at every moment: no worker is created before the object of its group."""
+    """An invariant at every moment: no worker is created before the object of its group."""
 
     def __init__(self, world: World, provider: Provider) -> None:
         self.known: set[str] = set()
@@ -87,7 +87,10 @@ async def assert_groups(world: World, provider: Provider, *, replicas: int, mini
 async def test_groups_keep_their_gang_objects_through_all_changes(
     world: World, startup: str, minimum: int, provider: Provider
 ) -> None:
-    """R-GANG-2 to R-GANG-7, R-KQ-110 to R-KQ-113, R-KQ-120, R-KQ-121."""
+    """Groups keep their gang objects through all changes.
+
+    Rules R-GANG-2 to R-GANG-7, R-KQ-110 to R-KQ-113, R-KQ-120, R-KQ-121.
+    """
     watched = Watched(world, provider)
     expected = {"minimum": minimum, "size": 3}
 
@@ -159,7 +162,7 @@ def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, 
 
 @simulated(settings(VOLCANO))
 async def test_group_of_one_pod_has_a_gang_object(world: World) -> None:
-    """R-GANG-3."""
+    """A group of one pod has a gang object (R-GANG-3)."""
     await world.bring_up(groups(replicas=2, size=1))
     await assert_groups(world, VOLCANO, replicas=2, minimum=1, size=1)
 
@@ -199,7 +202,7 @@ async def test_deleted_gang_object_is_recreated(world: World, provider: Provider
 
 @simulated(replace(settings(VOLCANO), definitions=()))
 async def test_gang_scheduler_that_is_installed_later_is_used(world: World) -> None:
-    """A manager that was configured before Volcano was installed goes on with what it can do."""
+    """A manager that was configured before Volcano was installed continues with the other schedulers."""
     lws = groups(replicas=1, size=2)
     metadata = lws["metadata"] | {"name": "alone", "annotations": {labels.GANG_SCHEDULER: "none"}}
     await world.create(lws | {"metadata": metadata})

@@ -100,7 +100,7 @@ async def schedule(world: World, held: Held, random: Random) -> None:
 @pytest.mark.parametrize("surge", [0, 1])
 @pytest.mark.parametrize("seed", [*seeds(1), 149])  # of 149 a rollout stayed where it was
 def test_replacement_gate_keeps_capacity_and_every_group_starts(seed: int, surge: int) -> None:
-    """N-AT-5."""
+    """The replacement gate keeps capacity and every group starts (N-AT-5)."""
     held = Held(surge)
 
     async def scenario(world: World) -> None:

@@ -111,7 +111,7 @@ async def test_kueue_page_run_leaderworkerset_works(world: World, one: Kueue) ->
 
 @under_kueue(1)
 async def test_pods_have_all_fields_that_kueue_reads(world: World, one: Kueue) -> None:
-    """R-KQ-41 to R-KQ-48: owners and their labels, indexes, the role of a pod, templates as they were stamped."""
+    """Owners and their labels, indexes, the role of a pod, and templates with their stamps (R-KQ-41 to R-KQ-48)."""
     await world.bring_up(queued(replicas=1))
     sets = {meta.name(one): one for one in await world.objects(STATEFULSETS)}
     for pod in await world.objects(PODS):
@@ -163,7 +163,7 @@ async def test_failed_worker_recreates_its_group_within_admission(world: World, 
 
 @under_kueue(2)
 async def test_update_waits_until_there_is_quota(world: World, one: Kueue) -> None:
-    """R-KQ-61: groups that wait get the new template first; those that run wait for them, as `maxUnavailable` says."""
+    """Waiting groups get the new template first; running groups wait for them, as `maxUnavailable` demands (R-KQ-61)."""
     await world.create(queued(replicas=4))
     await world.until(PODS, lambda pods: run(pods, 0, 1) and len(pods) == 12)
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
@@ -195,7 +195,7 @@ async def test_surge_groups_are_admitted_during_an_update(world: World, one: Kue
 
 @under_kueue(1)
 async def test_leaders_and_workers_have_different_roles(world: World, one: Kueue) -> None:
-    """R-KQ-45."""
+    """Leaders and workers have different roles (R-KQ-45)."""
     own = {"size": 3, "leaderTemplate": template(), "workerTemplate": template()}
     lws = queued(replicas=1)
     await world.bring_up(lws | {"spec": lws["spec"] | {"leaderWorkerTemplate": own}})
@@ -286,7 +286,7 @@ async def test_change_that_kueue_rejects_changes_nothing(world: World, one: Kueu
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 @under_kueue(1)
 async def test_deleted_set_removes_waiting_pods(world: World, one: Kueue, propagation: Propagation) -> None:
-    """R-KQ-65, R-KQ-66: also those that wait for quota; no finalizer of ours holds a pod."""
+    """Pods that wait for quota are deleted as well, as we add no finalizer to them (R-KQ-65, R-KQ-66)."""
     await world.create(queued(replicas=2))
     await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
     assert not any(meta.metadata(pod).get("finalizers") for pod in await world.objects(PODS))

@@ -1,4 +1,4 @@
-"""What an earlier incarnation left: a slow garbage collector, updates that are taken back, and names that come again."""
+"""Remains of an earlier incarnation: a slow garbage collector, reverted updates, and reused names."""
 
 import asyncio
 

@@ -1,7 +1,7 @@
-"""Races and storms that controllers of groups were seen to lose, a scenario each.
+"""Races and storms in which controllers of groups have failed, a scenario each.
 
-A seed decides who comes first. What is counted are pods at the moment when the API server commits them, whoever asked
-for it.
+A seed decides the order. The counted pods are those at the moment when the API server commits them, independent of
+their creator.
 """
 
 import asyncio

@@ -125,8 +125,10 @@ async def test_reverted_update_leaves_no_revision(world: World, seed: int) -> No
 @pytest.mark.parametrize("pause", [0.05, 0.5, 2.0])
 @played(script=lambda _: Program(term=5.0))
 async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: World, pause: float) -> None:
-    """R-REV-14: there are none for a moment, too short for the StatefulSet controller to see its pods gone. The partition then
-    has it create two of the template before: their revision must still be there, or the update after it waits for ever.
+    """There are no groups for a moment, which the StatefulSet controller does not notice (R-REV-14).
+
+    The partition then makes it create two of the previous template: their revision must still exist, or the next update
+    waits forever.
     """
     await world.bring_up(groups(replicas=3, size=2))
     await world.edit(replicas=0, leaderWorkerTemplate={"size": 1, "workerTemplate": template("app:2")})

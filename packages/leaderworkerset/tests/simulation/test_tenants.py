@@ -1,4 +1,4 @@
-"""A namespace with much to do beside one that rolls a set: what stands before it, counted, as no machine is as fast as another."""
+"""A busy namespace next to a rolling set: the work before its end, counted, as machines differ in speed."""
 
 from collections.abc import Hashable
 from typing import Final

@@ -19,7 +19,11 @@ SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One write. `answer` is the status, or why there was none; `digest` stands for both bodies; `body` is the answer's."""
+    """One write.
+
+    `answer` is the status, or the reason why there was none. `digest` stands for both bodies; `body` belongs to the
+    answer.
+    """
 
     at: float
     actor: str

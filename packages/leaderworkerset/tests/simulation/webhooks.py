@@ -26,7 +26,7 @@ class InProcessWebhooks:
         self._refused: Collection[str] = ()
 
     def serve(self, paths: Collection[str], answer: Answer) -> None:
-        """Answer for somebody else, too."""
+        """Answer for another server as well."""
         self._answers |= dict.fromkeys(paths, answer)
 
     def refuse(self, paths: Collection[str]) -> None:

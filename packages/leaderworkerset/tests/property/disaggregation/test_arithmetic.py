@@ -79,7 +79,7 @@ def live(seed: int) -> int:
 
 
 def test_role_rollout_keeps_bounds_and_ends() -> None:
-    """R-DS-55 to R-DS-61, Q-6."""
+    """A role rollout keeps bounds and ends (R-DS-55 to R-DS-61, Q-6)."""
     steps = 0
     for seed in range(ROLLOUTS):
         try:

@@ -24,7 +24,7 @@ PASSES: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What happened in histories: whole rollouts, passes, and among these such that drained or brought groups."""
+    """Counts over histories: rollouts, passes, and passes that drained or added groups."""
 
     rollouts: int = 0
     passes: int = 0

@@ -24,7 +24,7 @@ from leaderworkerset.core.policies import accelerators
 
 LARGEST = 2**31 - 1
 MOST_GROUPS = 1_000_000
-"""What the definition allows for `replicas`; it has no limit for `size`."""
+"""The maximum of `replicas` in the definition, which has no limit for `size`."""
 
 MOST_MEMORY = 4 * 2**20
 """Bytes: a list of a million would be more."""
@@ -111,7 +111,7 @@ def test_pod_with_too_large_variables_is_denied(subgroup: int | None) -> None:
 
 
 async def manage_the_largest() -> tuple[JSONObject, JSONObject]:
-    """Run the manager with one LeaderWorkerSet of the largest numbers; edit its template; return status and set."""
+    """Run the manager with one LeaderWorkerSet of the largest numbers, edit its template, and return status and set."""
     cluster = Cluster()
     await cluster.server.start()
     async with cluster.managed():

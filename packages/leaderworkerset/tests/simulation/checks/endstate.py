@@ -1,4 +1,4 @@
-"""The state at the end of a schedule: what it may have in common with that of a fresh creation, and what is left over."""
+"""The state at the end of a schedule: what it has in common with a fresh creation, and what is left over."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -16,7 +16,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.indexes import OF_STATEFULSETS
 
 UNCOMPARED: Final = {one.group_resource for one in (REPLICA_SETS, WORKLOADS, POD_GROUPS)}
-"""ReplicaSets tell of the past; what the other two shall be at rest is known (`gangs.py`)."""
+"""ReplicaSets depend on the past; `gangs.py` checks the other two at rest."""
 
 KEPT: Final = ("apiVersion", "kind", "spec")
 """Of a Deployment, what the product says of it."""
@@ -25,7 +25,7 @@ HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", 
                      labels.IN_PLACE, labels.IN_PLACE_REVISION, labels.IN_PLACE_STATEFULSET_REVISION, labels.IN_PLACE_BEFORE,
                      labels.RESTARTED_IN_PLACE,
                      labels.REPLACES, labels.GROUP_RESTART_COUNTS, TOUCHED}  # fmt: skip
-"""Fields that tell of the past."""
+"""Fields that depend on the past."""
 
 
 def declared(facts: Facts) -> JSONObject | None:

@@ -1,4 +1,4 @@
-"""What the API server has, as invariants ask for it: groups by incarnation, identities, and the bounds of rollouts."""
+"""The objects of the API server, as invariants read them: groups by incarnation, identities, bounds of rollouts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ RECREATING: Final = {"RecreateGroupOnPodRestart", "RecreateGroupAfterStart"}
 
 
 class Target(NamedTuple):
-    """What a request is about; the name is empty where it creates."""
+    """The target of a request; the name is empty if it creates an object."""
 
     resource: str
     name: str
@@ -102,7 +102,7 @@ class Facts:
     failed: set[str] = field(default_factory=set)
     """UIDs of pods that were restarted or deleted."""
     owners: dict[str, str] = field(default_factory=dict)
-    """The UID of its leader by that of a worker StatefulSet, and of its StatefulSet by that of a pod."""
+    """The UID of the leader by the UID of a worker StatefulSet, and of the StatefulSet by the UID of a pod."""
     specs: list[JSONObject] = field(default_factory=list)
     """Specs of the LeaderWorkerSet since the beginning of the schedule."""
     has_recreated: bool = False
@@ -110,7 +110,7 @@ class Facts:
     has_limited: bool = False
     """Whether any spec limited the restarts of groups; evidence outlives its LeaderWorkerSet for a moment."""
     has_stayed: bool = False
-    """Whether groups ever were to come back to their nodes: what they prefer then tells of the past."""
+    """Whether groups ever had to return to their nodes: their preferences then depend on the past."""
     has_tolerated: bool = False
     """Whether pods ever might restart all their containers in place, which is noted at them."""
     has_rolled: bool = False
@@ -195,7 +195,10 @@ class Facts:
         return self.objects.get(resource.group_resource, {}).get(meta.labels(leader).get(labels.NAME, ""))
 
     def is_released(self, group: Group) -> bool:
-        """Return whether what keeps the leaders was told to replace the leader of a group (R-ROLL-7)."""
+        """Return whether the leader StatefulSet or Deployment was instructed to replace the leader of a group.
+
+        Rule R-ROLL-7.
+        """
         keeper = self.keeper(group.leader)
         strategy = meta.spec(keeper).get("updateStrategy") if keeper else None
         partition = ((strategy or {}).get("rollingUpdate") or {}).get("partition") or 0
@@ -213,7 +216,7 @@ class Facts:
         return min(_replicas(spec) - _unavailable(spec) for spec in self.specs)
 
     def sizes(self) -> list[int]:
-        """Return how many leaders each ReplicaSet shall have, in ascending order."""
+        """Return the desired number of leaders of each ReplicaSet, in ascending order."""
         found = self.objects.get(REPLICA_SETS.group_resource, {}).values()
         return sorted(int(meta.spec(one)["replicas"]) for one in found)
 

@@ -1,11 +1,11 @@
-"""What must hold of LeaderWorkerSets that are updated in place, beside what holds of all (`invariants.py`).
+"""Additional invariants of LeaderWorkerSets that are updated in place (see `invariants.py`).
 
-- Where only images and resources ever changed, no available group is deleted for it: neither by the partition nor by a
-  manager, but where no node can have these resources.
-- While a group is updated, its pods run different images; once the LeaderWorkerSet is at rest, all run what is declared, with
-  the resources that are.
-- A group that is on its way is not one that nobody waits for: it counts against the bounds of the rollout, from its mark on, when
-  others may be broken that are not once its containers end.
+- If only images and resources ever changed, no available group is deleted for it, neither by the partition nor by a
+  manager, unless no node can provide these resources.
+- While a group is updated, its pods run different images; once the LeaderWorkerSet is at rest, all run the declared
+  images, with the declared resources.
+- A group that is being updated counts against the bounds of the rollout, from its mark on, as other groups may break
+  before its containers end.
 """
 
 import json

@@ -1,20 +1,20 @@
-"""What must hold after every write of a simulation, whoever made it and whatever failed.
+"""Invariants after every write of a simulation, whoever made it and whatever failed.
 
 In: every change that the API server commits, and every write of a manager as it arrives. Out: `violations`, sentences.
 
 - Identity: managers create objects of owners that exist or existed, delete by UID, replace a status at the version that
-  they read, and write nothing that belongs to somebody else.
-- One failure, one recreation: a manager deletes a leader only where its StatefulSet wants another revision, or a pod of
-  this very incarnation failed; a group that fails again and again is recreated at most `STORM` times in 90 seconds,
-  and once more for each write of a recreation that failed, or that a manager died before: what is due at once is done
-  first and recorded second.
-- Bounds: unless something failed, no step leaves fewer groups available than the rollout may, nor more leaders than the
-  surge allows. A group that became available a moment ago, of which nobody else can know yet, is not missed, nor one
-  that the leader StatefulSet had been told to replace before it became available.
-- Ends: a manager deletes the workers of a leader only where they shall end together, and the leader ends.
+  they read, and write nothing that belongs to another owner.
+- One failure, one recreation: a manager deletes a leader only if its StatefulSet wants another revision, or a pod of
+  this incarnation failed. A group that fails again and again is recreated at most `STORM` times in 90 seconds. Each
+  write of a recreation that failed, or before which a manager died, permits one more: a recreation that is due
+  immediately is done first and recorded second.
+- Bounds: unless something failed, no step leaves fewer groups available than the rollout permits, nor more leaders than
+  the surge allows. A group that became available a moment ago, which nobody else can know yet, does not count, nor does
+  a group whose replacement was requested before it became available.
+- Ends: a manager deletes the workers of a leader only if they must end together, and the leader ends.
 - Leadership: no write of a manager arrives while another one holds the lease.
 - Budgets: see `budgets.py`.
-- One revision: the ready pods of an incarnation have one, and run what it says.
+- One revision: the ready pods of an incarnation have one revision, and run its template.
 """
 
 from collections import defaultdict, deque
@@ -63,25 +63,25 @@ WINDOW: Final = 90.0
 
 KEPT: Final = (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, SERVICES, CONTROLLER_REVISIONS,
                WORKLOADS, POD_GROUPS)  # fmt: skip
-"""What is there when a schedule begins, and counts."""
+"""The kinds that exist when a schedule begins, and count."""
 
 CREATED: Final = {STATEFULSETS.group_resource, SERVICES.group_resource, CONTROLLER_REVISIONS.group_resource}
 PATCHED: Final = {STATEFULSETS.group_resource, CONTROLLER_REVISIONS.group_resource}
 LIMITED: Final = {PODS.group_resource, LEADERWORKERSETS.group_resource}
-"""What managers may patch where restarts are limited: evidence and counts."""
+"""The kinds that managers may patch if restarts are limited: evidence and counts."""
 
 DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource, STATEFULSETS.group_resource}
 
 
 class Invariants:
-    """Checks while a simulation runs. What people and machines break is told by `excuse` and `tolerate`."""
+    """Checks while a simulation runs. `excuse` and `tolerate` record what people and machines break."""
 
     created = CREATED
-    """What managers may create."""
+    """The kinds that managers may create."""
     deleted = DELETED
-    """What managers may delete."""
+    """The kinds that managers may delete."""
     patched = PATCHED
-    """What managers may patch."""
+    """The kinds that managers may patch."""
     has_lost_revision = False
     """Whether somebody deleted a revision of ours."""
     events: Sequence[str] = ()
@@ -96,7 +96,7 @@ class Invariants:
         self.lost: Callable[[str, float], int] = lambda leader, since: 0
         """Returns how many writes about a leader and the record of its recreations failed since then."""
         self.interrupted: Callable[[float, float], bool] = lambda begin, end: False
-        """Returns whether a manager could not go on between two moments."""
+        """Returns whether a manager was interrupted between two moments."""
         self.refused: Callable[[str, float], bool] = lambda path, since: False
         """Returns whether a write of Kubernetes' controllers to the object of a path was refused as a conflict since then."""
         self._clock = clock
@@ -108,7 +108,7 @@ class Invariants:
         self._is_tolerant = False
         self._recent: dict[tuple[Index, str], deque[float]] = defaultdict(deque)
         self._unrecorded: dict[str, list[float]] = defaultdict(list)
-        """When leaders were deleted by managers that could not go on, and did not record it."""
+        """When leaders were deleted by managers that were interrupted, and did not record it."""
         self._recorded: set[str] = set()
         self._deleting: dict[int, tuple[str, Target, JSONObject]] = {}
         for resource in KEPT:
@@ -239,7 +239,7 @@ class Invariants:
         return self.facts.ceiling()
 
     def _leaders(self, groups: Iterable[Group]) -> int:
-        """Return how many leaders there shall be for a while."""
+        """Return the desired number of leaders for a while."""
         return sum(not meta.is_deleting(group.leader) for group in groups)
 
     def _check_revisions(self, groups: dict[Index, Group], change: Change) -> None:

@@ -1,7 +1,8 @@
-"""What must hold of moves whatever happens: how many groups are away, and how often each was moved.
+"""Invariants of moves: how many groups are unavailable, and how often each was moved.
 
-In: changes of pods, in the order in which the API server commits them. Out: sentences. A group is away from the deletion of its
-leader until as many groups are whole as there shall be.
+In: changes of pods, in the order in which the API server commits them. Out: sentences.
+
+A group is unavailable from the deletion of its leader until the desired number of groups is complete.
 """
 
 from collections.abc import Callable, Collection
@@ -60,13 +61,13 @@ class Moves:
 
 
 FRESH: Final = 60.0
-"""Virtual seconds in which a manager may not have heard of a failure, or of another size: it may stand still, or be down."""
+"""Virtual seconds in which a manager may not know of a failure, or of another size: it may stand still, or be down."""
 
 
 class MovesAmongOthers(Moves):
-    """Judges leaders of whole groups that are deleted, by moves and rollouts, while groups also fail and are scaled.
+    """Judges deletions of leaders of complete groups, by moves and rollouts, while groups also fail and are scaled.
 
-    What a manager cannot have known is not its error: what was just `disturbed` is not judged.
+    An event that a manager cannot know is not its error: what was just `disturbed` is not judged.
     """
 
     def __init__(self, replicas: int, size: int, limit: int, clock: Callable[[], float]) -> None:
@@ -91,9 +92,11 @@ class MovesAmongOthers(Moves):
 
 
 class MoveInvariants(Invariants):
-    """Checks random schedules in which groups move: only those that have to leave do so, within the bounds of rollouts, and all of them.
+    """Checks random schedules in which groups move.
 
-    A manager may not have heard yet that a node was opened.
+    Exactly the groups that must leave move, within the bounds of rollouts.
+
+    A manager may not know yet that a node was opened.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:

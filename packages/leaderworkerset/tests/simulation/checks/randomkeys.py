@@ -1,10 +1,11 @@
-"""What must hold, besides all the rest, of groups with random keys: of their keys, of the replacement gate, of updates.
+"""Additional invariants of groups with random keys: keys, the replacement gate, and updates.
 
-- Capacity: while groups wait for the end of others, those with a pod that is not gated are never more than `replicas` and
-  surge allow (N-AT-5).
-- Updates: whoever says that a set is available says it of groups of the present revision alone (N-AT-1).
-- Events: that a leader waits, or goes ahead, is reported once.
-- At rest: no gate is left closed, no update is reported, and all that names a group comes from its one key (N-AT-2, N-AT-3).
+- Capacity: while groups wait for the end of others, the groups with a pod that is not gated never exceed `replicas` and
+  surge (N-AT-5).
+- Updates: a set is available only if all groups have the current revision (N-AT-1).
+- Events: a leader that waits, or is admitted, is reported once.
+- At rest: no gate is left closed, no update is reported, and all names of a group derive from its one key (N-AT-2,
+  N-AT-3).
 """
 
 from collections import Counter
@@ -43,12 +44,13 @@ class RandomKeyInvariants(Invariants):
         self._resized: tuple[object, float] = (None, 0.0)
         """The size of the Deployment, and since when it has that."""
         self._born: dict[str, float] = {}
-        """When pods were created, by UID: who decides may not know of those that are younger than observers may be behind."""
+        """When pods were created, by UID: a decision may not know of pods that are younger than the lag of observers.
+        """
 
     patched = PATCHED | {PODS.group_resource, DEPLOYMENTS.group_resource}
 
     def unanswered_failures(self) -> list[str]:
-        """Return also what is not as it shall be at rest."""
+        """Return also the deviations at rest."""
         repeated = [f"{count} events: {note}" for note, count in Counter(self.events).items() if count > 1]
         return [*super().unanswered_failures(), *self._at_rest(), *repeated]
 
@@ -64,7 +66,7 @@ class RandomKeyInvariants(Invariants):
 
     @property
     def is_ambiguous(self) -> bool:
-        """Return whether nobody can say any more what there shall be at the end."""
+        """Return whether the desired end state is no longer determined."""
         return super().is_ambiguous or self._stands()
 
     def _stands(self) -> bool:
@@ -138,7 +140,10 @@ class RandomKeyInvariants(Invariants):
         return len(self.facts.specs) > 1 + (not self.facts.hurt)
 
     def _regrown(self) -> int:
-        """Return how many groups were wanted again after a scale-down; those that it ends take no place (docs/adr/0017)."""
+        """Return how many groups were wanted again after a scale-down.
+
+        Groups that it ends take no place (docs/adr/0017).
+        """
         sizes = [int(spec["replicas"]) for spec in self.facts.specs]
         grown = sum(max(after - before, 0) for before, after in pairwise(sizes))
         return sizes[0] + grown - max(sizes)
@@ -156,9 +161,9 @@ class RandomKeyInvariants(Invariants):
             self._violate(f"the group of {members} has the size {group.size}, after {what(change)}")
 
     def _held(self) -> set[str]:
-        """Return the groups of this LeaderWorkerSet with a pod that is not gated, or with what makes workers.
+        """Return the groups of this LeaderWorkerSet with a pod that is not gated, or with a worker StatefulSet.
 
-        A pod that a controller that is behind makes for a leader that is gone ends at once, and is no such pod.
+        If a lagging controller creates a pod for a deleted leader, the pod ends immediately, and does not count.
         """
         pods = [one for one in self.facts.objects.get(PODS.group_resource, {}).values() if not is_gated(one)]
         pods = [one for one in pods if meta.uid(one) not in self._orphans]
@@ -171,7 +176,7 @@ class RandomKeyInvariants(Invariants):
         return not present.isdisjoint(self.facts.line(meta.uid(obj)))
 
     def _leaders(self, groups: Iterable[Group]) -> int:
-        """Return how many leaders the ReplicaSets shall have; one creates pods before another deletes its own."""
+        """Return the desired number of leaders of the ReplicaSets; one creates pods before another deletes its own."""
         own = (one for one in self.facts.objects.get(REPLICA_SETS.group_resource, {}).values() if self._is_own(one))
         return sum(int(meta.spec(one)["replicas"]) for one in own if not meta.is_deleting(one))
 

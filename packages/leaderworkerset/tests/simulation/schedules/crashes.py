@@ -1,7 +1,7 @@
 """Every death at every write: named scenarios in which a manager dies at its first write, at its second, and so on.
 
-It dies before the write, or after the API server performed it and before it learns of that. (To die after the answer is
-to die before the next write.) Whatever is left undone, the next manager does, and nothing is done twice.
+It dies before the write, or after the API server performed it and before it gets the response. (A death after the
+response equals a death before the next write.) The next manager completes what is undone, and nothing is done twice.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ UNSEEN: Final = "fail unseen"
 """The scenario in which no manager sees a worker go."""
 
 RESIZED: Final = "resize by key"
-"""The scenario of groups without workers that shall have some."""
+"""The scenario of groups without workers that get some."""
 
 STEP: Final = 60.0
 """Virtual seconds in which a rollout takes its first step."""
@@ -70,7 +70,7 @@ async def resize(play: Play) -> None:
 
 
 async def resize_and_touch(play: Play) -> None:
-    """Ask for larger groups, and let those that are still there be observed again (N-AT-8)."""
+    """Request larger groups, and make the remaining ones be observed again (N-AT-8)."""
     await resize(play)
     await asyncio.sleep(0.2)
     await play.touch()
@@ -187,7 +187,7 @@ async def resize_above_a_partition(play: Play) -> None:
 
 
 async def replace_beside_slow_controllers(play: Play) -> None:
-    """Delete the set and create it again while nobody has deleted the leaders of the one before."""
+    """Delete the set and create it again while the leaders of its predecessor still exist."""
     assert play.world.others is not None
     play.world.others.arm(replace(faultplans.CALM, latency=(0.5, 1.5)))
     await happenings.replace(play)

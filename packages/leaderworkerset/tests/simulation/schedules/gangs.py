@@ -50,7 +50,7 @@ async def switch_level(play: Play) -> None:
 
 
 async def delete_pod_group(play: Play) -> None:
-    """Delete a PodGroup that is not one's own; that of the whole comes back after the set was scaled to none."""
+    """Delete a PodGroup; the PodGroup of the whole set returns after the set was scaled to zero."""
     name = await _delete_any(play, POD_GROUPS)
     (lws,) = play.checks.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values() or (None,)
     if lws is not None and name.endswith("-lws"):

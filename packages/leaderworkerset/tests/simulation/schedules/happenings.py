@@ -1,7 +1,7 @@
-"""What happens in a random schedule: what users edit, what machines break, and what others own in our names.
+"""The events of a random schedule: edits by users, broken machines, and objects of other owners with our names.
 
-A happening is a function of the `Play` it happens in; `draw` picks some with a source of randomness. Everything that is
-broken is mended at the end (`Play.calm`), so that a schedule has an end that can be compared.
+An event is a function of its `Play`; `draw` selects some with a source of randomness. Everything that is broken is
+repaired at the end (`Play.calm`), so that a schedule has an end that can be compared.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ async def sicken_and_roll(play: Play) -> None:
 
 
 async def roll(play: Play) -> None:
-    """Ask for another image; of so few that it is often one that was there before."""
+    """Request another image, from so few that it is often an earlier one."""
     image = play.random.choice(("app:1", "app:2", "app:3"))
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": template(image)})
 
@@ -291,7 +291,7 @@ async def kill_manager(play: Play) -> None:
 
 
 async def lose_unseen(play: Play) -> None:
-    """End all managers, and delete a pod before one comes back: at once, or when the last status is old enough to tell of it."""
+    """End all managers, and delete a pod before one returns, immediately or when the last status is old enough."""
     seconds = play.random.choice((2.0, 100.0, 100.0))
     kill_all_managers(play, seconds)
     await asyncio.sleep(seconds * play.random.uniform(0.7, 0.95))
@@ -367,7 +367,7 @@ ACCIDENTS: Final[Sequence[Happening]] = (
     stop_webhooks, restart_server, disturb_watches, kill_manager,
     estrange_leader, jump_clock, delete_object, meddle, squat,
 )  # fmt: skip
-"""Later ones are rarer where they end what can be said of bounds."""
+"""Accidents; later ones are rarer if they make the bounds unverifiable."""
 
 
 def draw(

@@ -53,7 +53,7 @@ SLOW_PODS: Final = Pace(start=(1.5, 4.0))
 class ModelKubelet:
     """Runs the pods of a store.
 
-    `stuck` are the UIDs of pods that never end, `sick` of those that are never ready, `lost` the names of nodes that are gone.
+    `stuck` are the UIDs of pods that never end, `sick` of pods that are never ready, `lost` the names of lost nodes.
     """
 
     def __init__(self, store: Store, clock: Clock, random: Random) -> None:

@@ -32,7 +32,7 @@ def asks_for_all_at_once() -> Any:
 
 
 def reuses_names() -> Any:
-    """Name the PodGroup of a leader that is created again as the one before, which ends with its pods (N-AT-12)."""
+    """Name the PodGroup of a recreated leader like the previous one, which ends with its pods (N-AT-12)."""
     return patch.object(workloadnames, "incarnated", lambda name, request: name)
 
 

@@ -1,4 +1,4 @@
-"""Bugs of updates in place, to be found: budgets, deletions, restarts that are no failures, and StatefulSets left held."""
+"""Bugs of updates in place, to be found: budgets, deletions, restarts mistaken for failures, held StatefulSets."""
 
 from typing import Any
 from unittest.mock import patch
@@ -41,7 +41,7 @@ def trusts_readiness_of_before() -> Any:
 
 
 def resizes_nothing() -> Any:
-    """Record what pods shall have, and leave their resources as they are."""
+    """Record the desired resources of pods without changing them."""
     return patch.object(inplaceresources, "due", lambda pod, amounts: {})
 
 

@@ -45,7 +45,7 @@ def draws_another_key() -> Any:
 
 
 def waits_for_surplus() -> Any:
-    """Let replacements wait for groups that were scaled down, too (N-AT-5)."""
+    """Make replacements wait for groups that were scaled down as well (N-AT-5)."""
     real = gatedleaders.decide
 
     def decide(obj: Any, lws: Any, key: str, groups: Any, gated: Any, records: Any) -> Any:

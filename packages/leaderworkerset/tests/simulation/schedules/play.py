@@ -1,6 +1,6 @@
-"""A random schedule under way: its cluster, its checks, and what it draws from.
+"""A random schedule in progress: its cluster, its checks, and its source of randomness.
 
-What happens in it are functions of the `Play` (`happenings.py`).
+Events are functions of the `Play` (`happenings.py`).
 """
 
 import asyncio
