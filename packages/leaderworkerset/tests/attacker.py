@@ -34,9 +34,9 @@ WITH_STATUS: Final = (PODS, STATEFULSETS, *hostile.PRODUCT)
 
 @dataclass
 class Attacker:
-    """What was `tried`, how much of each kind was `stored`, and what the API server `refused`.
+    """The attempts: what was `tried`, the number `stored` of each kind, and what the API server `refused`.
 
-    Each of several writers keeps so many objects, and pauses for so many seconds after each.
+    Each of several writers keeps a number of objects, and pauses for some seconds after each.
     """
 
     client: Client

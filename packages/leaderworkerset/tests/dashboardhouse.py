@@ -221,7 +221,7 @@ class OddTransport(InProcessTransport):
         self.may_answer.set()
         self.odd: Resource | None = None
         self.said = b""
-        """What the log of every container says; empty: as no node runs, it cannot be read."""
+        """The log of every container; empty if it cannot be read, as no node runs."""
         self.logs: dict[str, bytes] = {}
         """The logs of these pods instead."""
 

@@ -1,7 +1,7 @@
-"""What somebody with edit rights in one namespace stores to harm others: generated objects that carry our labels.
+"""Hostile objects that a user with edit permission in one namespace stores: generated objects that carry our labels.
 
-All of it is accepted by kube-apiserver, or refused by a webhook. Objects are made from a seed and a number, so that the
-same one can be made again.
+The kube-apiserver accepts each of them, or a webhook rejects it. A seed and a number identify an object, so that it can
+be generated again.
 """
 
 from collections.abc import Callable
@@ -72,7 +72,7 @@ OF_ROLES: Final = (
 )
 
 FINALIZERS: Final = ("example.com/held", "foregroundDeletion", "orphan")
-"""What keeps an object that is deleted, until somebody takes it away, or nothing of it is left."""
+"""Finalizers that keep a deleted object until a user removes them."""
 
 LARGE: Final = "large-"
 """How sets are called that must have no group: kube-controller-manager takes 16 GiB for the pods of one."""
@@ -245,9 +245,10 @@ def _object(resource: Resource, metadata: JSONObject, **content: Any) -> JSONObj
 
 PLAIN: Final[tuple[Callable[[Random, str, int], Made], ...]] = (_pod, _pod, _pod, _statefulset, _service, _revision)
 MAKERS: Final = (*PLAIN, *PLAIN, _leaderworkerset, _disaggregatedset, _scaler, _event, _pod_group)
-"""What is made, the frequent ones several times."""
+"""The generators of objects; frequent ones are listed several times."""
 
 PRODUCT: Final = (LEADERWORKERSETS, DISAGGREGATED_SETS, ROLE_SCALERS)
 
 KINDS: Final = {*PRODUCT, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS, EVENTS}
-"""What is made and every cluster serves: all but PodGroups, of which one serves one version, if any."""
+"""The generated kinds that every cluster serves: all except PodGroups, of which a cluster serves at most one version.
+"""

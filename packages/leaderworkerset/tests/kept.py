@@ -1,7 +1,7 @@
-"""Decisions made again with what the caches keep of foreign objects (`leaderworkerset.controllers.kept`).
+"""Decisions repeated with the fields that the caches keep of foreign objects (`leaderworkerset.controllers.kept`).
 
-`checked(decision)` decides three times: with the objects as they are; with objects that record which of their paths
-are read, each of which must be declared; and with the declared paths alone, which must give the same result.
+`checked(decision)` decides three times, with the same result: with the original objects, with objects that record the
+paths that are read, and with the declared paths alone. Each path that is read must be declared.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -49,14 +49,14 @@ class Reads:
         self.paths: set[Path] = set()
 
     def undeclared(self) -> list[str]:
-        """Return the paths that are read and not kept; to pass through an object on the way is no read."""
+        """Return the paths that are read and not kept. Passing through an object on the way does not count."""
         lacking = [path for path in self.paths if not is_declared(self.projection, path)]
         return sorted(f"{self.kind} {' '.join(path)}" for path in lacking)
 
 
 @cache
 def is_declared(projection: Projection, path: Path) -> bool:
-    """Return whether a path is kept, or is on the way to one that is; decisions ask for the same ones all the time."""
+    """Return whether a path is kept, or leads to a kept path. Cached, as decisions read the same paths repeatedly."""
     return projection.covers(path) or any(kept[: len(path)] == path for kept in projection.paths if kept != path)
 
 

@@ -63,7 +63,10 @@ async def refusal() -> AsyncIterator[StreamResponse]:
 
 
 def needs_of(request: Request) -> Iterator[Need]:
-    """Return what a request needs; server-side apply needs `create` too, owner references the owner's finalizers."""
+    """Return the permissions of a request.
+
+    Server-side apply also needs `create`, and owner references need the owner's finalizers.
+    """
     group, target, name = split(request.path)
     query = dict(request.query)
     selected = query.get("fieldSelector", "").removeprefix("metadata.name=")

@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What is broken, the LeaderWorkerSet, and the code, the sentence and the first step that name it."""
+    """One way to break a LeaderWorkerSet, and the code, the sentence and the first step that name it."""
 
     broken: str
     obj: JSONObject

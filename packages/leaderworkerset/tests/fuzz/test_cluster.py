@@ -1,4 +1,4 @@
-"""Objects that nobody should write are stored or refused, and no controller fails on those that are stored for ever."""
+"""Invalid and hostile objects are stored or rejected, and no controller fails permanently on the stored ones."""
 
 import asyncio
 from collections import Counter

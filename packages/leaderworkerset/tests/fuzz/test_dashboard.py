@@ -1,4 +1,4 @@
-"""Whoever is not the dashboard's browser gets nothing, whatever is sent: no data, no action."""
+"""Clients other than the dashboard's browser get no data and trigger no action, whatever they send."""
 
 import asyncio
 from collections.abc import Mapping

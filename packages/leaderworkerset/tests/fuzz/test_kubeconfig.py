@@ -1,7 +1,8 @@
-"""Odd kubeconfigs, environments and options, made from a seed: the command line ends with a code and one clear message.
+"""Odd kubeconfigs, environments and options, generated from a seed: the command exits with a code and one message.
 
-Nothing leaves this machine: servers and proxies are ports of it where nobody listens. `SEEDS=10000 pytest packages/leaderworkerset/tests/fuzz`
-tries more than `make test` does. A failure names its seed, and `SEED=…` repeats it.
+Nothing leaves this machine: servers and proxies are local ports on which nobody listens. `SEEDS=10000 pytest
+packages/leaderworkerset/tests/fuzz` tries more than `make test` does. A failure names its seed, and `SEED=…` repeats
+it.
 """
 
 import base64

@@ -1,8 +1,8 @@
-"""Whatever the object `cluster`, the operand and foreign kinds hold, the operator's reconciliation ends in a plan.
+"""Any content of the object `cluster`, the operand and foreign kinds leads the operator's reconciliation to a plan.
 
-What the API server types by its own schemas is bent where that leaves it a choice: texts, numbers, absent fields. What
-others define (OpenShift's kinds, cert-manager's, those of Prometheus) is bent anywhere: on this cluster another definition
-of the same name may be served.
+Fields with a schema of the API server are varied within it: texts, numbers, absent fields. Fields that others define
+(OpenShift's kinds, cert-manager's, and the kinds of Prometheus) are varied anywhere, as this cluster may serve another
+definition of the same name.
 """
 
 from random import Random

@@ -20,7 +20,7 @@ LONGEST = 2.0
 
 @pytest.mark.parametrize("path", MANAGED.decisions)
 def test_every_review_gets_an_answer(path: str) -> None:
-    """R-OP-79."""
+    """Every review gets an answer (R-OP-79)."""
     for seed in seeds(20):
         random = Random(f"{seed} {path}")
         for _ in range(LENGTH):

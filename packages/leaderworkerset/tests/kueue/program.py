@@ -109,7 +109,7 @@ def configuration(directory: Path, webhook: int, health: int) -> JSONObject:
 
 
 def definitions(manifests: Path, converter: JSONObject) -> Iterator[JSONObject]:
-    """Yield the definitions of its kinds; those that its own installation has converted are converted there."""
+    """Yield the definitions of its kinds. Definitions with a conversion keep it."""
     crd = manifests / "crd"
     patches = {Path(one["path"]).stem for one in _load(crd / "kustomization.yaml")["patches"]}
     conversion = {"strategy": "Webhook", "webhook": {"clientConfig": converter, "conversionReviewVersions": ["v1"]}}

@@ -1,4 +1,4 @@
-"""What Kueue refuses of a LeaderWorkerSet in a queue, whether it is new or changed (R-KQ-15, R-KQ-55)."""
+"""The rejections by Kueue of a LeaderWorkerSet in a queue, on creation and update (R-KQ-15, R-KQ-55)."""
 
 from typing import Final
 

@@ -172,7 +172,7 @@ RESOURCES: Final = (CONTROLLER_REVISIONS, LEADERWORKERSETS, SERVICES, STATEFULSE
 
 
 def max_unavailable(spec: JSONObject) -> int:
-    """Compute what the leader StatefulSet is told (R-LSTS-2), from the recorded spec."""
+    """Compute `maxUnavailable` of the leader StatefulSet (R-LSTS-2) from the recorded spec."""
     config = leaderworkerset.decode({"metadata": {}, "spec": spec}).spec.rollout_strategy.rolling_update_configuration
     replicas: int = spec["replicas"]
     surge = min(intstr.scale_up(config.max_surge, replicas), replicas)

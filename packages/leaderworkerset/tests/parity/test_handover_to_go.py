@@ -1,7 +1,7 @@
-"""A fleet that rolls, and of which groups fail, is handed to the real Go manager in the middle, and back in the middle.
+"""A rolling fleet with failing groups is handed to the real Go manager in the middle, and back in the middle.
 
-Users may go back as they came: what our manager leaves is what the Go manager goes on with, and no group goes that need
-not. Skipped where the Go manager was not built (`make extras`).
+Users can return to the Go manager at any time: it continues from the objects that our manager leaves, and replaces no
+group without need. Skipped if the Go manager was not built (`make extras`).
 """
 
 import asyncio

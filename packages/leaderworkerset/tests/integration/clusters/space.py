@@ -37,13 +37,15 @@ from .objects import GATE
 from .state import State, assert_settled
 
 LIMIT: Final = 60.0
-"""Seconds in which anything must come true.
+"""Seconds in which a condition must become true; usually a fraction of one is enough.
 
-Mostly a fraction of one is enough. Where a StatefulSet follows another of the same name at once, the first sync of the new
-one fails now and then, as a ControllerRevision or pod of the old one is about to go, and no event brings the next one.
-kube-controller-manager repeats ten failed syncs a second, of all StatefulSets together, after a burst of a hundred. In 1.36,
-syncs that come before the last write of their StatefulSet is seen ("not as new as written version") count as failed, too.
-Tests bring about hundreds of those a minute, and so a repetition may wait for tens of seconds (docs/how-to/operate.md).
+If a StatefulSet follows another of the same name immediately, its first sync sometimes fails, as a ControllerRevision
+or pod of the old one is about to be deleted, and no event triggers the next sync.
+
+kube-controller-manager repeats ten failed syncs a second, of all StatefulSets together, after a burst of a hundred. In
+1.36, a sync that precedes the last write of its StatefulSet ("not as new as written version") also counts as failed.
+
+Tests cause hundreds of such syncs a minute, so a repetition may wait for tens of seconds (docs/how-to/operate.md).
 """
 
 POLL: Final = 0.1
@@ -54,7 +56,7 @@ T = TypeVar("T")
 Expectation: TypeAlias = Callable[[State], None]
 
 MAKING_PODS: Final = (DISAGGREGATED_SETS, LEADERWORKERSETS, DEPLOYMENTS, STATEFULSETS, PODS, PERSISTENT_VOLUME_CLAIMS)
-"""What is deleted after each test, in this order: what makes others first."""
+"""The kinds that are deleted after each test, in this order: owners first."""
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
 """The label of revisions that StatefulSets keep."""
@@ -134,7 +136,7 @@ class Space:
         return state
 
     async def settled(self, name: str = "web", *, limit: float = LIMIT) -> State:
-        """Wait until the LeaderWorkerSet, as it was last written, is at rest."""
+        """Wait until the LeaderWorkerSet, in its last written version, is at rest."""
 
         def is_settled(state: State) -> None:
             assert meta.generation(state.leaderworkersets[name]) >= self._generations.get(name, 0)
@@ -145,7 +147,10 @@ class Space:
     async def eventually(
         self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool], *, poll: float = POLL
     ) -> T:
-        """Read what is not followed until it is as wanted; return it. What starts a process is not asked for so often."""
+        """Read an object that is not watched until it satisfies the condition; return it.
+
+        Use it rarely if a read starts a process.
+        """
         found = await read()
         deadline = asyncio.get_running_loop().time() + LIMIT
         while not holds(found):
@@ -232,7 +237,7 @@ class Space:
         await self.cluster.restart_all(self.client, await self.get(PODS, pod))
 
     async def complete_container(self, pod: str) -> None:
-        """Let the only container of a running pod end with 0 and start again."""
+        """Make the only container of a running pod exit with 0 and start again."""
         await self.cluster.complete_container(self.client, await self.get(PODS, pod))
 
     async def end_kept(self, pod: str) -> None:
@@ -298,7 +303,7 @@ class Space:
 
     @asynccontextmanager
     async def second_manager(self) -> AsyncIterator[None]:
-        """Run another set of controllers beside those of the cluster."""
+        """Run another set of controllers next to those of the cluster."""
         client = Client(transport(self.cluster, "lws"))
         async with lwsmanager.controllers(client, SystemClock()):
             yield

@@ -1,7 +1,7 @@
-"""What a namespace holds at one moment, and what a LeaderWorkerSet at rest must look like.
+"""The content of a namespace at one moment, and the expected state of a LeaderWorkerSet at rest.
 
-Expectations are plain assertions, so that one and the same function is waited for and, when it does not come true, says
-what is missing.
+Expectations are plain assertions, so that a test can wait for the same function, and the function reports what is
+missing.
 """
 
 from collections.abc import Callable, Mapping

@@ -30,7 +30,7 @@ def copied(obj: JSONObject) -> JSONObject:
 
 
 async def test_managed_set_writes_nothing_while_its_groups_wait(space: Space, kueue: Kueue) -> None:
-    """R-KQ-68: no group is ready, none is recreated, and a manager that starts anew finds nothing to do."""
+    """No group is ready, none is recreated, and a restarted manager has nothing to do (R-KQ-68)."""
     kueue.quota = 0
     await space.create(queued(replicas=2))
 

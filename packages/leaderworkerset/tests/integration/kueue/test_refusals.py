@@ -1,4 +1,4 @@
-"""What Kueue refuses reaches whoever asked for it, as it stands; what it lets pass is not changed by us."""
+"""Rejections by Kueue reach the user unchanged, and our webhooks do not change what Kueue accepts."""
 
 from typing import Any, Final
 

@@ -35,7 +35,10 @@ def run(state: State, *indexes: int, replicas: int, size: int = 3) -> None:
 
 
 async def test_groups_within_the_quota_are_admitted_while_scaling(space: Space, kueue: Kueue) -> None:
-    """R-KQ-10, R-KQ-20, R-KQ-30 to R-KQ-33, R-KQ-43 to R-KQ-46, R-KQ-48, R-KQ-60, R-KQ-70."""
+    """Groups within the quota are admitted while scaling.
+
+    Rules R-KQ-10, R-KQ-20, R-KQ-30 to R-KQ-33, R-KQ-43 to R-KQ-46, R-KQ-48, R-KQ-60, R-KQ-70.
+    """
     kueue.quota = 1
     created = await space.create(queued(replicas=2))
     assert meta.spec(created)["rolloutStrategy"]["type"] == "RollingUpdate"
@@ -80,7 +83,7 @@ async def test_explain_names_the_queue_when_a_group_waits_for_quota(space: Space
 
 
 async def test_evicted_group_waits_and_returns(space: Space, kueue: Kueue) -> None:
-    """R-KQ-63, R-KQ-64, R-KQ-71: only its pods are made anew, and they wait with their gates."""
+    """Only the pods of the group are recreated, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
     kueue.quota = 2
     await space.bring_up(queued(replicas=2))
     running = space.state.group("web", 0)
@@ -173,7 +176,7 @@ def image(pod: JSONObject) -> str:
 
 
 async def test_each_group_gets_a_domain_and_hosts_by_rank(space: Space, kueue: Kueue) -> None:
-    """R-KQ-50 to R-KQ-54, R-KQ-56."""
+    """Each group gets a domain and hosts by rank (R-KQ-50 to R-KQ-54, R-KQ-56)."""
     kueue.quota = 2
     template = pod_template() | {"metadata": {"annotations": {TOPOLOGY: "rack"}}}
     await space.bring_up(queued(replicas=2, size=4, template={"workerTemplate": template}))

@@ -50,7 +50,10 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="package")
 def manage() -> Manage:
-    """Return what runs a manager: that of `lws up`; a package with another manager has another fixture of this name."""
+    """Return a function that runs a manager: the manager of `lws up`.
+
+    A package with another manager has another fixture of this name.
+    """
     return lambda cluster, _directory: managed(cluster)
 
 

@@ -1,4 +1,4 @@
-"""What `lws explain` says on a cluster, and the situations that are waited for."""
+"""The output of `lws explain` on a cluster, and the situations that tests wait for."""
 
 import asyncio
 import os
@@ -72,7 +72,7 @@ def warned(words: str) -> Any:
 
 
 def unschedulable(words: str, count: int = 1) -> Any:
-    """Return the expectation that so many pods are said to fit nowhere for a reason with these words."""
+    """Return the expectation that so many pods are unschedulable for a reason with these words."""
 
     def expectation(state: State) -> None:
         told = [meta.find_condition(pod, "PodScheduled") or {} for pod in state.pods.values()]

@@ -1,4 +1,4 @@
-"""Who was recreated: what the tests of failures look for."""
+"""Observation of recreations, for the tests of failures."""
 
 from tests.integration.clusters.space import LIMIT, Space
 from tests.integration.clusters.state import State, assert_settled
@@ -29,5 +29,5 @@ async def replaced(space: Space, before: State, *names: str, name: str = "web", 
 
 
 def assert_notes(state: State, notes: list[str], name: str = "web") -> None:
-    """These recreations were told, each once."""
+    """Assert that exactly these recreations were reported."""
     assert sorted(state.notes("RecreateGroup", name)) == sorted(notes)

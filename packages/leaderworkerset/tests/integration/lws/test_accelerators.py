@@ -1,4 +1,4 @@
-"""What pods with TPUs are told about each other (contract 7.4)."""
+"""The variables by which pods with TPUs know each other (contract 7.4)."""
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
@@ -63,7 +63,7 @@ async def test_leader_without_tpus_is_not_counted(space: Space) -> None:
 
 
 async def test_subgroups_are_separate_tpu_slices(space: Space) -> None:
-    """R-TPU-2, R-TPU-5."""
+    """Subgroups are separate TPU slices (R-TPU-2, R-TPU-5)."""
     policy = {"subGroupPolicy": {"subGroupSize": 2}}
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": with_tpus()} | policy))
     state = await space.until(are_there)

@@ -1,4 +1,4 @@
-"""What is refused, as a user reads it: every rule of contract section 10 as a request."""
+"""Every rejection of contract section 10 as a user reads it: each rule as a request."""
 
 import copy
 from typing import Any
@@ -160,7 +160,7 @@ ALLOWED = [
 
 @pytest.mark.parametrize("obj", ALLOWED)
 async def test_valid_fields_are_accepted(space: Space, obj: JSONObject) -> None:
-    """R-VAL-27."""
+    """Valid fields are accepted (R-VAL-27)."""
     await space.create(obj, dry_run=True)
 
 
@@ -187,20 +187,20 @@ async def test_null_subdomain_policy_gets_the_default(space: Space) -> None:
 
 
 async def test_unknown_fields_are_dropped_or_rejected_when_strict(space: Space) -> None:
-    """R-API-5: pruned as usual; told where the client asks for strictness."""
+    """Unknown fields are pruned as usual, and reported if the client requests strictness (R-API-5)."""
     obj = with_spec(replicaz=3)
     assert "replicaz" not in (await space.create(obj, dry_run=True))["spec"]
 
 
 async def test_scale_and_status_bypass_the_webhooks(space: Space) -> None:
-    """R-VAL-26, Q-28: a percentage that came to nothing by scaling is no error then."""
+    """A percentage that rounds to zero after scaling is not an error (R-VAL-26, Q-28)."""
     await space.bring_up(lws(replicas=4, size=1, rollout={"maxUnavailable": "25%", "maxSurge": 0}))
     await space.scale(2)
     await space.settled()
 
 
 async def test_pod_without_a_size_is_rejected(space: Space) -> None:
-    """R-ADM-1."""
+    """A pod without a size is rejected (R-ADM-1)."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0", "labels": {labels.NAME: "web"}}}
     with pytest.raises(APIError) as caught:
         await space.create(pod | pod_template(), PODS)

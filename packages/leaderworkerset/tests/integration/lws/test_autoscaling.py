@@ -62,7 +62,7 @@ def autoscaler(metric: JSONObject, *, name: str = "web", minimum: int = 1, maxim
 
 
 def of_pods(millicores: int) -> JSONObject:
-    """Return the metric by which each group's leader shall use so much."""
+    """Return the metric by which the leader of each group should use so much."""
     target = {"type": "AverageValue", "averageValue": f"{millicores}m"}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
@@ -111,7 +111,7 @@ async def test_autoscaler_measures_leaders_only(space: Space, metrics: MetricsAP
 
 
 async def test_autoscaler_scales_groups_with_random_keys(space: Space, metrics: MetricsAPI) -> None:
-    """R-STAT-4, N-HASH-6: 2 groups x 300 / 100 are 6; those that go are chosen by the ReplicaSet."""
+    """2 groups x 300 / 100 are 6 groups. The ReplicaSet selects the groups to delete (R-STAT-4, N-HASH-6)."""
     leader = {"load": 300}
     metrics.load = lambda pod: leader["load"] if meta.labels(pod)[labels.WORKER_INDEX] == "0" else 9000
     await space.create(lws(replicas=2, size=2, **HASH))
@@ -133,7 +133,7 @@ async def test_autoscaler_scales_groups_with_random_keys(space: Space, metrics: 
 
 
 async def test_rollout_proceeds_when_percentages_round_to_zero(space: Space, metrics: MetricsAPI) -> None:
-    """Q-28: 25 % of 4 groups is one; scaled to 2 in the middle of a rollout it is none, and the rollout goes on.
+    """25 % of 4 groups is one; after scaling to 2 it is zero, and the rollout proceeds (Q-28).
 
     The stored percentage blocks no later change of the template (docs/adr/0029).
     """

@@ -143,7 +143,7 @@ async def test_partition_keeps_the_evidence_below_it(space: Space) -> None:
 
 
 async def test_scaling_down_deletes_evidence(space: Space) -> None:
-    """N-RB-6, N-RB-11."""
+    """Scaling down deletes evidence (N-RB-6, N-RB-11)."""
     before = await space.bring_up(limited(1, replicas=3))
     await space.restart_container("web-2-1")
     await replaced(space, before, "web-2", "web-2-1")
@@ -157,7 +157,7 @@ async def test_scaling_down_deletes_evidence(space: Space) -> None:
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_deleting_the_leaderworkerset_deletes_evidence(space: Space, propagation: Propagation) -> None:
-    """N-RB-5: and a successor of the same name starts anew."""
+    """A successor of the same name starts without evidence (N-RB-5)."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.delete("web", propagation=propagation)
@@ -200,7 +200,7 @@ async def test_removing_the_finalizer_of_a_leader_deletes_its_group(space: Space
 
 
 async def test_restart_limit_annotation_equals_the_field(space: Space) -> None:
-    """Both annotations of earlier versions go on: the limit, and the text that resumes all groups."""
+    """Both annotations of earlier versions are still supported: the limit, and the text that resumes all groups."""
     before = await space.bring_up(lws(size=2, annotations=AT_ONCE | {labels.MAX_GROUP_RESTARTS: "1"}))
     await space.restart_container("web-0-1")
     await replaced(space, before, "web-0", "web-0-1")
@@ -238,7 +238,7 @@ async def test_group_that_the_go_manager_exhausted_is_adopted(space: Space) -> N
 
 
 async def test_restart_limit_requires_a_policy_that_recreates(space: Space) -> None:
-    """N-VAL-6."""
+    """A restart limit requires a policy that recreates (N-VAL-6)."""
     with pytest.raises(APIError, match="maxGroupRestarts is only supported when restartPolicy recreates the group"):
         await space.create(lws(template={"maxGroupRestarts": 1, "restartPolicy": "None"}))
 
@@ -302,7 +302,7 @@ def assert_all_kept(state: State, pods: set[str]) -> None:
 
 
 async def test_restart_counts_pass_to_the_replacement_group(space: Space) -> None:
-    """N-RB-13, N-RB-14: the next leader goes on where the one before it was."""
+    """The next leader continues with the count of the previous leader (N-RB-13, N-RB-14)."""
     await space.create(limited(2, replicas=2, **keyed.HASH))
     state = await keyed.settled(space, 2, 2)
     failing = keyed.leaders(state)[0]
@@ -327,7 +327,7 @@ async def test_exhausted_group_is_deleted_when_scaled_down(space: Space) -> None
 
 
 async def test_template_or_deletion_removes_evidence_of_random_keys(space: Space) -> None:
-    """N-RB-6, N-AT-21."""
+    """A template or deletion removes evidence of random keys (N-RB-6, N-AT-21)."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)
     await exhaust_keyed(space, before, keyed.leaders(before)[0])

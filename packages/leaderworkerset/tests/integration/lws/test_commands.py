@@ -1,4 +1,4 @@
-"""What commands do on both clusters: scaling and applying in turn, and why ranks are not there."""
+"""The results of commands on both clusters: scaling and applying in turn, and the reasons of missing ranks."""
 
 import re
 from collections.abc import Callable
@@ -99,7 +99,7 @@ spec:
           emptyDir:
             medium:
 """
-"""What a chart renders from empty values: `kubectl apply` accepts it."""
+"""The output of a chart for empty values, which `kubectl apply` accepts."""
 
 
 async def test_empty_blocks_of_a_chart_are_accepted(space: Space) -> None:

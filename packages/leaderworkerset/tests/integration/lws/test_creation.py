@@ -1,4 +1,4 @@
-"""What one LeaderWorkerSet becomes: the exact objects."""
+"""The exact objects of one LeaderWorkerSet."""
 
 import hashlib
 from datetime import datetime
@@ -22,7 +22,10 @@ def key_of(state: State) -> str:
 
 
 async def test_groups_start_and_the_status_reports_them(space: Space) -> None:
-    """R-ARC-2, R-STAT-1, R-STAT-4, R-STAT-6 to R-STAT-8, R-STAT-11, R-STAT-15."""
+    """Groups start and the status reports them.
+
+    Rules R-ARC-2, R-STAT-1, R-STAT-4, R-STAT-6 to R-STAT-8, R-STAT-11, R-STAT-15.
+    """
     state = await space.bring_up(lws(replicas=2, size=3))
     status = meta.status(state.leaderworkersets["web"])
     available = next(one for one in status["conditions"] if one["type"] == "Available")
@@ -43,7 +46,7 @@ async def test_template_of_a_running_pod_creates_new_groups(space: Space) -> Non
 
 
 async def test_leader_statefulset_has_the_expected_fields(space: Space) -> None:
-    """R-LSTS-1, R-LSTS-2, R-ARC-3."""
+    """A leader StatefulSet has the expected fields (R-LSTS-1, R-LSTS-2, R-ARC-3)."""
     created = await space.create(lws(annotations={"team": "a"}, replicas=2, size=3))
     state = await space.settled()
     found, key = state.statefulsets["web"], key_of(state)
@@ -65,7 +68,7 @@ async def test_leader_statefulset_has_the_expected_fields(space: Space) -> None:
 
 
 async def test_worker_statefulsets_have_the_expected_fields(space: Space) -> None:
-    """R-WSTS-1 to R-WSTS-3, R-WSTS-7."""
+    """Worker StatefulSets have the expected fields (R-WSTS-1 to R-WSTS-3, R-WSTS-7)."""
     state = await space.bring_up(lws(annotations={"team": "a"}, replicas=2, size=3))
     for index in range(2):
         found, leader = state.statefulsets[f"web-{index}"], state.pods[f"web-{index}"]
@@ -85,7 +88,7 @@ async def test_worker_statefulsets_have_the_expected_fields(space: Space) -> Non
 
 
 async def test_pods_have_labels_and_variables_of_their_group(space: Space) -> None:
-    """R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2."""
+    """Pods have labels and variables of their group (R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2)."""
     state = await space.bring_up(lws(replicas=2, size=3))
     for index in range(2):
         key = hashlib.sha1(f"{space.namespace}/web-{index}".encode()).hexdigest()
@@ -120,7 +123,7 @@ async def test_injected_variables_override_those_of_the_user(space: Space) -> No
 
 
 async def test_leaders_have_their_own_template(space: Space) -> None:
-    """R-LSTS-2, R-WSTS-3, R-REV-5."""
+    """Leaders have their own template (R-LSTS-2, R-WSTS-3, R-REV-5)."""
     leader = pod_template("leader:1", name="lead")
     leader["metadata"] = {"labels": {"role": "leader"}, "annotations": {"note": "l"}}
     state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
@@ -132,7 +135,7 @@ async def test_leaders_have_their_own_template(space: Space) -> None:
 
 
 async def test_shared_service_has_the_expected_fields(space: Space) -> None:
-    """R-SVC-1, R-SVC-3, R-SVC-7."""
+    """The shared service has the expected fields (R-SVC-1, R-SVC-3, R-SVC-7)."""
     created = await space.create(lws())
     state = await space.settled()
     assert state.services.keys() == {"web"}
@@ -149,7 +152,7 @@ async def test_shared_service_has_the_expected_fields(space: Space) -> None:
 
 
 async def test_deleted_shared_service_is_recreated(space: Space) -> None:
-    """R-SVC-5."""
+    """A deleted shared service is recreated (R-SVC-5)."""
     before = await space.bring_up(lws())
     await space.delete("web", SERVICES)
 
@@ -160,7 +163,7 @@ async def test_deleted_shared_service_is_recreated(space: Space) -> None:
 
 
 async def test_revision_has_the_expected_fields(space: Space) -> None:
-    """R-REV-1 to R-REV-4, R-REV-7, R-REV-8."""
+    """A revision has the expected fields (R-REV-1 to R-REV-4, R-REV-7, R-REV-8)."""
     created = await space.create(lws())
     state = await space.settled()
     (revision,) = revisions_of(state, "web")
@@ -189,14 +192,14 @@ async def test_equal_templates_have_equal_revision_keys(space: Space) -> None:
 
 
 async def test_group_of_one_has_no_worker_statefulset(space: Space) -> None:
-    """R-WSTS-8, R-STAT-6."""
+    """A group of one has no worker StatefulSet (R-WSTS-8, R-STAT-6)."""
     state = await space.bring_up(lws(replicas=3, size=1))
     assert state.statefulsets.keys() == {"web"}
     assert dict(environment(state.pods["web-2"]))["LWS_GROUP_SIZE"] == "1"
 
 
 async def test_zero_groups_are_available_immediately(space: Space) -> None:
-    """R-STAT-16, R-API-10."""
+    """Zero groups are available immediately (R-STAT-16, R-API-10)."""
     state = await space.bring_up(lws(replicas=0))
     assert "readyReplicas" not in meta.status(state.leaderworkersets["web"])
 

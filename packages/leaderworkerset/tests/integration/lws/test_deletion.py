@@ -1,4 +1,4 @@
-"""What becomes of the parts when the whole is deleted."""
+"""The parts of a LeaderWorkerSet when it is deleted."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -101,7 +101,7 @@ async def test_successor_of_the_same_name_starts_without_history(space: Space) -
 
 
 async def test_deleted_worker_statefulset_returns_with_its_group(space: Space) -> None:
-    """R-WSTS-5, R-POD-5."""
+    """A deleted worker StatefulSet returns with its group (R-WSTS-5, R-POD-5)."""
     before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.delete("web-1", STATEFULSETS)
 

@@ -30,7 +30,7 @@ def the_set(space: Space) -> JSONObject:
 
 
 async def available(space: Space) -> State:
-    """Wait until the set, as it was last written, is available, and nothing of old revisions is left."""
+    """Wait until the last version of the set is available, and nothing of old revisions is left."""
 
     def is_available(state: State) -> None:
         found = the_set(space)
@@ -55,7 +55,7 @@ async def edit(space: Space, spec: JSONObject) -> None:
 
 
 async def test_disaggregated_set_creates_its_parts(space: Space) -> None:
-    """R-DS-14 to R-DS-17, R-DS-31, R-DS-80 to R-DS-83, R-DS-92 to R-DS-95."""
+    """A DisaggregatedSet creates its parts (R-DS-14 to R-DS-17, R-DS-31, R-DS-80 to R-DS-83, R-DS-92 to R-DS-95)."""
     await create(space, [role("prefill", 2, size=2), role("decode", 1)])
     state = await available(space)
     prefix = f"split-0-{revision_of(state)}"
@@ -316,7 +316,7 @@ async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) 
 
 
 async def test_slices_are_added_and_removed(space: Space) -> None:
-    """R-DS-33, R-DS-85."""
+    """Slices are added and removed (R-DS-33, R-DS-85)."""
     await create(space, [role("prefill"), role("decode")], slices=2)
     state = await available(space)
     assert {name.split("-")[1] for name in state.leaderworkersets} == {"0", "1"}
@@ -339,7 +339,7 @@ async def test_invalid_disaggregated_sets_are_rejected(space: Space) -> None:
 
 
 async def test_deleting_a_disaggregated_set_leaves_nothing(space: Space) -> None:
-    """R-DS-103."""
+    """Deleting a DisaggregatedSet leaves nothing (R-DS-103)."""
     await create(space, [role("prefill", None, external=True), role("decode")])
     await available(space)
     await space.delete("split", DISAGGREGATED_SETS)

@@ -1,4 +1,4 @@
-"""Workers that end together with their leader, and those that end after it."""
+"""Workers that end together with their leader, and workers that end after it."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -16,13 +16,13 @@ PARALLEL = {labels.POD_TERMINATION_POLICY: "Parallel"}
 
 
 async def hold(space: Space, leader: str, *, held: bool = True) -> None:
-    """Let a leader take as long to end as the test wants, or let it go."""
+    """Make a leader terminate as slowly as the test needs, or end it."""
     await space.patch({"metadata": {"finalizers": [HOLD] if held else None}}, leader, resource=PODS)
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 async def test_workers_of_a_scaled_down_group_end_before_the_leader(space: Space, identity: str) -> None:
-    """N-PT-1, N-PT-2."""
+    """Workers of a scaled-down group end before the leader (N-PT-1, N-PT-2)."""
     await space.create(lws(replicas=2, size=3, annotations=PARALLEL, groupIdentity=identity))
     state = await settled_by_key(space, 2, 3) if identity == "Hash" else await space.settled()
     leaders = [name for name, pod in state.pods.items() if groupname.is_leader(pod)]

@@ -1,4 +1,4 @@
-"""What users are told: events and conditions (contract 8.3 and section 9)."""
+"""Events and conditions for users (contract 8.3 and section 9)."""
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
@@ -8,7 +8,7 @@ from kuberuntime.objects import meta
 
 
 async def test_creation_records_events(space: Space) -> None:
-    """R-LSTS-7, R-WSTS-2, R-REV-10, R-STAT-10."""
+    """Creation records events (R-LSTS-7, R-WSTS-2, R-REV-10, R-STAT-10)."""
     await space.bring_up(lws(replicas=2, size=2))
 
     def are_told(state: State) -> None:
@@ -32,7 +32,7 @@ async def test_creation_records_events(space: Space) -> None:
 
 
 async def test_update_records_events(space: Space) -> None:
-    """R-LSTS-7, R-REV-11, R-STAT-10."""
+    """An update records events (R-LSTS-7, R-REV-11, R-STAT-10)."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(workerTemplate=pod_template("app:2"))
     await space.settled()
@@ -81,7 +81,7 @@ async def test_rejection_by_the_api_server_is_an_event(space: Space) -> None:
 
 
 async def test_creation_sets_conditions(space: Space) -> None:
-    """R-STAT-8, R-STAT-11, R-STAT-12, R-STAT-16, Q-4, N-ST-11."""
+    """Creation sets conditions (R-STAT-8, R-STAT-11, R-STAT-12, R-STAT-16, Q-4, N-ST-11)."""
     await space.create(lws(replicas=1, size=2, gated=True))
 
     def is_progressing(state: State) -> None:

@@ -1,4 +1,4 @@
-"""`lws explain` of groups with random keys, on both clusters: what their Deployment does not do is named, and mended as told."""
+"""`lws explain` of groups with random keys, on both clusters: it names the missing step of the Deployment and a fix."""
 
 import re
 

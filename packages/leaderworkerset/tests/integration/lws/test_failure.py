@@ -1,4 +1,4 @@
-"""What a pod that ends for good, badly or well, does to its group (contract 8.2)."""
+"""The effect of a terminated pod, failed or succeeded, on its group (contract 8.2)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template

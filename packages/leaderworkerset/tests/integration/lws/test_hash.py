@@ -59,7 +59,7 @@ def worker_of(state: State, leader: str) -> str:
 
 
 async def test_groups_with_random_keys_are_created_and_scaled(space: Space) -> None:
-    """N-HASH-1, N-HASH-2, N-HASH-5, N-HASH-21, N-HASH-22, N-HASH-25."""
+    """Groups with random keys are created and scaled (N-HASH-1, N-HASH-2, N-HASH-5, N-HASH-21, N-HASH-22, N-HASH-25)."""
     await space.create(lws(replicas=2, size=3, **HASH))
     before = await settled(space, 2, 3)
     assert before.notes("GroupsProgressing")[0] == "Created leader deployment web"
@@ -83,7 +83,7 @@ async def test_groups_with_random_keys_are_created_and_scaled(space: Space) -> N
 
 
 async def test_new_template_replaces_all_groups(space: Space) -> None:
-    """N-HASH-3, N-ST-2, N-ST-3, N-AT-1, N-AT-7."""
+    """A new template replaces all groups (N-HASH-3, N-ST-2, N-ST-3, N-AT-1, N-AT-7)."""
     await space.create(lws(replicas=3, size=2, rollout={"maxSurge": 1}, **HASH))
     before = await settled(space, 3, 2)
     space.always(lambda state: assert_bounded(state, 4))
@@ -154,7 +154,7 @@ async def test_conflicting_service_is_reported_until_it_is_gone(space: Space, id
 
 @pytest.mark.parametrize(("length", "size"), [(43, 2), (54, 1)])
 async def test_longest_names_are_supported(space: Space, length: int, size: int) -> None:
-    """N-AT-4, N-VAL-8."""
+    """The longest names are supported (N-AT-4, N-VAL-8)."""
     name = "n" * length
     await space.create(lws(name, replicas=1, size=size, **HASH))
 

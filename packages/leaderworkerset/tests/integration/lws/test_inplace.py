@@ -67,7 +67,7 @@ def cpus(state: State) -> set[str]:
 
 
 def told_of_resizes(state: State) -> str:
-    """Return what was said of resizes, by the kubelet or the API server."""
+    """Return the messages about resizes, from the kubelet or the API server."""
     return " ".join([*state.notes("GroupsUpdating"), *state.notes("FailedUpdate")])
 
 
@@ -110,7 +110,7 @@ async def test_group_is_recreated_when_no_node_can_resize_it(space: Space) -> No
 
 
 async def test_group_keeps_its_pods_when_only_in_place_is_permitted(space: Space) -> None:
-    """What is said of an infeasible resize: the event names the pod; other amounts come to the same pods."""
+    """An infeasible resize is reported with its pod, and the same pods accept other amounts."""
     before = (await space.bring_up(in_place_of("100m", "Only"))).uids("web")
     space.always(none_is_deleted)
     await space.edit_template(workerTemplate=sized("2k"))

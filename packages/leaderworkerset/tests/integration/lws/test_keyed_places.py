@@ -25,7 +25,7 @@ def by_key(state: State) -> dict[str, dict[str, JSONObject]]:
 
 
 async def test_each_group_with_a_random_key_has_its_own_rack(space: Space) -> None:
-    """N-ADM-6, N-AT-3: also the one that replaces another."""
+    """A replacement group also has its own rack (N-ADM-6, N-AT-3)."""
     await space.create(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}, **HASH))
     before = await settled(space, 3, 3)
     await assert_racks(space, before)
@@ -35,7 +35,7 @@ async def test_each_group_with_a_random_key_has_its_own_rack(space: Space) -> No
 
 
 async def assert_racks(space: Space, state: State) -> None:
-    """Each group has one rack, and none has that of another."""
+    """Assert that each group has one rack, and that no two groups share it."""
     racks = await domains(space, state, RACK)
     by_group = [{racks[name] for name in pods} for pods in by_key(state).values()]
     assert [len(group) for group in by_group] == [1] * 3
@@ -48,7 +48,7 @@ async def assert_racks(space: Space, state: State) -> None:
 
 
 async def test_subgroup_keys_derive_from_the_group_key(space: Space) -> None:
-    """N-ADM-5."""
+    """Subgroup keys derive from the group key (N-ADM-5)."""
     policy = {"subGroupPolicy": {"subGroupSize": 2}}
     await space.create(lws(replicas=2, size=4, template=policy, **HASH))
     state = await settled(space, 2, 4)

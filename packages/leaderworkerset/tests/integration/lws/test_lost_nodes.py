@@ -1,7 +1,7 @@
-"""What a lost node does to the groups that had a pod there (contract 8.2).
+"""The effect of a lost node on the groups that had a pod there (contract 8.2).
 
-One LeaderWorkerSet for each restart policy and role: two groups each, of which one has its leader, or its worker, on
-the node that is lost. A third node is free for what is made anew.
+There is one LeaderWorkerSet for each restart policy and role, with two groups each. One group has its leader, or its
+worker, on the lost node. A third node is free for recreated pods.
 """
 
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ class Victim:
 
     @property
     def hit(self) -> tuple[str, ...]:
-        """Return the pods that are made anew: a leader takes its workers along under any policy (R-ARC-4)."""
+        """Return the recreated pods: a leader takes its workers along under any policy (R-ARC-4)."""
         is_alone = self.is_worker and self.name.startswith("none")
         return (self.pod,) if is_alone else (self.leader, f"{self.leader}-1")
 
@@ -151,7 +151,7 @@ def created_leaders_of(space: Space, victims: Iterable[Victim]) -> list[str]:
 
 
 async def assert_recreated_once(space: Space, victims: Iterable[Victim]) -> None:
-    """Each group was recreated once, and this was told where the pod controller did it."""
+    """Assert that each group was recreated once, and reported when the pod controller did it."""
 
     def is_told(state: State) -> None:
         for victim in victims:

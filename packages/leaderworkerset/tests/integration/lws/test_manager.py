@@ -91,7 +91,7 @@ async def test_interrupted_creation_is_completed(space: Space, step: int) -> Non
 
 
 async def test_restart_during_an_outage_recreates_the_group_later(space: Space) -> None:
-    """R-POD-4: restart counts stay, so that controllers which were away still see them."""
+    """Restart counts are kept, so that controllers see them after an outage (R-POD-4)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.manager.stop()
     await space.restart_container("web-1-1")

@@ -23,7 +23,7 @@ async def domains(space: Space, state: State, key: str) -> dict[str, str]:
 
 
 async def test_each_group_has_its_own_rack(space: Space) -> None:
-    """R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3."""
+    """Each group has its own rack (R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3)."""
     state = await space.bring_up(lws(replicas=6, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     racks = await domains(space, state, RACK)
     by_group = [{racks[pod] for pod in state.group("web", index)} for index in range(6)]

@@ -1,4 +1,4 @@
-"""What the Go controller does oddly, and clients got used to: the same here, on both clusters."""
+"""Oddities of the Go controller that clients rely on: the same here, on both clusters."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -83,7 +83,7 @@ async def test_empty_startup_policy_is_rejected_and_strategy_filled(space: Space
 
 
 async def test_percent_sign_in_an_error_is_kept(space: Space) -> None:
-    """Q-11: texts of events are no formats."""
+    """Texts of events are not format strings (Q-11)."""
     template = pod_template()
     template["spec"]["containers"][0]["env"] = [{"name": "100%d", "value": ""}, {"name": "a=b", "value": "%s"}]
     await space.create(lws(replicas=1, size=1, template={"workerTemplate": template}))

@@ -252,9 +252,9 @@ async def test_recreated_group_keeps_its_names_and_address(space: Space) -> None
 
 
 async def test_ready_groups_have_pods_of_one_revision(space: Space) -> None:
-    """R-OP-68, AT-003-6: with one group unavailable at most, every group that is ready is wholly of one revision.
+    """With at most one unavailable group, every ready group has one revision (R-OP-68, AT-003-6).
 
-    Workers of a leader that is gone are no part of the group of its successor; the garbage collector comes for them.
+    Workers of a deleted leader do not belong to the group of its successor; the garbage collector deletes them.
     """
 
     def is_whole(state: State) -> None:

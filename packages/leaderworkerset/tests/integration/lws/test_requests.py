@@ -1,4 +1,4 @@
-"""How many requests reach the API server of both clusters for what a command tells of a set that is stuck."""
+"""The number of requests to the API server of both clusters when a command explains a stuck set."""
 
 from contextlib import AbstractAsyncContextManager
 

@@ -1,4 +1,4 @@
-"""What a failure of one pod does to its group (contract 8.2)."""
+"""The effect of one failed pod on its group (contract 8.2)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -17,7 +17,7 @@ GROUPS = 20
 @pytest.mark.parametrize("pod", ["web-1", "web-1-2"], ids=["leader", "worker"])
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
 async def test_restarted_container_recreates_the_group(space: Space, policy: str, pod: str) -> None:
-    """R-POD-3, R-POD-4, R-POD-5, R-POD-9."""
+    """A restarted container recreates the group (R-POD-3, R-POD-4, R-POD-5, R-POD-9)."""
     before = await space.bring_up(lws(replicas=3, size=3, template={"restartPolicy": policy}))
     await space.restart_container(pod)
     await replaced(space, before, "web-1", "web-1-1", "web-1-2")
@@ -40,7 +40,7 @@ async def test_evicted_pod_recreates_the_group(space: Space) -> None:
 
 
 async def test_recreation_records_an_event(space: Space) -> None:
-    """R-POD-5 step 6, contract 8.3."""
+    """A recreation records an event (R-POD-5 step 6, contract 8.3)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.delete("web-1-1", PODS)
     await replaced(space, before, "web-1", "web-1-1")
@@ -53,7 +53,7 @@ async def test_recreation_records_an_event(space: Space) -> None:
 
 
 async def test_container_restarts_alone_under_policy_none(space: Space) -> None:
-    """R-POD-3."""
+    """A container restarts alone under policy None (R-POD-3)."""
     before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.restart_container("web-1-1")
     await space.until(

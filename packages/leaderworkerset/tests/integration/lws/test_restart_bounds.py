@@ -1,4 +1,4 @@
-"""What bounds the recreation of groups: delays, the release of lost pods (docs/adr/0003-recreation-backoff.md)."""
+"""The bounds of recreations: delays, and the release of lost pods (docs/adr/0003-recreation-backoff.md)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -82,7 +82,7 @@ async def test_invalid_restart_bounds_are_rejected(space: Space) -> None:
 
 
 async def test_pods_of_a_lost_node_are_deleted_by_force(space: Space) -> None:
-    """Groups are recreated as one, and no leader while the one before it may live."""
+    """Groups are recreated as a whole, and no leader while its predecessor may be running."""
     of_worker, of_leader = "pod-restart-worker", "pod-restart-leader"
     before, worker, leader = await settle(space, of_worker, of_leader)
     group = worker.rpartition("-")[0]

@@ -37,7 +37,7 @@ def has_restarted(state: State, pod: str, times: int) -> None:
 
 
 async def test_group_continues_when_pods_restart_in_place(space: Space) -> None:
-    """R-POD-4 does not hold for them; the last restart is reported, too."""
+    """Such restarts are not failures (R-POD-4), and the last restart is also reported."""
     before = await space.bring_up(restarting("120s"))
     for times, pod in ((1, "web-1-1"), (1, "web-0"), (2, "web-1-1")):
         await space.restart_all(pod)
@@ -49,7 +49,7 @@ async def test_group_continues_when_pods_restart_in_place(space: Space) -> None:
 
 
 async def test_restart_of_one_container_recreates_the_group(space: Space) -> None:
-    """R-POD-4."""
+    """A restart of one container recreates the group (R-POD-4)."""
     before = await space.bring_up(restarting("120s"))
     await space.restart_all("web-1-1")
     await space.until(lambda state: has_restarted(state, "web-1-1", 1))

@@ -77,9 +77,10 @@ def names_of(groups: set[int], size: int) -> set[str]:
 async def test_rollout_keeps_the_minimum_of_available_groups(
     space: Space, rollout: JSONObject, replicas: int, available: int
 ) -> None:
-    """R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8: bounds held at every change of a pod.
+    """The bounds hold at every change of a pod (R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8).
 
-    The StatefulSet controller of Kubernetes 1.37 replaces as many leaders as the budget allows, that of 1.36 one (docs/adr/0004).
+    The StatefulSet controller of Kubernetes 1.37 replaces as many leaders as the budget allows; in 1.36 it replaces one
+    (docs/adr/0004).
     """
     before = await space.bring_up(lws(replicas=replicas, size=2, rollout=rollout))
     space.always(at_least(available))
@@ -119,7 +120,7 @@ async def test_statefulsets_have_max_unavailable_when_supported(space: Space, re
 
 
 async def test_rollout_proceeds_from_the_last_group_to_the_first(space: Space) -> None:
-    """R-ROLL-7, R-LSTS-7, W-1."""
+    """A rollout proceeds from the last group to the first (R-ROLL-7, R-LSTS-7, W-1)."""
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
     for index in (2, 1, 0):
@@ -132,7 +133,7 @@ async def test_rollout_proceeds_from_the_last_group_to_the_first(space: Space) -
 
 
 async def test_status_reports_the_update(space: Space) -> None:
-    """R-STAT-8, R-STAT-10 to R-STAT-14, Q-4."""
+    """The status reports the update (R-STAT-8, R-STAT-10 to R-STAT-14, Q-4)."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(**new_worker(gated=True))
 
@@ -162,7 +163,7 @@ async def test_status_reports_the_update(space: Space) -> None:
 
 
 async def test_both_revisions_exist_while_groups_use_them(space: Space) -> None:
-    """R-REV-2, R-REV-10, R-REV-11, R-REV-14."""
+    """Both revisions exist while groups use them (R-REV-2, R-REV-10, R-REV-11, R-REV-14)."""
     (first,) = revisions_of(await space.bring_up(lws(replicas=2, size=2)), "web")
     await space.edit_template(**new_worker(gated=True))
     state = await space.until(lambda state: assert_images(state, {0}, {1}))
@@ -226,7 +227,7 @@ async def test_group_below_the_partition_keeps_its_revision(space: Space) -> Non
 
 
 async def test_surge_groups_are_created_first_and_deleted_last(space: Space) -> None:
-    """R-ROLL-3, R-ROLL-5, W-7."""
+    """Surge groups are created first and deleted last (R-ROLL-3, R-ROLL-5, W-7)."""
     await space.bring_up(lws(replicas=2, size=2, rollout={"maxUnavailable": 0, "maxSurge": 1}))
     await space.edit_template(**new_worker(gated=True))
     state = await space.until(lambda state: assert_images(state, {0, 1}, {2}))
@@ -282,7 +283,7 @@ async def test_new_size_replaces_all_groups(space: Space, old: int, new: int) ->
 
 
 async def test_leader_template_can_be_added(space: Space) -> None:
-    """R-REV-5, R-REV-16, R-VAL-27."""
+    """A leader template can be added (R-REV-5, R-REV-16, R-VAL-27)."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(leaderTemplate=pod_template("leader:1"))
     state = await space.settled()
@@ -300,7 +301,7 @@ async def test_leader_template_can_be_added(space: Space) -> None:
     ids=["startupPolicy", "rolloutStrategy", "replicas"],
 )
 async def test_fields_outside_of_the_template_replace_no_pod(space: Space, change: JSONObject) -> None:
-    """R-REV-16, R-REV-5."""
+    """Fields outside of the template replace no pod (R-REV-16, R-REV-5)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit(**change)
     after = await space.settled()
@@ -324,7 +325,7 @@ async def test_metadata_changes_replace_no_pod(space: Space) -> None:
 
 
 async def test_restart_policy_change_replaces_groups(space: Space) -> None:
-    """R-REV-16."""
+    """A restart policy change replaces groups (R-REV-16)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(restartPolicy="None")
     after = await space.settled()
@@ -341,7 +342,10 @@ async def test_update_replaces_groups_that_were_never_ready(space: Space) -> Non
 
 
 async def test_subdomain_policy_can_be_changed_and_reverted(space: Space) -> None:
-    """R-SVC-2, R-SVC-3, R-SVC-6, R-ADM-5, R-LSTS-2, R-WSTS-3, R-ENV-2."""
+    """The subdomain policy can be changed and reverted.
+
+    Rules R-SVC-2, R-SVC-3, R-SVC-6, R-ADM-5, R-LSTS-2, R-WSTS-3, R-ENV-2.
+    """
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit(networkConfig={"subdomainPolicy": "UniquePerReplica"})
     state = await space.settled()

@@ -52,7 +52,7 @@ async def test_leader_statefulset_records_the_number_of_groups(space: Space) -> 
 
 @pytest.mark.parametrize("gated", [False, True], ids=["ready groups", "groups that are not ready"])
 async def test_scaling_down_removes_the_highest_groups(space: Space, gated: bool) -> None:
-    """R-ARC-2, R-ARC-5."""
+    """Scaling down removes the highest groups (R-ARC-2, R-ARC-5)."""
     await space.create(lws(replicas=3, size=2, gated=gated))
     await space.until(lambda state: _assert_there(state, 3))
     await space.edit(replicas=1)
@@ -71,7 +71,7 @@ def _assert_there(state: State, replicas: int) -> None:
 async def test_scaling_down_reports_and_recreates_unready_groups(
     space: Space, capsys: pytest.CaptureFixture[str], stays: bool
 ) -> None:
-    """R-ARC-2: indexes go from the highest; the group that is not ready gets the room of the one that went."""
+    """The highest indexes are deleted first (R-ARC-2). The unready group gets the space of the deleted group."""
     await space.create(lws(replicas=2, size=2, gated=True, rollout={"maxUnavailable": 2}))
     async with space.releasing():
         before = (await space.settled()).uids("web")

@@ -1,4 +1,4 @@
-"""What the API servers store and show of LeaderWorkerSets, and what the controllers correct."""
+"""LeaderWorkerSets as the API servers store and show them, and the corrections by the controllers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -55,7 +55,7 @@ async def test_templates_get_defaults_of_ports_and_references_only(space: Space)
 
 
 async def test_duplicate_variable_is_rejected(space: Space) -> None:
-    """R-API-8, R-ENV-3."""
+    """A duplicate variable is rejected (R-API-8, R-ENV-3)."""
     template = pod_template()
     template["spec"]["containers"][0]["env"] = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     error = await refused(space, lws(template={"workerTemplate": template}))
@@ -64,7 +64,7 @@ async def test_duplicate_variable_is_rejected(space: Space) -> None:
 
 
 async def test_template_without_containers_is_rejected(space: Space) -> None:
-    """Q-34: said in one sentence."""
+    """The error is one sentence (Q-34)."""
     error = await refused(space, lws(template={"workerTemplate": {}}))
     assert "spec.leaderWorkerTemplate.workerTemplate.spec.containers: Required value" in error.message
 
@@ -115,7 +115,7 @@ async def without_fields(space: Space, *fields: str) -> AsyncIterator[None]:
 
 
 async def test_invalid_metadata_is_rejected(space: Space) -> None:
-    """R-VAL-2."""
+    """Invalid metadata is rejected (R-VAL-2)."""
     obj = lws()
     obj["metadata"]["labels"] = {"not a key": "x"}
     error = await refused(space, obj)
@@ -124,7 +124,7 @@ async def test_invalid_metadata_is_rejected(space: Space) -> None:
 
 
 async def test_status_has_no_other_fields(space: Space) -> None:
-    """R-API-9, R-API-10."""
+    """The status has no other fields (R-API-9, R-API-10)."""
     state = await space.bring_up(lws(replicas=1, size=1))
     assert meta.status(state.leaderworkersets["web"]).keys() == {
         "conditions",
@@ -150,7 +150,7 @@ async def test_equivalent_values_start_no_rollout(space: Space) -> None:
 
 
 async def test_controller_corrects_the_leader_statefulset_only(space: Space) -> None:
-    """Q-26, R-ARC-3."""
+    """The controller corrects the leader StatefulSet only (Q-26, R-ARC-3)."""
     await space.bring_up(lws(replicas=2, size=2))
     note = {"metadata": {"annotations": {labels.REPLICAS: "7"}}}
     await space.patch(note, "web", resource=STATEFULSETS)
@@ -165,7 +165,7 @@ async def test_controller_corrects_the_leader_statefulset_only(space: Space) -> 
 
 
 async def test_pod_update_is_always_allowed(space: Space) -> None:
-    """R-ADM-16."""
+    """A pod update is always allowed (R-ADM-16)."""
     await space.bring_up(lws(replicas=1, size=1))
     patched = await space.patch({"metadata": {"annotations": {"note": "mine"}}}, "web-0", resource=PODS)
     assert meta.annotations(patched)["note"] == "mine"
@@ -181,7 +181,7 @@ async def test_differs_from_upstream_template_leader_name_is_ignored(space: Spac
 
 
 async def test_topology_change_replaces_leaders_of_the_same_revision(space: Space) -> None:
-    """Q-8: the annotation is no part of the revision, but of the leaders' template."""
+    """The annotation belongs to the template of the leaders, not to the revision (Q-8)."""
     before = await space.bring_up(lws(replicas=2, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: "rack"}))
     await space.patch({"metadata": {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}}})
 

@@ -12,7 +12,7 @@ QUARTER = {"maxUnavailable": "25%", "maxSurge": 0}
 
 
 async def test_value_stored_by_scale_blocks_no_later_change(space: Space) -> None:
-    """25 % of 2 groups are none: labels, rollouts, recreations by the manager and foreground deletion work all the same."""
+    """25 % of 2 groups rounds to zero: labels, rollouts, recreations by the manager and foreground deletion still work."""
     await space.bring_up(lws(replicas=4, size=2, rollout=QUARTER, template={"maxGroupRestarts": 3}))
     await space.scale(2)
     before = await space.settled()

@@ -21,7 +21,7 @@ async def test_verbs_of_the_script_have_their_effects(space: Space, tmp_path: Pa
 
 
 def typed(space: Space, step: Step) -> tuple[int, str]:
-    """Run one step beside the managers of the test, each in its event loop; return its exit code and what it printed."""
+    """Run one step next to the managers of the test, in its own event loop; return its exit code and output."""
     where = ["--kubeconfig", str(space.cluster.kubeconfig), "--namespace", space.namespace]
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):

@@ -53,7 +53,7 @@ BOUNDS: Final = {
     "kuberuntime.cache.projection.Strings._young": projection.MOST_STRINGS,
     "kuberuntime.cache.projection.Strings._old": projection.MOST_STRINGS,
 }
-"""What may grow until it is full, and the most that all of its kind hold then."""
+"""Caches that may grow until they are full, and the maximum size of each kind."""
 
 
 @dataclass
