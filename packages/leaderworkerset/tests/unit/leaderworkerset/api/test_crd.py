@@ -32,7 +32,7 @@ def walk(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str
 
 
 def test_definition_has_names_scope_and_version() -> None:
-    """R-API-1: names, scope, version; no categories."""
+    """Names, scope, version; no categories (R-API-1)."""
     assert CRD["metadata"]["name"] == "leaderworkersets.leaderworkerset.x-k8s.io"
     assert CRD["metadata"]["annotations"] == {"controller-gen.kubebuilder.io/version": "v0.17.2"}
     assert {name: value for name, value in CRD["spec"].items() if name != "versions"} == {
@@ -68,7 +68,7 @@ def test_definition_has_no_validation_rules() -> None:
 
 
 def test_definition_has_printer_columns() -> None:
-    """R-API-3, N-API-4: the order, types and paths."""
+    """The order, types and paths (R-API-3, N-API-4)."""
     assert [(c["name"], c["type"], c["jsonPath"]) for c in VERSION["additionalPrinterColumns"]] == [
         ("Ready", "integer", ".status.readyReplicas"),
         ("Desired", "integer", ".spec.replicas"),
@@ -106,12 +106,12 @@ def test_definition_has_printer_columns() -> None:
     ],
 )
 def test_own_fields_have_types_defaults_and_bounds(path: str, rules: dict[str, Any]) -> None:
-    """Contract 1.2, R-KQ-2: types, defaults, enums, bounds."""
+    """Types, defaults, enums, bounds (contract 1.2, R-KQ-2)."""
     assert at(f"spec.{path}") == rules
 
 
 def test_strategy_has_a_default_before_admission() -> None:
-    """R-KQ-2, R-KQ-10: webhooks that decode and encode the object would write one without a type."""
+    """Webhooks that decode and encode the object would write one without a type (R-KQ-2, R-KQ-10)."""
     assert at("spec.rolloutStrategy")["default"] == {"type": "RollingUpdate"}
     assert "default" not in schema_of("LeaderWorkerSetSpec")["properties"]["rolloutStrategy"]
 
@@ -144,7 +144,7 @@ def test_required_fields_are_declared(path: str, required: list[str] | None) -> 
 
 @pytest.mark.parametrize("path", ["leaderTemplate", "workerTemplate", "volumeClaimTemplates.*"])
 def test_embedded_metadata_has_five_fields(path: str) -> None:
-    """R-API-5: `creationTimestamp: null` of templates is pruned."""
+    """`creationTimestamp: null` of templates is pruned (R-API-5)."""
     metadata = at(f"spec.leaderWorkerTemplate.{path}.metadata")
     assert sorted(metadata["properties"]) == ["annotations", "finalizers", "labels", "name", "namespace"]
 
@@ -182,7 +182,7 @@ def test_pod_templates_have_defaults(path: str, default: Any) -> None:
 
 
 def test_pod_templates_have_no_other_defaults() -> None:
-    """R-API-7: no imagePullPolicy, dnsPolicy and the like."""
+    """No imagePullPolicy, dnsPolicy and the like (R-API-7)."""
     names = {path.rsplit(".", 1)[1] for path, schema in walk(schema_of("PodTemplateSpec")) if "default" in schema}
     assert names == {
         *("protocol", "name", "optional", "service", "fsType", "readOnly", "iscsiInterface"),
@@ -223,7 +223,7 @@ def test_list_keys_are_required_or_have_defaults() -> None:
 
 
 def test_every_schema_node_has_a_type() -> None:
-    """R-API-5: the schema is structural."""
+    """The schema is structural (R-API-5)."""
     for path, schema in walk(SCHEMA):
         assert "type" in schema or schema.get("x-kubernetes-int-or-string"), path
 

@@ -12,7 +12,7 @@ POD = {"spec": {"containers": [{"name": "c"}]}}
 
 
 def test_minimal_object_has_default_values() -> None:
-    """Contract 1.2: the defaults."""
+    """The defaults (contract 1.2)."""
     lws = decode({"metadata": {"name": "a"}, "spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}})
     assert (lws.spec.replicas, lws.size, lws.spec.startup_policy) == (1, 1, "LeaderCreated")
     assert lws.spec.leader_worker_template.restart_policy == "RecreateGroupOnPodRestart"

@@ -272,7 +272,7 @@ class Cluster:
             group.create_task(GarbageCollector(self.client, definitions, self.clock).run())
 
     async def _run_pods(self) -> None:
-        """Let every pod run, and be ready where `ready_pods` says so."""
+        """Make every pod run, and be ready where `ready_pods` says so."""
         informer = Informer(self.client, PODS)
         async with asyncio.TaskGroup() as group:
 

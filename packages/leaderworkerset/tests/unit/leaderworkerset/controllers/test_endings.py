@@ -44,7 +44,7 @@ def test_group_is_ending_while_it_has_pods_and_no_leader() -> None:
 
 
 def test_group_is_ending_while_workers_may_be_created() -> None:
-    """N-AT-5: a StatefulSet controller that is behind creates pods for a leader that is gone."""
+    """A StatefulSet controller that is behind creates pods for a leader that is gone (N-AT-5)."""
     endings, pods, statefulsets = follow()
     pods.publish(Change(None, deleting(LEADER)))
     statefulsets.publish(Change(None, WORKERS))

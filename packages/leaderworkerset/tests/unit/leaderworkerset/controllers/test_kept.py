@@ -33,7 +33,7 @@ OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 
 @pytest.fixture(name="reads", scope="module")
 def _reads() -> list[Reads]:
-    """Let caches keep everything while a cluster lives, and record what is read of it, whoever reads."""
+    """Make caches keep everything while a cluster lives, and record what is read of it, whoever reads."""
     reads: list[Reads] = []
 
     def track(projection: Projection, content: bytes | msgspec.Raw) -> JSONObject:

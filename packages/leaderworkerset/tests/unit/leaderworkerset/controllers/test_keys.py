@@ -101,7 +101,7 @@ def test_worker_statefulset_enqueues_its_leader() -> None:
 
 
 def test_differs_from_upstream_deleted_service_enqueues_group() -> None:
-    """R-SVC-5: also one of an earlier leader, or of another owner, which used its name."""
+    """Also one of an earlier leader, or of another owner, which used its name (R-SVC-5)."""
     own = {"metadata": {"name": "web-0", "namespace": "default"}}
     service = owned_by(builders.leader_pod(LWS, uid="earlier"), own)
 
@@ -127,7 +127,7 @@ def test_objects_are_indexed_by_leaderworkerset_and_group() -> None:
 
 
 def test_deleted_pod_with_a_random_key_enqueues_its_set() -> None:
-    """N-HASH-4, N-GATE-4: a gated leader may wait for it."""
+    """A gated leader may wait for it (N-HASH-4, N-GATE-4)."""
     lws = builders.hash_object()
     leader = builders.hash_leader(lws)
     worker = builders.worker_pod(leader)

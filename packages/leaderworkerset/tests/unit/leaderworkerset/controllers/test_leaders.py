@@ -129,7 +129,7 @@ async def test_leaders_are_compared_by_uid_unless_terminating(cluster: Cluster) 
 
 
 async def test_deleted_leader_gets_no_workers_again_and_again(cluster: Cluster) -> None:
-    """R-WSTS-2: where the cache of pods is the later one; a worker StatefulSet that alone was deleted comes back."""
+    """Where the cache of pods is the later one; a worker StatefulSet that alone was deleted comes back (R-WSTS-2)."""
     cluster.transport = transport = LateWatch(cluster, PODS)
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))

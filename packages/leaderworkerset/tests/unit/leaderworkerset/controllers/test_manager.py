@@ -37,7 +37,7 @@ async def test_groups_start_and_then_nothing_is_written(cluster: Cluster) -> Non
 
 
 async def test_new_manager_writes_nothing_at_rest(cluster: Cluster) -> None:
-    """docs/adr/0031-leases-and-drains.md: it compares the leader StatefulSet, and writes nothing."""
+    """It compares the leader StatefulSet, and writes nothing (docs/adr/0031-leases-and-drains.md)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
     before, uids = cluster.transport.writes.total(), await cluster.uids()
@@ -60,7 +60,7 @@ EDITS: dict[str, JSONObject] = {
 
 
 async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: Cluster) -> None:
-    """R-LSTS-1, Q-26: what is theirs stays."""
+    """Fields of other owners are kept (R-LSTS-1, Q-26)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(metadata={"labels": {"team": "a"}}))
         applied = await cluster.get(STATEFULSETS, "web")
@@ -78,7 +78,7 @@ async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: Clus
 
 
 async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
-    """R-ROLL-3, R-ARC-5: 2, 5, 1; the groups that stay are not touched."""
+    """From 2 to 5 to 1 groups; the remaining groups are not touched (R-ROLL-3, R-ARC-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
         first = await cluster.uids()
@@ -93,7 +93,7 @@ async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
 
 
 async def test_template_is_rolled_out_group_by_group(cluster: Cluster) -> None:
-    """R-ROLL-10, R-REV-14: every group is replaced once, never two away at a time, one revision is left."""
+    """Every group is replaced once, never two away at a time, one revision is left (R-ROLL-10, R-REV-14)."""
     unavailable: list[int] = []
 
     async def watch() -> None:
@@ -137,7 +137,7 @@ async def test_reverted_template_creates_no_third_revision(cluster: Cluster) -> 
 
 
 async def test_failed_worker_recreates_its_group_once(cluster: Cluster) -> None:
-    """R-POD-5, R-POD-9, R-POD-11: all of the group is new, the other groups are not touched."""
+    """All of the group is new, the other groups are not touched (R-POD-5, R-POD-9, R-POD-11)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=3, size=3))
         for group, fail in ((1, cluster.delete_pod), (2, cluster.restart_container)):
@@ -156,7 +156,7 @@ async def test_failed_worker_recreates_its_group_once(cluster: Cluster) -> None:
 
 
 async def test_simultaneous_failures_recreate_each_group_once(cluster: Cluster) -> None:
-    """R-POD-5: the others are not touched."""
+    """The others are not touched (R-POD-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=4, size=3))
         before = await cluster.uids()
@@ -172,7 +172,7 @@ async def test_simultaneous_failures_recreate_each_group_once(cluster: Cluster) 
 
 
 async def test_backoff_continues_under_the_next_manager(cluster: Cluster) -> None:
-    """docs/adr/0003-recreation-backoff.md: the wait and its reason outlive the manager and the pod that failed."""
+    """The wait and its reason outlive the manager and the pod that failed (docs/adr/0003-recreation-backoff.md)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
         await cluster.delete_pod("web-0-1")
@@ -219,7 +219,7 @@ async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
 
 
 async def test_workers_are_placed_in_the_rack_of_their_leader(cluster: Cluster) -> None:
-    """R-WSTS-6: not before the leader is placed; the node is read when it is needed."""
+    """Not before the leader is placed; the node is read when it is needed (R-WSTS-6)."""
     metadata = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(metadata=metadata))

@@ -148,7 +148,7 @@ def test_missing_workload_has_a_reason(make: Any, text: str) -> None:
 
 
 def test_unreadable_owner_is_a_failure_reason() -> None:
-    """N-AT-15: nothing waits for a kind that the manager may not read."""
+    """Nothing waits for a kind that the manager may not read (N-AT-15)."""
     found = found_by(upper_owner, stage=ForbiddenError({"code": 403, "message": "no get of configmaps"}))
 
     assert isinstance(found, SchedulingFailure)

@@ -30,7 +30,7 @@ Life: TypeAlias = Callable[[Cluster], Coroutine[Any, Any, None]]
 
 
 async def live_through_everything(cluster: Cluster) -> None:
-    """Let all happen that controllers write for: groups, failures, rollouts with and without history, own services, exclusive placement."""
+    """Cause all writes of controllers: groups, failures, rollouts, history, own services, exclusive placement."""
     await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))
     for _ in range(2):  # the second recreation is recorded and waits
         await cluster.restart_container("web-0-1")
@@ -64,7 +64,7 @@ async def live_through_everything(cluster: Cluster) -> None:
 
 
 async def roll_roles(cluster: Cluster) -> None:
-    """Let all happen that the controller of DisaggregatedSets writes for: roles, a scaler, services, a rollout."""
+    """Cause all writes of the controller of DisaggregatedSets: roles, a scaler, services, a rollout."""
     external = disaggregatedset_object([role("prefill", external=True), role("decode", size=2)])
     metadata = {name: external["metadata"][name] for name in ("name", "namespace")}
     await cluster.client.create(DISAGGREGATED_SETS, external | {"metadata": metadata})
@@ -99,7 +99,7 @@ async def test_controllers_use_exactly_the_declared_permissions() -> None:
 
 
 def test_gang_schedulers_add_only_their_own_permissions() -> None:
-    """R-GANG-7: none of them without a provider, and only those of the provider."""
+    """None of them without a provider, and only those of the provider (R-GANG-7)."""
     kinds = managed("volcano")
     own = {one for one in kinds.permissions if one.resource == VOLCANO.group_object}
 

@@ -1,4 +1,4 @@
-"""Asked to stop, the controllers finish what they are at and begin nothing new."""
+"""Controllers that are stopped finish their current work, and begin nothing new."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class SlowTransport:
-    """Takes its time with writes."""
+    """A transport that delays writes."""
 
     def __init__(self, inner: CountingTransport, seconds: float) -> None:
         self._inner = inner
@@ -45,7 +45,7 @@ def controllers_of(cluster: Cluster, transport: Transport) -> Controllers:
 
 
 async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:
-    """Ask to stop when the first write has begun; return how long the end took."""
+    """Request the stop when the first write has begun; return how long it took."""
     transport = SlowTransport(cluster.transport, seconds)
     controllers = controllers_of(cluster, transport)
     loop = asyncio.get_running_loop()

@@ -51,7 +51,7 @@ def test_facts_add_to_the_weight_of_documents() -> None:
 
 
 def test_weighing_stops_at_the_limit() -> None:
-    """The first document that is too large answers the question: the next ones would cost, and change nothing."""
+    """The first document that is too large decides; the next ones would cost, and change nothing."""
     documents = iter([{"a": "x" * LIMIT}, {}, {}])
     assert is_large(documents)
     assert len(list(documents)) <= 1
@@ -64,7 +64,7 @@ def lws_with(variables: int) -> JSONObject:
 
 
 async def turns_during(plan: Callable[[ObjectKey], Awaitable[Plan]], key: ObjectKey) -> tuple[int, Plan]:
-    """Return how often the loop came round while the plan was made, and the plan."""
+    """Return how often the event loop turned while the plan was made, and the plan."""
     turns = 0
 
     async def count() -> None:
@@ -84,7 +84,7 @@ async def turns_during(plan: Callable[[ObjectKey], Awaitable[Plan]], key: Object
 
 
 async def drivers_of(variables: int) -> tuple[int, int]:
-    """Return how often the loop came round during the plan for a LeaderWorkerSet, and for one of its leaders."""
+    """Return how often the event loop turned during the plan for a LeaderWorkerSet, and for one of its leaders."""
     cluster = Cluster()
     await cluster.server.start()
     made = await cluster.create(lws_with(variables))
@@ -114,7 +114,7 @@ async def drivers_of(variables: int) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_loop_continues_while_a_large_object_is_decided() -> None:
-    """One LeaderWorkerSet must not stop all: decisions about large ones are made in a thread."""
+    """One LeaderWorkerSet must not stop all: decisions about large sets are made in a thread."""
     whole, one = asyncio.run(drivers_of(12_000))
 
     assert whole > 0
@@ -122,7 +122,7 @@ def test_loop_continues_while_a_large_object_is_decided() -> None:
 
 
 def test_small_decisions_use_no_thread() -> None:
-    """A thread per decision would cost more than the decision."""
+    """A thread would cost more than the decision."""
     assert asyncio.run(drivers_of(5)) == (0, 0)
 
 

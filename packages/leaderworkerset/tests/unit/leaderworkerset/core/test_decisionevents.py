@@ -13,7 +13,7 @@ LEADER = builders.leader_pod(LWS)
 
 
 def test_reference_names_its_object() -> None:
-    """Contract 8.3: only what the object has."""
+    """The reference has only the existing fields (contract 8.3)."""
     assert decisionevents.reference(LEADER) == {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -1,4 +1,4 @@
-"""An action is one of a few commands, of which only names and numbers can be chosen."""
+"""An action is one of a few commands, with names and numbers as its only parameters."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Only the browser that opened the link is answered: each check alone, with everything else right."""
+"""Only the browser that opened the link gets answers: each check alone, with all other parts correct."""
 
 import pytest
 from msgspec.structs import replace

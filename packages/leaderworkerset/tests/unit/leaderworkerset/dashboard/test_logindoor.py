@@ -1,4 +1,4 @@
-"""A shared dashboard: who is not logged in sees the page to log in, and acts with the own token only."""
+"""A shared dashboard: a visitor without a login sees the login page, and each user acts with their own token."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

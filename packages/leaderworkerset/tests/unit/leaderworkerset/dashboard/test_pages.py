@@ -1,4 +1,4 @@
-"""Pages as functions: a picture in, pieces out; the same answers as `lws get`, `explain` and `rollout status`."""
+"""Pages as functions from a picture to pieces, with the same answers as `lws get`, `explain` and `rollout status`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A difference leads from one state of a page to the other, whatever both are; texts never become HTML."""
+"""A difference leads from any state of a page to any other; texts never become HTML."""
 
 import doctest
 from collections.abc import Mapping

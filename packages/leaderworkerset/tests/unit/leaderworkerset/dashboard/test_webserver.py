@@ -1,4 +1,4 @@
-"""The running server: pages, streams, logs, panes and actions for its browser; nothing for anybody else."""
+"""The running server: pages, streams, logs, panes and actions for its browser, and nothing for other clients."""
 
 import asyncio
 import json

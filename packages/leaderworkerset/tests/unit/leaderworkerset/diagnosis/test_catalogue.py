@@ -1,4 +1,4 @@
-"""Every cause of the catalogue: its situation is found, by its code, in the words that are kept."""
+"""Every cause of the catalogue: its scenario is found by its code, with the recorded text."""
 
 import importlib
 import pkgutil
@@ -54,7 +54,7 @@ def test_texts_equal_the_recorded_ones() -> None:
 
 
 def test_verdict_of_a_scenario_equals_the_reference() -> None:
-    """A group that is made now may be progressing where the same group later is stuck."""
+    """A group that is created now may be progressing, while the same group is stuck later."""
     said = dict(re.findall(r"^## (.*)\n\n\*\*.*\*\* \((.*)\)$", CAUSES.read_text(), re.MULTILINE))
     for code in CODES:
         early, late = ("progressing", "stuck") if said[code] == "progressing, then stuck" else (said[code], said[code])

@@ -1,4 +1,4 @@
-"""A pod that waits for devices of claims: the missing object by name, or that none is free."""
+"""A pod that waits for devices of claims: the missing object by name, or the shortage of devices."""
 
 from tests.explanations.builders import pending
 

@@ -445,7 +445,7 @@ def test_missing_host_path_is_named() -> None:
 
 @pytest.mark.parametrize(("key", "code"), [(KEY, "LWS-E086"), ("newer", "LWS-E092")], ids=["updated", "older"])
 def test_rollout_does_not_wait_for_a_broken_older_group(key: str, code: str) -> None:
-    """docs/adr/0030."""
+    """The rollout replaces broken groups of older revisions (docs/adr/0030)."""
     starting = placed(0, status={"containerStatuses": [container(running={"startedAt": ago(300)})]})
     statefulset = {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: key}}}
     updating = lws(2, 1, status=UPDATING | {"updatedReplicas": 1, "readyReplicas": 1})

@@ -108,7 +108,7 @@ UNTIL_DONE = Commands(until_done=True)
 
 
 def test_completed_rank_is_healthy_while_waiting_for_completion() -> None:
-    """As of a batch job: the ranks of group 0 ended minutes ago, those of group 1 still run."""
+    """Like a batch job: the ranks of group 0 ended minutes ago, those of group 1 still run."""
     stays = container(terminated=ended(0, 100, "Completed"))
     pods = [*(placed(0, rank, status={"containerStatuses": [stays]}) for rank in (0, 1)), ready(1, 0), ready(1, 1)]
     situation = observed(pods, of=lws(2))

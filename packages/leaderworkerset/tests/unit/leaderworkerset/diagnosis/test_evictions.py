@@ -1,4 +1,4 @@
-"""Why evictions wait, as far as a LeaderWorkerSet shows it."""
+"""The reasons why evictions wait, as far as a LeaderWorkerSet shows them."""
 
 import pytest
 from tests.explanations.builders import lws, observed, ready

@@ -1,4 +1,4 @@
-"""Restarts in place as people see them: which pod, how often, since when it is not ready, and why a group is recreated."""
+"""Restarts in place in views: the pod, the number, the time since it is unready, and the reason of a recreation."""
 
 import pytest
 from tests.explanations.builders import NOW, ago, container, ended, lws, observed, placed, ready, recreated

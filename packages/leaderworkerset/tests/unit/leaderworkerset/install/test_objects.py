@@ -1,4 +1,4 @@
-"""The objects of an installation: whole, against golden files, and the promises that no golden file explains."""
+"""The objects of an installation: compared with golden files, and the properties that golden files do not explain."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ CHOSEN = InstallSettings(
 
 
 def texts(settings: InstallSettings) -> str:
-    """Return all objects but the definition, which tests of its own look at."""
+    """Return all objects except the definition, which has its own tests."""
     return rendering.documents(obj for kind, obj in build_all(MANAGED, settings) if kind != CUSTOM_RESOURCE_DEFINITIONS)
 
 
@@ -100,14 +100,14 @@ def test_namespaced_objects_use_the_given_namespace() -> None:
 
 
 def test_referenced_objects_are_applied_first() -> None:
-    """The namespace before all, roles before bindings, the API server's calls to us last."""
+    """The namespace is first, roles precede bindings, and the webhook configurations are last."""
     kinds = [kind.kind for kind, _ in build_all(MANAGED, DEFAULT)]
     assert kinds[0] == "Namespace"
     assert kinds[-3:] == ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
 
 
 def test_reinstallation_keeps_certificates() -> None:
-    """R-OP-50: neither the data of the secret nor a bundle is spoken of, so an apply leaves both alone."""
+    """An apply contains neither the data of the secret nor a bundle, so it changes neither (R-OP-50)."""
     objects = {meta.name(obj): obj for _, obj in build_all(MANAGED, DEFAULT)}
     assert "data" not in objects["lws-webhook-server-cert"]
     assert "caBundle" not in str(objects["lws-mutating-webhook-configuration"])

@@ -18,7 +18,7 @@ def verbs(rules: list[dict[str, Any]], target: str) -> set[str]:
 
 
 def test_roles_reach_only_the_webhook_secret() -> None:
-    """Least privilege: not cluster-wide, and by name."""
+    """Permissions are minimal: not cluster-wide, and by name."""
     assert verbs(CLUSTER_RULES, "secrets") == set()
     (rule,) = [rule for rule in RULES if "secrets" in rule.get("resources", [])]
     assert rule["resourceNames"] == ["lws-webhook-server-cert"]
@@ -56,7 +56,7 @@ def test_namespaced_roles_stay_in_their_namespace() -> None:
 
 
 def test_every_role_except_the_metrics_reader_is_bound() -> None:
-    """The manager serves metrics, and reads none: that role is for whoever scrapes them."""
+    """The manager serves metrics, and reads none: the role is for the scraper."""
     roles = [(kind.kind, obj["metadata"]["name"]) for kind, obj in ALL if "roleRef" not in obj]
     bound = [(obj["roleRef"]["kind"], obj["roleRef"]["name"]) for _, obj in ALL if "roleRef" in obj]
     assert [one for one in roles if one not in bound] == [("ClusterRole", "lws-metrics-reader")]
@@ -66,7 +66,7 @@ def test_every_role_except_the_metrics_reader_is_bound() -> None:
 
 
 def test_roles_change_only_the_election_lease() -> None:
-    """A role cannot name what is created; whatever else is done to a lease names it."""
+    """A role cannot name objects that are created; all other verbs name the lease."""
     named = {
         verb: rule.get("resourceNames")
         for rule in RULES

@@ -1,6 +1,6 @@
-"""A kind that only this file knows goes the whole way of a real one: the registry is all that anybody reads.
+"""A kind that is only defined in this file works like a real one, by its entry in the registry alone.
 
-A Widget has a text; its webhook fills in the text that is missing, its controller keeps a ConfigMap with it.
+A Widget has a text. Its webhook fills in a missing text; its controller keeps a ConfigMap with it.
 """
 
 import asyncio

@@ -35,7 +35,7 @@ SETTINGS: Final = RecorderSettings(enable=True, keep_for=Duration(1800))
 
 
 class Slow:
-    """A transport on which nothing is answered for a minute, but watches."""
+    """A transport that answers nothing for a minute, except watches."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -68,7 +68,7 @@ async def recording(cluster: Cluster, transport: Transport) -> AsyncIterator[Non
 
 
 async def crash(cluster: Cluster, name: str) -> None:
-    """Tell that a run of the pod's container ended with an error."""
+    """Report that a run of the pod's container ended with an error."""
     pod = await cluster.get(PODS, name)
     end = {"exitCode": 3, "finishedAt": timestamps.render(cluster.clock.now()), "containerID": "x://1"}
     status: JSONObject = {"name": "main", "restartCount": 1, "ready": False, "image": "i", "imageID": "i"}
@@ -77,7 +77,7 @@ async def crash(cluster: Cluster, name: str) -> None:
 
 
 async def recreated_after(cluster: Cluster) -> float:
-    """Let a group fail; return the seconds until another one is there."""
+    """Make a group fail; return the seconds until its replacement exists."""
     await cluster.create(builders.leaderworkerset_object(replicas=1, size=2))
     await cluster.settle(200)
     before = (await cluster.uids())["web-0"]
@@ -113,7 +113,7 @@ class Saying(FakeNode):
 
 
 async def said(cluster: Cluster) -> None:
-    """Let a set ask for its progress, and wait until it is at its leader."""
+    """Enable progress of a set, and wait until its leader has it."""
     await cluster.bind("web-0", "node")
     run = {"name": "main", "restartCount": 0, "ready": True, "image": "i", "imageID": "i"}
     status = {"containerStatuses": [run | {"state": {"running": {"startedAt": "2026-03-01T12:00:00Z"}}}]}

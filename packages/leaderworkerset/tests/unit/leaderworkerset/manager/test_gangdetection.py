@@ -1,4 +1,4 @@
-"""Which gang schedulers a cluster serves: what is asked, what is known before the first answer, and what comes later."""
+"""The gang schedulers of a cluster: the requests, the state before the first answer, and later changes."""
 
 import asyncio
 import threading

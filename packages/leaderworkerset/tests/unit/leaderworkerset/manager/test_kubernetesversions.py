@@ -12,7 +12,7 @@ from leaderworkerset.manager import kubernetesversions
 
 
 def logged(status: int, body: bytes) -> list[Any]:
-    """Return what is logged for this answer."""
+    """Return the log entries for this answer."""
     client = Client(ScriptedTransport(answer(status, body)))
     with capture_logs() as logs:
         asyncio.run(kubernetesversions.check(client))

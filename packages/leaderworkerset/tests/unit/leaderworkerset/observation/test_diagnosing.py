@@ -39,7 +39,7 @@ SHORT = {"type": "PodScheduled", "status": "False", "message": "0/9 nodes are av
 
 @dataclass
 class Server:
-    """Answers lists by path: objects, pages of them, or an error; what is not there is not served."""
+    """Answers lists by path: objects, pages of them, or an error; other kinds are not served."""
 
     lists: Mapping[str, Sequence[JSONObject] | int]
     page: int = 500
@@ -113,7 +113,7 @@ def test_unscheduled_pods_need_nodes_claims_and_running_pods() -> None:
 
 
 def test_objects_that_no_cause_needs_are_not_read() -> None:
-    """All pods are there and wait for a node: no StatefulSet has anything to do, and nobody claims or groups anything."""
+    """All pods exist and wait for a node: no StatefulSet must act, and there are no claims and gangs."""
     waiting = [pod(0, at, status={"conditions": [SHORT]}) for at in (0, 1)]
     server = Server({PODS.path("prod"): waiting, PODS.path(): [], NODES.path(): []} | paths(CORE_EVENTS))
     observe(server)

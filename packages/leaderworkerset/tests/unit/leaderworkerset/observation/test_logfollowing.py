@@ -1,4 +1,4 @@
-"""Followed logs: no line twice and none lost over restarts and broken connections, and a bound on open streams."""
+"""Followed logs: no repeated and no lost line over restarts and broken connections, and a limit of open streams."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -75,7 +75,7 @@ class Store:
 
 @dataclass
 class Informers:
-    """Stands for the informers of one set, and for what waits on their changes."""
+    """Stands for the informers of one set, and for tasks that wait for their changes."""
 
     store: Store
     object: JSONObject | None = field(default_factory=dict)

@@ -37,7 +37,7 @@ def a_set(
     status: JSONObject | None = None,
     generation: int = 1,
 ) -> SetView:
-    """Return a DisaggregatedSet as `lws get` sees it; unless its status says more, it is on its way."""
+    """Return a DisaggregatedSet as `lws get` reads it; by default it is in progress."""
     whole = of_set(status=status, metadata={"generation": generation}).of_set
     assert whole is not None
     return set_view(named(whole.object, name, namespace), [view(named(one, name, namespace), ()) for one in parts])

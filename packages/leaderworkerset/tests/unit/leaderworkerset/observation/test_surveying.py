@@ -1,4 +1,4 @@
-"""Many LeaderWorkerSets are diagnosed from shared lists, with the results that each has alone."""
+"""Many LeaderWorkerSets are diagnosed from shared lists, with the same results as each alone."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ REFUSED = "create Pod {0}-0 in StatefulSet {0} failed error: no PriorityClass wi
 
 @dataclass
 class Server:
-    """Answers lists of all namespaces, and of one, with what has the labels that are asked for."""
+    """Answers lists of all namespaces, and of one, filtered by labels."""
 
     objects: Mapping[Resource, Sequence[JSONObject]]
     forbidden: frozenset[Resource] = frozenset()
@@ -178,7 +178,7 @@ def test_five_hundred_stuck_sets_need_a_dozen_requests() -> None:
 
 
 class Endless(Lists):
-    """Lists of a cluster that has more nodes than are read."""
+    """Lists of a cluster that has more nodes than the limit."""
 
     async def bounded(self, query: Query) -> list[JSONObject]:
         raise TooManyError(query.resource.group_resource)

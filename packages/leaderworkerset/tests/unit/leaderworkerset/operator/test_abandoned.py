@@ -1,4 +1,4 @@
-"""Pods of exhausted groups where the operator keeps no manager, on the API server of the embedded cluster."""
+"""Pods of exhausted groups when the operator keeps no manager, on the API server of the embedded cluster."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -25,7 +25,7 @@ from localkube.apiserver.storage.store import Store
 
 
 class Heard(InProcessTransport):
-    """Notes what is asked for."""
+    """Records the requests."""
 
     asked: Sequence[Request] = ()
 
@@ -86,7 +86,7 @@ def lws(name: str, namespace: str = "default") -> JSONObject:
 
 
 def test_pods_of_deleted_sets_are_released() -> None:
-    """N-RB-16: by permissions that the manager has; what is kept is looked at again soon."""
+    """The manager has the permissions, and kept pods are checked again soon (N-RB-16)."""
 
     async def scenario(site: Site) -> None:
         await site.client.create(LEADERWORKERSETS, lws("there"))
@@ -111,7 +111,7 @@ def test_pods_of_deleted_sets_are_released() -> None:
 
 
 def test_pods_of_terminating_namespaces_are_released() -> None:
-    """N-RB-16: LeaderWorkerSets of such a namespace stay as long as the pods; without their definition there are none."""
+    """LeaderWorkerSets of such a namespace stay as long as the pods; without their definition there are none (N-RB-16)."""
 
     async def scenario(site: Site) -> None:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ending"}}

@@ -1,4 +1,4 @@
-"""The TLS profile: what OpenShift names becomes a section that the manager takes."""
+"""The TLS profile: OpenShift's profile becomes a section that the manager accepts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The objects of the operand: what the object `cluster` changes of them."""
+"""The objects of the operand, and how the object `cluster` changes them."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_every_object_is_labeled_and_hashed() -> None:
 
 
 def test_every_kind_of_the_operand_has_a_position() -> None:
-    """Both choices of certificates: a kind without a place would never be watched."""
+    """Both choices of certificates: a kind without a position would never be watched."""
     for annotations in ({}, {"lws.x-k8s.io/certificates": "internal"}):
         assert {kind for kind, _ in build(cluster(annotations))} <= set(operand.ORDER)
 
@@ -82,7 +82,7 @@ TOLERATION = {"key": "gpu", "operator": "Exists"}
     ],
 )
 def test_node_placement_replaces_the_given_fields(placement: JSONObject | None, expected: JSONObject) -> None:
-    """R-OP-21: the seven cases of R-OP-43."""
+    """The cases are the seven of the contract (R-OP-21, R-OP-43)."""
     found = cluster() if placement is None else cluster(nodePlacement=placement)
     pod = template(found)["spec"]
     assert {name: pod[name] for name in ("nodeSelector", "tolerations") if name in pod} == expected
@@ -94,7 +94,7 @@ def test_operand_has_two_replicas() -> None:
 
 
 def test_certificate_and_configuration_changes_roll_the_pods() -> None:
-    """R-OP-26: the keys of the Go operator, and hashes of contents in place of resource versions."""
+    """The keys of the Go operator, and hashes of contents in place of resource versions (R-OP-26)."""
     before = template(cluster())["metadata"]["annotations"]
     names = {"secrets/webhook-server-cert", "secrets/metrics-server-cert", "configmaps/lws-manager-config"}
     assert names <= before.keys()
@@ -103,7 +103,7 @@ def test_certificate_and_configuration_changes_roll_the_pods() -> None:
 
 
 def test_certificate_hash_depends_on_the_content_only() -> None:
-    """R-OP-26, R-OP-82: a label on the secret restarts nobody."""
+    """A label on the secret causes no restart (R-OP-26, R-OP-82)."""
     secret = {"metadata": {"resourceVersion": "1"}, "data": {"tls.crt": "a", "tls.key": "b"}}
     relabeled = secret | {"metadata": {"resourceVersion": "2", "labels": {"x": "y"}}}
     assert operand.certificate_hash(secret) == operand.certificate_hash(relabeled) != ""
@@ -143,7 +143,7 @@ def test_certificates_are_mounted() -> None:
 
 
 def test_roles_are_bound_to_the_account_of_the_namespace() -> None:
-    """R-OP-15: the right to read metrics is for whoever scrapes, not for the manager itself."""
+    """The permission to read metrics is for the scraper, not for the manager itself (R-OP-15)."""
     bindings = {meta.name(obj): obj["subjects"] for kind, obj in build(cluster()) if kind == CLUSTER_ROLE_BINDINGS}
     (reader,) = bindings.pop("lws-metrics-reader-rolebinding")
     assert (reader["name"], reader["namespace"]) == ("prometheus-k8s", "openshift-monitoring")
@@ -272,7 +272,7 @@ def test_manager_configuration_names_the_certificate_issuer() -> None:
 
 
 def test_services_have_ports_of_webhooks_and_metrics() -> None:
-    """R-OP-15: the ports of both services."""
+    """The ports of both services (R-OP-15)."""
     ports = {meta.name(obj): obj["spec"]["ports"] for kind, obj in build(cluster()) if kind == SERVICES}
     assert ports == {
         "lws-webhook-service": [{"port": 443, "targetPort": 9443, "protocol": "TCP"}],
@@ -296,7 +296,7 @@ def test_two_managers_are_spread_and_evicted_one_by_one() -> None:
 
 
 def test_metrics_are_scraped_with_tls() -> None:
-    """R-OP-23, R-OP-82: one slash, the token of the scraper, the authority of the certificate."""
+    """There is one slash, the token of the scraper, and the authority of the certificate (R-OP-23, R-OP-82)."""
     (monitor,) = [obj for kind, obj in build(cluster()) if kind == SERVICE_MONITORS]
     (endpoint,) = monitor["spec"]["endpoints"]
     assert monitor["spec"]["selector"]["matchLabels"]["control-plane"] == "controller-manager"

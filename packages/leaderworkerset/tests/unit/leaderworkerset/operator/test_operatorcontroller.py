@@ -53,7 +53,7 @@ def test_kind_is_served_when_its_definition_is_established(obj: JSONObject, expe
 
 
 def test_new_or_deleted_kind_enqueues_the_object() -> None:
-    """R-OP-22: an installation follows cert-manager within seconds, and the kind is requested while it is served."""
+    """An installation follows cert-manager within seconds, and the kind is requested while it is served (R-OP-22)."""
     spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
     opened = Caches(Client(SmallServer()), spec.caches)
     watches = spec.build(opened, Client(SmallServer()), SystemClock()).watches()
@@ -71,7 +71,7 @@ def test_new_or_deleted_kind_enqueues_the_object() -> None:
 
 
 def test_loss_of_an_optional_kind_is_an_event() -> None:
-    """Every kind that a cluster may not serve waits for its definition, and no other does."""
+    """Every optional kind waits for its definition, and no other kind does."""
     spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
     assert {cache.what for cache in spec.caches if cache.optional} == {
         cache.what for cache in spec.caches if cache.served is not None
@@ -79,14 +79,14 @@ def test_loss_of_an_optional_kind_is_an_event() -> None:
 
 
 def test_optional_kinds_do_not_block_the_caches() -> None:
-    """R-OP-23c: a cache that waits for them would keep back everything."""
+    """A cache that waits for them would keep back everything (R-OP-23c)."""
     assert owned(SERVICE_MONITORS, "operators").optional
     assert owned(ISSUERS, "operators").optional
     assert not owned(SECRETS, "operators").optional
 
 
 def test_operator_has_two_loops_that_watch_owned_objects() -> None:
-    """R-OP-13: a change of anything that the operator applies concerns the object, and its drift is reverted at once."""
+    """A change of anything that the operator applies concerns the object, and its drift is reverted at once (R-OP-13)."""
     specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
     assert [spec.name for spec in specs] == ["TargetConfigController", "LoggingSyncer"]
     client = Client(SmallServer())
@@ -99,7 +99,7 @@ def test_operator_has_two_loops_that_watch_owned_objects() -> None:
 
 
 def test_operator_cannot_delete_definitions() -> None:
-    """R-OP-83 (D1): there is no right to."""
+    """There is no permission for it (R-OP-83 (D1))."""
     allowed = [
         one.verbs
         for one in registry(MANAGED, PLACE, Verbosity()).permissions
@@ -109,7 +109,7 @@ def test_operator_cannot_delete_definitions() -> None:
 
 
 async def test_verbosity_follows_the_object_and_changes_are_reported() -> None:
-    """R-OP-27: not at the first start; a level that the schema refuses means Normal."""
+    """The first start is not reported. A level that the schema rejects means Normal (R-OP-27)."""
     server = SmallServer()
     opened = Caches(Client(server), (operatorcontroller.CLUSTERS,))
     verbosity = Verbosity()
@@ -133,7 +133,7 @@ async def test_verbosity_follows_the_object_and_changes_are_reported() -> None:
 
 
 async def test_objects_of_other_names_are_ignored() -> None:
-    """R-OP-2: even if an older definition let them in."""
+    """An older definition may have accepted them (R-OP-2)."""
     specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
     client = Client(SmallServer())
     opened = Caches(client, (cache for spec in specs for cache in spec.caches))

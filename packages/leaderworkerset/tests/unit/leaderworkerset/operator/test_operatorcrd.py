@@ -1,4 +1,4 @@
-"""The definition of LeaderWorkerSetOperators: its envelope, and what an API server makes of objects of the kind."""
+"""The definition of LeaderWorkerSetOperators: its names, and the objects of an API server with it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -81,7 +81,7 @@ def test_spec_is_required_and_has_the_agreed_fields() -> None:
 
 
 def test_empty_spec_gets_default_levels() -> None:
-    """R-OP-3, R-OP-4: on an API server; unknown fields are pruned, free ones are kept whole, or null."""
+    """On an API server; unknown fields are pruned, free ones are kept whole, or null (R-OP-3, R-OP-4)."""
 
     async def scenario(api: Api) -> None:
         assert (await api.create(CRDS, operator_crd())).code == 201
@@ -163,7 +163,7 @@ def test_status_fields_accept_valid_values_only(status: dict[str, Any], words: s
 
 
 def test_conditions_and_revisions_have_schema_rules() -> None:
-    """R-OP-5: what the embedded API server does not evaluate, as the schema has it."""
+    """Rules of the schema that the embedded API server does not evaluate (R-OP-5)."""
     fields = ROOT["properties"]["status"]["properties"]
     assert set(fields["conditions"]["items"]["properties"]) == {
         "type",

@@ -60,7 +60,7 @@ async def election_of(directory: Path, server: str) -> ElectionSettings:
 
 
 def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[ElectionSettings, list[str]]:
-    """Return the settings of the election where the API server answers so, and the paths that it was asked for."""
+    """Return the settings of the election if the API server answers so, and the requested paths."""
     asked: list[str] = []
 
     async def serve(request: web.Request) -> web.Response:
@@ -77,7 +77,7 @@ def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[Elect
 
 
 def test_operator_starts_without_an_api_server(tmp_path: Path) -> None:
-    """R-OP-12: where the topology cannot be read, the usual times hold."""
+    """Where the topology cannot be read, the usual times hold (R-OP-12)."""
     with socket.socket() as taken:  # bound, but nobody listens
         taken.bind(("127.0.0.1", 0))
         found = asyncio.run(election_of(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}"))
@@ -86,7 +86,7 @@ def test_operator_starts_without_an_api_server(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_unresponsive_api_server_delays_the_start_by_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R-OP-13: meanwhile neither probes are answered nor requests to stop, so this must be less than ending may take."""
+    """Meanwhile it answers neither probes nor a stop, so the delay must be shorter than the grace period (R-OP-13)."""
     assert operatorprocess.TOPOLOGY_SECONDS < 10
     monkeypatch.setattr(operatorprocess, "TOPOLOGY_SECONDS", 0.2)
     with socket.socket() as silent:
@@ -135,7 +135,7 @@ def test_lease_times_follow_the_topology_when_readable(
 
 @pytest.mark.virtual_time
 async def test_operator_ends_when_a_file_changes(tmp_path: Path) -> None:
-    """R-OP-9: `--terminate-on-files`, also a file that appears."""
+    """`--terminate-on-files`, also a file that appears (R-OP-9)."""
     file = tmp_path / "config"
 
     stopped = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The server of the operator: probes for everyone, metrics for those who may read them, the build among these."""
+"""The server of the operator: probes for everyone, metrics for authorized users, including the build."""
 
 import asyncio
 import re
@@ -40,7 +40,7 @@ class Leading:
         yield
 
     async def drain(self) -> None:
-        """Finish nothing."""
+        """Complete immediately."""
 
 
 def free_port() -> int:
@@ -52,7 +52,7 @@ def free_port() -> int:
 def ask(
     path: str, *script: Response, is_ready: bool = True, headers: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Return what an operator answers over HTTPS, whose API server gives these answers to reviews."""
+    """Return an operator's response over HTTPS, if its API server gives these answers to reviews."""
     transport, clock, metrics = ScriptedTransport(*script), SystemClock(), Metrics()
     kinds = registry(MANAGED, OperatorPlace(namespace="operators", image="", version="1.2.3"), Verbosity())
     kinds.instruments(metrics)
@@ -77,7 +77,7 @@ def ask(
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
 def test_probes_need_no_authentication(path: str) -> None:
-    """R-OP-11: no review is asked for, and the certificate is a self-signed one where none is mounted."""
+    """No review is requested, and the certificate is self-signed if none is mounted (R-OP-11)."""
     assert ask(path) == (200, "ok")
 
 
@@ -97,7 +97,7 @@ def test_server_is_alive_before_it_is_ready() -> None:
     ids=["nobody", "may not", "may"],
 )
 def test_metrics_require_permission(headers: Mapping[str, str], script: tuple[Response, ...], status: int) -> None:
-    """R-OP-11; differs from the Go operator, which lets OpenShift's Prometheus in without asking."""
+    """The Go operator, by contrast, admits OpenShift's Prometheus without a review (R-OP-11)."""
     assert ask("/metrics", *script, headers=headers)[0] == status
 
 

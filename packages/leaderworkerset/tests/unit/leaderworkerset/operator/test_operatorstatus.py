@@ -39,7 +39,7 @@ def test_available_requires_all_replicas(deployment: JSONObject | None, expected
 
 
 def test_differs_from_upstream_available_needs_webhooks() -> None:
-    """R-OP-6, ADR 32: the first write after that is not refused; the network leads to managers after they are ready."""
+    """The first write after that is not refused; the network leads to managers after they are ready (R-OP-6, ADR 32)."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT), SyncOutcome(unreached="no endpoints")))
     assert found["Available"] == ("False", "WebhooksUnreachable")
 
@@ -50,7 +50,7 @@ def test_differs_from_upstream_available_needs_webhooks() -> None:
     ids=["managers run", "one is missing", "it is known already"],
 )
 def test_webhooks_are_tried_before_available_becomes_true(available: int, said: str, *, expected: bool) -> None:
-    """Later a Deployment with all managers says enough: no condition flaps with a slow API server."""
+    """Later a Deployment with all managers is sufficient, so that no condition flaps with a slow API server."""
     observed = cluster() | {"status": {"conditions": [{"type": "Available", "status": said}]}}
     assert may_become_available(observed, running(DEPLOYMENT, available=available)) is expected
 
@@ -87,7 +87,7 @@ def test_unsupported_overrides_block_upgrades() -> None:
 
 
 def test_transition_times_change_with_the_status_only() -> None:
-    """R-OP-7: another message moves nothing."""
+    """Another message does not change them (R-OP-7)."""
     first = refresh(cluster(), None, SyncOutcome(error="one", complete=False))
     second = operatorstatus.refresh(
         cluster(status=first), None, Desired(), SyncOutcome(error="two", complete=False), place=PLACE, now=LATER
@@ -113,7 +113,7 @@ def test_conditions_of_others_are_kept() -> None:
 
 
 def test_degraded_ends_with_a_complete_reconciliation() -> None:
-    """R-OP-6: but what was missing is not reported once it is there."""
+    """A missing dependency is not reported once it exists (R-OP-6)."""
     missing = refresh(cluster(), None, SyncOutcome(missing="cert-manager is missing", complete=False))
     waiting = refresh(cluster(status=missing), None, SyncOutcome(error="not issued", complete=False))
     assert conditions(waiting)["Degraded"] == ("True", "SyncError")
@@ -122,7 +122,7 @@ def test_degraded_ends_with_a_complete_reconciliation() -> None:
 
 
 def test_missing_deployment_clears_the_version() -> None:
-    """R-OP-8: of a removed operand the status says neither a version nor a generation."""
+    """The status of a removed operand has neither a version nor a generation (R-OP-8)."""
     found = cluster()
     there = refresh(found, running(DEPLOYMENT))
     assert there["version"] == PLACE.version
@@ -141,7 +141,7 @@ def test_missing_deployment_clears_the_version() -> None:
     ],
 )
 def test_condition_names_definitions_that_would_be_deleted(outcome: SyncOutcome, expected: tuple[str, str]) -> None:
-    """R-OP-30: by name, also what does not agree."""
+    """The message names also the objects that disagree (R-OP-30)."""
     status = refresh(cluster(), None, outcome)
     assert conditions(status)["DeletesDefinitions"] == expected
     (text,) = [one["message"] for one in status["conditions"] if one["type"] == "DeletesDefinitions"]

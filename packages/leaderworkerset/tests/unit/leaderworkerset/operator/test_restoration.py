@@ -1,4 +1,4 @@
-"""Drift, found and reverted at an API server with defaults: what was added, changed and removed, and what others own."""
+"""Drift, found and reverted at an API server with defaults: added, changed and removed fields, and fields of others."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -122,7 +122,7 @@ OWNED = "operator.openshift.io/owned-by"
 
 @pytest.mark.parametrize(("kind", "key", "edit"), REVERTED.values(), ids=REVERTED)
 def test_edit_is_reverted_by_one_sync(kind: Resource, key: ObjectKey, edit: Edit) -> None:
-    """R-OP-25, R-OP-82: once, without an error."""
+    """It takes one sync, without an error (R-OP-25, R-OP-82)."""
     created, changed, after = edited(kind, key, edit)
     assert restoration.content(changed) != restoration.content(created)
     assert restoration.content(after) == restoration.content(created)
@@ -136,7 +136,7 @@ def test_immutable_object_is_recreated() -> None:
 
 
 def test_immutable_field_causes_a_recreation() -> None:
-    """R-OP-25: another aggregation of roles, another role of a binding, other pods of a Deployment."""
+    """Such as the aggregation of roles, the role of a binding, the pods of a Deployment (R-OP-25)."""
     live = dict(installed(cluster()))
     role = CLUSTER_ROLES, ObjectKey("", "lws-manager-role")
     live[role] = live[role] | {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
@@ -181,14 +181,14 @@ KEPT: dict[str, tuple[Resource, ObjectKey, Edit]] = {
 
 @pytest.mark.parametrize(("kind", "key", "edit"), KEPT.values(), ids=KEPT)
 def test_fields_of_others_are_kept_and_not_a_difference(kind: Resource, key: ObjectKey, edit: Edit) -> None:
-    """R-OP-18, R-OP-25: neither it, nor a default of the API server, is written again."""
+    """Neither it, nor a default of the API server, is written again (R-OP-18, R-OP-25)."""
     created, changed, after = edited(kind, key, edit)
     assert changed != created
     assert after == changed
 
 
 def test_fields_of_others_are_kept_when_drift_is_reverted() -> None:
-    """R-OP-18: an injected authority is never blanked."""
+    """An injected authority is never blanked (R-OP-18)."""
 
     def both(obj: dict[str, Any]) -> None:
         obj["webhooks"][0]["clientConfig"]["caBundle"] = "YQ=="
@@ -200,7 +200,7 @@ def test_fields_of_others_are_kept_when_drift_is_reverted() -> None:
 
 
 def test_injection_of_another_issuer_is_removed() -> None:
-    """R-OP-22: two writers of one authority would overwrite each other."""
+    """Two writers of one authority would overwrite each other (R-OP-22)."""
     kind, key = VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING
     live = installed(cluster())[kind, key]
     assert certmanager.INJECT in live["metadata"]["annotations"]
@@ -225,7 +225,7 @@ def pod(deployment: dict[str, Any]) -> dict[str, Any]:
     ids=["paused", "the network of the host", "nodes", "a volume", "the source of a volume", "a variable"],
 )
 def test_deployment_is_replaced_except_a_restart_by_kubectl(edit: Edit) -> None:
-    """R-OP-25: but a restart that somebody asked for with kubectl stays one."""
+    """A restart that a user requested with kubectl is kept (R-OP-25)."""
     live = dict(installed(cluster()))
     place = DEPLOYMENTS, MANAGER
     before = msgspec.json.encode(live[place]["spec"])
@@ -241,7 +241,7 @@ def test_deployment_is_replaced_except_a_restart_by_kubectl(edit: Edit) -> None:
 
 
 async def test_dry_run_is_sent_once_for_every_object_version() -> None:
-    """R-OP-13: at rest nothing is sent; after a refusal, the write itself reports why."""
+    """At rest nothing is sent; after a refusal, the write itself reports why (R-OP-13)."""
     place, asked = (CONFIG_MAPS, CONFIGURATION), []
 
     class Counting(Echo):

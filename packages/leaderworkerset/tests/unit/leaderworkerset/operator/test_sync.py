@@ -1,4 +1,4 @@
-"""The reconciliation of the object `cluster`: which plan follows from what is there."""
+"""The reconciliation of the object `cluster`: plans by the existing objects."""
 
 from typing import Any
 
@@ -70,12 +70,12 @@ def without_definitions(names: list[str]) -> list[str]:
 
 
 def test_sync_does_nothing_without_the_object() -> None:
-    """R-OP-31: nothing is created for an object that is gone."""
+    """Nothing is created for a deleted object (R-OP-31)."""
     assert plan(observed(None)) == Plan()
 
 
 def test_sync_does_nothing_while_the_object_is_deleted() -> None:
-    """R-OP-30: the garbage collector removes what is owned."""
+    """The garbage collector removes the owned objects (R-OP-30)."""
     found = cluster()
     found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert plan(observed(found)) == Plan()
@@ -91,7 +91,7 @@ def test_objects_are_applied_in_order() -> None:
 
 
 def test_sync_writes_nothing_at_rest() -> None:
-    """R-OP-7, R-OP-13: no status that would not change; everything is compared again after five minutes."""
+    """An unchanged status is not written. Everything is compared again after five minutes (R-OP-7, R-OP-13)."""
     found = cluster()
     live = installed(found)
     settled = cluster(status=status_of(plan(observed(found, live))))
@@ -121,7 +121,7 @@ DRIFT: dict[str, tuple[Resource, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("kind", "name", "change"), DRIFT.values(), ids=DRIFT)
 def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) -> None:
-    """R-OP-14, R-OP-25, R-OP-82: also the port of a service, which the Go operator does not notice."""
+    """This includes the port of a service, which the Go operator does not notice (R-OP-14, R-OP-25, R-OP-82)."""
     found = cluster()
     live = dict(installed(found))
     key = next(key for one, key in live if one == kind and key.name == name)
@@ -137,7 +137,7 @@ def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) ->
 
 
 def test_recreated_object_owns_everything_by_its_new_uid() -> None:
-    """R-OP-31: by its new UID."""
+    """The owner reference has the new UID (R-OP-31)."""
     before, after = cluster(), cluster()
     after["metadata"]["uid"] = "u-new"
     found = [one.object for one in actions(plan(observed(after, installed(before)))) if isinstance(one, Apply | Put)]
@@ -146,7 +146,7 @@ def test_recreated_object_owns_everything_by_its_new_uid() -> None:
 
 
 def test_additions_of_others_are_kept() -> None:
-    """R-OP-18, R-OP-25: an injected authority, labels and annotations stay, and nothing is written."""
+    """An injected authority, labels and annotations stay, and nothing is written (R-OP-18, R-OP-25)."""
     found = cluster()
     live = {
         key: obj | {"metadata": obj["metadata"] | {"annotations": {**meta.annotations(obj), "theirs": "kept"}}}
@@ -181,7 +181,7 @@ def test_removed_cert_manager_leaves_the_operand_running() -> None:
 
 
 def test_internal_certificates_need_no_cert_manager() -> None:
-    """R-OP-22, R-OP-83 (D4): the annotation chooses."""
+    """An annotation selects them (R-OP-22, R-OP-83 (D4))."""
     again = plan(observed(cluster({CERTIFICATES: "internal"}), secrets={}, served=()))
     names = applied(again)
     assert "Secret/lws-webhook-server-cert" in names
@@ -222,7 +222,7 @@ def test_missing_service_monitor_kind_is_not_an_error() -> None:
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed", "Force"])
 def test_unmanaged_operand_is_only_reported(state: str) -> None:
-    """R-OP-6, R-OP-24, R-OP-82: unlike the Go operator's, the conditions are of now."""
+    """The conditions are current, unlike the Go operator's (R-OP-6, R-OP-24, R-OP-82)."""
     found = cluster(managementState=state)
     again = plan(observed(found, installed(cluster())))
     assert (applied(again), deleted(again)) == ([], [])
@@ -231,7 +231,7 @@ def test_unmanaged_operand_is_only_reported(state: str) -> None:
 
 
 def test_removed_state_deletes_the_operand_when_requested() -> None:
-    """R-OP-24, R-OP-31, R-OP-83 (D5): webhooks first, definitions never."""
+    """Webhooks are deleted first, definitions never (R-OP-24, R-OP-31, R-OP-83 (D5))."""
     found = cluster({REMOVE_OPERAND: "true"}, managementState="Removed")
     live = installed(found)
     names = deleted(plan(observed(found, live)))
@@ -244,7 +244,7 @@ def test_removed_state_deletes_the_operand_when_requested() -> None:
 
 
 def test_certificate_choice_removes_unused_objects() -> None:
-    """R-OP-75: no issuer stays behind; every deletion is an event, which the Go operator's are not (R-OP-14)."""
+    """No issuer is left. Every deletion is an event, unlike in the Go operator (R-OP-14, R-OP-75)."""
     live = installed(cluster())
     again = plan(observed(cluster({CERTIFICATES: "internal"}), live))
     reasons = [event.reason for one in actions(again) if isinstance(one, Delete) for event in one.on_success]
@@ -257,7 +257,7 @@ def test_certificate_choice_removes_unused_objects() -> None:
 
 
 def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
-    """Return what `lws install` has put into the operator's namespace, as an API server would have it."""
+    """Return the objects of `lws install` in the operator's namespace, as an API server would have them."""
     objects = build_all(MANAGED, InstallSettings(namespace=PLACE.namespace))
     return {
         (kind, meta.key(obj)): obj | {"metadata": obj["metadata"] | {"uid": f"u-{meta.name(obj)}"}}
@@ -267,7 +267,7 @@ def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
 
 
 def test_installation_by_the_command_is_adopted() -> None:
-    """R-OP-75: cert-manager issues from now on, so role and secret of the manager's own certificates go."""
+    """Cert-manager issues from now on, so role and secret of the manager's own certificates go (R-OP-75)."""
     again = plan(observed(cluster(), left_by_an_installer()))
     assert sorted(deleted(again)) == [
         "Role/lws-certificates-role",
@@ -282,7 +282,7 @@ def test_installation_by_the_command_is_adopted() -> None:
 @pytest.mark.parametrize("owned", [{}, {OWNED_LABEL: OWNED_BY}])
 @pytest.mark.parametrize("found", [cluster(), cluster({REMOVE_OPERAND: "true"}, managementState="Removed")])
 def test_labeled_objects_of_others_are_kept(found: dict[str, Any], owned: dict[str, str]) -> None:
-    """Only what an installation consists of may be deleted: a refused deletion would end every sync."""
+    """Only objects of an installation may be deleted: a rejected deletion would end every sync."""
     name = ObjectKey(PLACE.namespace, "theirs")
     labels = {**metadata.LABELS, **owned}
     theirs = {"metadata": {"name": name.name, "namespace": name.namespace, "labels": labels, "uid": "u"}}
@@ -302,7 +302,7 @@ def test_older_definitions_are_never_deleted() -> None:
 @pytest.mark.parametrize("agrees", [False, True])
 @pytest.mark.parametrize("asked", [False, True])
 def test_definitions_are_owned_only_when_both_sides_agree(asked: bool, agrees: bool) -> None:
-    """R-OP-16, R-OP-30, R-OP-83 (D1): who may edit the object alone cannot have the definitions deleted with it."""
+    """A user who may edit the object alone cannot cause the deletion of definitions (R-OP-16, R-OP-30, R-OP-83 (D1))."""
     live = dict(installed(cluster()))
     annotated = {"annotations": {DELETE_CRDS: "true"}} if agrees else {}
     for kind, key in [place for place in live if place[0] == CUSTOM_RESOURCE_DEFINITIONS]:
@@ -324,7 +324,7 @@ def test_definitions_are_owned_only_when_both_sides_agree(asked: bool, agrees: b
 
 
 def test_all_objects_except_definitions_are_owned() -> None:
-    """R-OP-16: by a reference that neither controls nor blocks."""
+    """The reference neither controls nor blocks (R-OP-16)."""
     found = [one.object for one in actions(plan(observed(cluster()))) if isinstance(one, Apply)]
     owned = {obj["kind"]: len(meta.metadata(obj).get("ownerReferences") or []) for obj in found}
     assert owned.pop("CustomResourceDefinition") == 0
@@ -332,7 +332,7 @@ def test_all_objects_except_definitions_are_owned() -> None:
 
 
 def test_removed_annotation_ends_the_ownership() -> None:
-    """R-OP-30: the reference of the operator goes, those of others stay."""
+    """The reference of the operator is removed, those of others stay (R-OP-30)."""
     live = dict(installed(cluster()))
     place = next(place for place in live if place[0] == CUSTOM_RESOURCE_DEFINITIONS)
     theirs = {"apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": "u-3"}
@@ -348,7 +348,7 @@ def test_removed_annotation_ends_the_ownership() -> None:
 
 
 def test_rejected_write_is_reported_in_the_status() -> None:
-    """R-OP-6: SyncError with the text of the error."""
+    """The status has SyncError with the text of the error (R-OP-6)."""
     report = failure_of(plan(observed(cluster())))
     assert report.subresource == "status"
     found = {one["type"]: one for one in report.patch["status"]["conditions"]}
@@ -358,7 +358,7 @@ def test_rejected_write_is_reported_in_the_status() -> None:
 
 
 def test_definition_of_another_owner_is_adopted() -> None:
-    """R-OP-18, R-OP-82: nothing is read of it, and no conversion is set."""
+    """Nothing is read of it, and no conversion is set (R-OP-18, R-OP-82)."""
     for one in actions(plan(observed(cluster()))):
         if isinstance(one, Apply | Put) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:
             assert "conversion" not in one.object["spec"]

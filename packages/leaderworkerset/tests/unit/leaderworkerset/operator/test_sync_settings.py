@@ -1,4 +1,4 @@
-"""The reconciliation of the object `cluster`: what it takes from the whole cluster, and from overrides."""
+"""The reconciliation of the object `cluster`: settings of the whole cluster, and overrides."""
 
 from msgspec.structs import replace
 from tests.unit.leaderworkerset.operator.clusters import (
@@ -30,7 +30,7 @@ def text_of(found: Plan) -> str:
 
 
 def test_tls_profile_is_recorded_and_then_applied() -> None:
-    """R-OP-28: one write each, and none where it is noted."""
+    """There is one write each, and none if it is recorded already (R-OP-28)."""
     state = replace(observed(cluster()), api_server=MODERN)
     (noted,) = actions(plan(state))
     assert isinstance(noted, Patch)
@@ -58,7 +58,7 @@ def test_invalid_overrides_change_nothing() -> None:
 
 
 def test_single_node_has_one_manager_and_no_budget() -> None:
-    """R-OP-73: a budget of one would keep the node from being drained."""
+    """A budget of one would prevent the drain of the node (R-OP-73)."""
     again = plan(replace(observed(cluster(), installed(cluster())), infrastructure=SINGLE))
     assert "PodDisruptionBudget/lws-controller-manager" in deleted(again)
     (deployment,) = [

@@ -1,4 +1,4 @@
-"""An episode from what was observed: which rank failed first, what became of the group, what had been changed."""
+"""An episode from observations: the first failed rank, the outcome of the group, and the changes before."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -74,7 +74,7 @@ def test_simultaneous_failures_have_no_first_rank() -> None:
 
 
 def test_first_rank_and_failed_pod_have_the_same_source() -> None:
-    """The group was recreated because of rank 1, whose failure was seen first."""
+    """The group was recreated because of rank 1, whose failure was observed first."""
     pods = [pod(0, restartCount=1, lastState=ended(9, 1)), pod(1, restartCount=1, lastState=ended(3, 2))]
     found = build(traces(*pods, record=record()), Mask())
     assert (found.first_rank, found.failed_pod, found.failure) == (0, "web-0", "app: exit code 9, Error")

@@ -172,7 +172,7 @@ def test_decompression_bomb_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class Dies:
-    """A transport that sends so many requests, and then none."""
+    """A transport that sends the given number of requests, and then none."""
 
     def __init__(self, inner: Transport, sends: int) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""Logs through the API: read at once and within a deadline, kept when their pod is gone, never those of its successor."""
+"""Logs through the API: read immediately and within a deadline, kept after the deletion of their pod only for that pod."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -19,7 +19,7 @@ from leaderworkerset.recording.logsource import DEADLINE, LOG_BYTES, ApiLogs, sh
 def pod(
     name: str = "web-0", *, now: str = "b", before: str = "a", namespace: str = "default", node: str = ""
 ) -> JSONObject:
-    """Return a pod whose container is in a run, after another one."""
+    """Return a pod whose container has a current and a previous run."""
     status: JSONObject = {"name": "app", "containerID": now, "state": {"running": {}}}
     if before:
         status["lastState"] = {"terminated": {"containerID": before, "exitCode": 1}}
@@ -44,7 +44,7 @@ class Kubelet:
     _open: int = 0
 
     async def request(self, request: Request) -> Response:
-        """Refuse: nothing but logs is read here."""
+        """Reject the request: only logs are read here."""
         raise AssertionError(request)
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Leaders are followed where their set asks for it: what is written at their pods, how often, and when a group hangs."""
+"""Leaders are followed if their set requests it: annotations of pods, their rate, and hanging groups."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -73,7 +73,7 @@ async def following(cluster: Cluster, **options: Any) -> AsyncIterator[None]:
 
 
 async def start(cluster: Cluster, annotations: dict[str, str], *sidecars: str) -> None:
-    """Have a group of two ranks whose containers run since now."""
+    """Create a group of two ranks whose containers run since now."""
     template = builders.pod_template()
     before = [{"name": "prepare", "image": "i"}, *({"name": name, "image": "i", **ALWAYS} for name in sidecars)]
     template["spec"]["initContainers"] = before

@@ -1,4 +1,4 @@
-"""The recorder on an API server in memory: which failures are episodes, and what it does when something cannot be read."""
+"""The recorder on an API server in memory: the failures that are episodes, and its errors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence

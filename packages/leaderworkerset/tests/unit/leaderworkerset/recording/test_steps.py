@@ -1,4 +1,4 @@
-"""The lines of a program put together: its newest step, its rate, and what is kept of lines without end."""
+"""The combined lines of a program: its newest step, its rate, and bounds for endless lines."""
 
 from datetime import UTC, datetime, timedelta
 

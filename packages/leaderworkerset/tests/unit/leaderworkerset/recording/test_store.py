@@ -1,4 +1,4 @@
-"""The store of episodes: bounded in bytes, readable after a death at any write, numbered for ever."""
+"""The store of episodes: bounded in bytes, readable after a death at any write, with permanent numbers."""
 
 import os
 import signal

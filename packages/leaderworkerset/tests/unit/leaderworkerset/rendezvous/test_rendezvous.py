@@ -22,11 +22,11 @@ SCRIPT: Final = Path(leaderworkerset.rendezvous.__file__).with_name("rendezvous.
 SOURCES: Final = SCRIPT.parents[2]
 GROUP: Final = {labels.ENV_LEADER_ADDRESS: "127.0.0.1", labels.ENV_GROUP_SIZE: "2", labels.ENV_WORKER_INDEX: "1"}
 BARE: Final = ("-S", "-m", "leaderworkerset.rendezvous")
-"""How Python is started without any package that was installed."""
+"""The options of Python without any installed package."""
 
 
 def ran(*words: str, path: str = os.environ["PATH"], **group: str) -> "subprocess.CompletedProcess[str]":
-    """Run one form to its end."""
+    """Run one form until it exits."""
     environment = GROUP | {"PATH": path, "PYTHONPATH": str(SOURCES)} | group
     return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
 
@@ -96,7 +96,7 @@ def test_invalid_dns_name_does_not_exist() -> None:
 
 
 def test_hanging_lookup_ends_at_the_deadline(tmp_path: Path) -> None:
-    """By `sitecustomize`, which Python reads at its start, look-ups hang as the C library does without an answer."""
+    """`sitecustomize`, which Python reads at its start, makes look-ups hang as the C library does without an answer."""
     (tmp_path / "sitecustomize.py").write_text(
         "import socket, time\nsocket.getaddrinfo = lambda *_: time.sleep(1000)\n"
     )
@@ -141,7 +141,7 @@ NSLOOKUP: Final = (
 
 
 def test_shell_form_parses_the_output_of_nslookup(tmp_path: Path) -> None:
-    """All at once: each tries for a second."""
+    """All run at once, as each tries for a second."""
 
     def told(number: int) -> tuple[int, list[str]]:
         said, code, _ = NSLOOKUP[number]

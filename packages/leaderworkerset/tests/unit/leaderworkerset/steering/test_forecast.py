@@ -1,4 +1,4 @@
-"""Rollouts foreseen: within the budget, to the end, and by the steps that the controller takes."""
+"""Forecasts of rollouts: within the budget, to the end, by the steps of the controller."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ def foreseen(
     before: int | None = None,
     rolls: bool = True,
 ) -> Forecast:
-    """Foresee a rollout of groups that are all ready."""
+    """Forecast a rollout of groups that are all ready."""
     there = replicas if before is None else before
     everything = (1 << there) - 1
     world = World(

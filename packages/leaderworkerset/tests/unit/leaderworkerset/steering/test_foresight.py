@@ -148,7 +148,7 @@ def exhausted_at(index: int, lws: dict[str, Any] = OLD) -> Situation:
 
 
 def test_rollout_skips_a_group_without_restarts_left() -> None:
-    """N-RB-8, N-AT-21: with the default of maxUnavailable the others are replaced one by one; it ends by itself."""
+    """With the default of maxUnavailable the others are replaced one by one; it ends by itself (N-RB-8, N-AT-21)."""
     found = foresight.foresee(exhausted_at(0), NEW)
     told = foresight.lines(found)
     assert [line for line in told if "step" in line] == [
@@ -273,7 +273,7 @@ def test_pods_in_place_and_recreated_are_counted() -> None:
 
 
 def test_cpu_and_memory_change_in_place() -> None:
-    """A pod that asks for nothing cannot ask for something: its class would be another one."""
+    """A pod without requests cannot get one: its QoS class would change."""
 
     def sized(**requests: str) -> dict[str, Any]:
         main = {"name": "main", "image": "app:1", "resources": {"requests": requests}}

@@ -1,4 +1,4 @@
-"""How far a rollout is, in numbers and in words."""
+"""The progress of a rollout, in numbers and in words."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whose turn it is when groups are restarted."""
+"""The order of restarts of groups."""
 
 from typing import Any
 

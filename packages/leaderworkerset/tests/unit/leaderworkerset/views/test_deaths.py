@@ -1,4 +1,4 @@
-"""Which of several failed runs explains the others, also where times are not known."""
+"""The failed run that explains the others, also without known times."""
 
 from typing import Any
 

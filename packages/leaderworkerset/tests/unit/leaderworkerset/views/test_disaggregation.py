@@ -1,4 +1,4 @@
-"""DisaggregatedSets as people read them: roles, parts, how far a rollout is, and what is missing."""
+"""DisaggregatedSets in views: roles, parts, progress of a rollout, and missing parts."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 1}
 
 
 def disaggregated(*, is_available: bool = True, updated: int = 3, roles: Any = ROLES, **spec: Any) -> JSONObject:
-    """Return a set whose status says so."""
+    """Return a set with this status."""
     status = {
         "observedGeneration": 1,
         "roleStatuses": [{"name": "prefill", "updatedReplicas": updated}],

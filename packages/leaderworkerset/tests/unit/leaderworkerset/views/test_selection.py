@@ -1,4 +1,4 @@
-"""Which group or rank is meant, and a view cut to it."""
+"""The selection of a group or rank, and a view limited to it."""
 
 import pytest
 

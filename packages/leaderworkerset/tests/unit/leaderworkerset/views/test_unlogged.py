@@ -1,4 +1,4 @@
-"""Why a container has no log: its pod has no node, or it never ran; and how many pods share a reason."""
+"""The reason why a container has no log: its pod has no node, or it never ran. Pods share a reason."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The authority and what it issues."""
+"""The authority and its certificates."""
 
 import ipaddress
 import time
@@ -19,7 +19,7 @@ AUTHORITY = certificates.create_authority(NOW)
 
 
 def test_authority_can_only_sign() -> None:
-    """R-CERT-1, R-OP-50: its names and its ten years."""
+    """It has the expected names and a validity of ten years (R-CERT-1, R-OP-50)."""
     parsed = x509.load_pem_x509_certificate(AUTHORITY.certificate)
     assert parsed.subject.rfc4514_string() == "CN=lws-ca,O=lws"
     assert parsed.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
@@ -106,7 +106,7 @@ def test_bundle_is_split_into_its_certificates() -> None:
 
 @cache
 def rsa_authority() -> certificates.Certificate:
-    """Return one with RSA keys, which take long to find and to check."""
+    """Return an authority with RSA keys, which take long to generate and to check."""
     return certificates.create_authority(NOW, algorithm="rsa")
 
 

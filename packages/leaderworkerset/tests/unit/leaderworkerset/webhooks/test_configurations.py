@@ -47,7 +47,7 @@ def test_mutating_configuration_equals_the_contract() -> None:
 
 
 def test_terminating_objects_are_exempt_from_webhooks() -> None:
-    """ADR 29: else a foreground deletion waits for a manager that is unavailable."""
+    """Else a foreground deletion waits for a manager that is unavailable (ADR 29)."""
     webhooks = [one for obj in built(at_url("https://a", b"PEM")).values() for one in obj["webhooks"]]
     exempting = {one["name"] for one in webhooks if one.get("matchConditions") == [NOT_DELETING]}
     assert exempting == {one["name"] for one in webhooks if "UPDATE" in one["rules"][0]["operations"]}

@@ -1,4 +1,4 @@
-"""When certificates are renewed, and that whoever was trusted stays trusted meanwhile (R-CERT-1)."""
+"""When certificates are renewed, while every trusted certificate stays trusted (R-CERT-1)."""
 
 import base64
 import ssl
@@ -116,7 +116,7 @@ def test_secret_round_trips_and_invalid_data_is_ignored() -> None:
 @settings(max_examples=25, deadline=None)
 @given(days=st.lists(st.integers(0, 400), min_size=1, max_size=8))
 def test_served_certificate_is_trusted_at_any_time(days: list[int]) -> None:
-    """Any two successive bundles have in common the authority of what may still be served."""
+    """Any two successive bundles share the authority of the certificates that may still be served."""
     now, material = NOW, GOOD
     for elapsed in days:
         now += timedelta(days=elapsed)
@@ -131,7 +131,7 @@ def test_served_certificate_is_trusted_at_any_time(days: list[int]) -> None:
 
 
 def _renew_fast(material: Material, step: RotationStep, now: datetime) -> Material:
-    """Renew, with keys that are made quickly where the authority stays."""
+    """Renew, with keys that are generated quickly if the authority stays."""
     if step is RotationStep.RENEW_CERTIFICATE:
         return Material(material.authority, certificates.issue(material.authority, HOSTS, now))
     return rotation.renew(material, step, HOSTS, now)

@@ -1,4 +1,4 @@
-"""The loop that keeps certificates good, against an API server: several replicas, none of them elected."""
+"""The loop that renews certificates, against an API server: several replicas without an election."""
 
 import asyncio
 import threading
@@ -38,7 +38,7 @@ CONFIGURATIONS = configurations.build_configurations(MANAGED.webhooks, SERVICE)
 
 
 class Replica:
-    """Shows what it is given."""
+    """Records the certificates that it gets."""
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
         self.shown: list[bytes] = []
@@ -50,7 +50,7 @@ class Replica:
         self._changed.set()
 
     async def await_shown(self, count: int) -> bytes:
-        """Wait until it was given so many certificates; return the last."""
+        """Wait until it got the given number of certificates; return the last."""
         while len(self.shown) < count:
             self._changed.clear()
             await self._changed.wait()
@@ -129,7 +129,7 @@ async def test_deleted_certificate_is_issued_by_the_same_authority() -> None:
 
 
 async def test_event_loop_continues_while_keys_are_generated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The making of keys, which takes up to a second, ends here only after the loop has turned."""
+    """The generation of keys, which takes up to a second, ends here only after the loop has turned."""
     renew, turned = rotation.renew, list[bool]()
 
     loop = asyncio.get_running_loop()
@@ -161,7 +161,7 @@ async def test_rotation_waits_for_missing_configurations() -> None:
 
 
 async def test_missing_secret_is_an_error() -> None:
-    """R-CERT-1: the manager ends, and says what is missing."""
+    """The manager exits, and reports what is missing (R-CERT-1)."""
     async with api() as client:
         with pytest.raises(ConfigError, match="Secret default/lws-webhook-server-cert not found: create it empty"):
             await Replica(client).rotation.run()
@@ -213,7 +213,7 @@ async def test_outdated_replica_does_not_revert_a_new_authority() -> None:
 
 
 async def until_renewed(client: Client) -> str:
-    """Wait until both configurations trust an authority that was put before another one; return the bundle."""
+    """Wait until both configurations trust a new authority before another one; return the bundle."""
     while True:
         bundle = rotation.write(await material(client))["ca.crt"]
         if len(certificates.split((await material(client)).bundle)) == 2 and await trusted(client) == {bundle}:
@@ -228,7 +228,7 @@ async def until_renewed(client: Client) -> str:
 )
 @pytest.mark.virtual_time
 async def test_rotation_waits_for_an_unreachable_api_server(outage: Response | Exception) -> None:
-    """Ending would put the restart of this pod off by minutes after the outage."""
+    """Exiting would delay the restart of this pod by minutes after the outage."""
     missing = failure(404, "NotFound")
     transport = ScriptedTransport(*[outage] * 20, missing)
     with pytest.raises(ConfigError, match="create it empty"):

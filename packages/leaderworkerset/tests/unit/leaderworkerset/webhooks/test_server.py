@@ -1,4 +1,4 @@
-"""The HTTPS server, asked by a real client."""
+"""The HTTPS server with a real client."""
 
 import asyncio
 import gzip
@@ -58,7 +58,7 @@ def server(*, body_seconds: float = SECONDS) -> WebhookServer:
 
 
 async def test_review_is_answered_over_https() -> None:
-    """R-OP-50: it is ready when it answers; HTTP/1.1 (R-MGR-5)."""
+    """It is ready when it answers, over HTTP/1.1 (R-OP-50, R-MGR-5)."""
     async with server() as running, aiohttp.ClientSession() as client:
         assert running.is_ready
         async with client.post(running.url + MUTATE_POD, json=review(), ssl=trust()) as answer:
@@ -67,7 +67,7 @@ async def test_review_is_answered_over_https() -> None:
 
 
 async def test_server_answers_while_the_controller_loop_is_busy() -> None:
-    """The loop that started the server stands still until the answer is there."""
+    """The loop that started the server is blocked until the answer arrives."""
 
     async def ask(url: str) -> int:
         async with aiohttp.ClientSession() as client, client.post(url, json=review(), ssl=trust()) as answer:
@@ -80,7 +80,7 @@ async def test_server_answers_while_the_controller_loop_is_busy() -> None:
 
 
 def test_large_review_does_not_block_small_ones() -> None:
-    """The decision on the large one ends only after the small one was answered."""
+    """The decision on the large review ends only after the small one was answered."""
     answered = threading.Event()
 
     def decide(asked: Review) -> JSONObject:
@@ -179,7 +179,7 @@ async def test_large_reviews_beyond_two_are_answered_with_503() -> None:
 
 
 async def test_internal_error_is_a_denial_with_its_text() -> None:
-    """Contract 10.2: what panics upstream; here a null container, which no API server sends."""
+    """A request that panics upstream: here a null container, which no API server sends (contract 10.2)."""
     prefix = "leaderworkerset.sigs.k8s.io/"
     metadata = {
         "name": "a-0",
@@ -282,7 +282,7 @@ def test_ipv6_address_is_bracketed() -> None:
 
 @pytest.mark.slow
 async def test_half_open_connections_do_not_block_api_servers() -> None:
-    """Three hundred, and nobody has to wait until their time is over."""
+    """There are three hundred, and nobody has to wait for their timeout."""
     async with server() as running, aiohttp.ClientSession() as client:
         with ExitStack() as crowd:
             port = int(running.url.rsplit(":", 1)[1])
@@ -320,7 +320,7 @@ async def test_missing_large_bodies_do_not_block_small_ones() -> None:
 
 @contextmanager
 def few_descriptors() -> Iterator[None]:
-    """Let a server start that takes half of so many connections: hundreds of TLS handshakes show nothing more."""
+    """Make a server start that takes half of so many connections: hundreds of TLS handshakes show nothing more."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, before[1]))
     try:
@@ -331,7 +331,7 @@ def few_descriptors() -> Iterator[None]:
 
 @pytest.mark.slow
 async def test_slow_bodies_do_not_block_api_servers() -> None:
-    """More than there may be connections, each with a request whose headers are read, and most of a minute left."""
+    """There are too many connections, each with a request whose headers are read, and most of a minute left."""
     head = f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode()
     async with AsyncExitStack() as stack:
         with few_descriptors():

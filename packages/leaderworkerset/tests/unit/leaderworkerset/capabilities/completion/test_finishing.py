@@ -95,7 +95,7 @@ def test_completed_leader_is_marked_and_ends_with_its_workers() -> None:
 
 
 def test_queued_leader_gets_the_marks_that_kueue_reads() -> None:
-    """R-KQ-12, R-KQ-34: without the marks Kueue never finishes the Workload of a group."""
+    """Without the marks Kueue never finishes the Workload of a group (R-KQ-12, R-KQ-34)."""
     queued = LEADER | {"metadata": LEADER["metadata"] | {"labels": meta.labels(LEADER) | {labels.QUEUE_NAME: "team"}}}
     for leader, marks in ((queued, {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}), (LEADER, {})):
         written = ending.mark(leader, GroupEnd.COMPLETE).patch["metadata"]["annotations"]

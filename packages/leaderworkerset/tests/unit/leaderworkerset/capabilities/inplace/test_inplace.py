@@ -104,7 +104,7 @@ def partitions(observed: ObservedLeaderWorkerSet) -> list[int]:
 def test_rollout_marks_groups_in_order_before_the_partition(
     letters: str, partition: int, marks: list[str], written: list[int]
 ) -> None:
-    """R-ROLL-6, R-ROLL-7: as many groups as the partition would have released."""
+    """As many groups as the partition would have released (R-ROLL-6, R-ROLL-7)."""
     observed = rolling(letters, partition=partition)
     assert (marked(observed), partitions(observed)) == (marks, written)
 

@@ -132,7 +132,7 @@ def test_each_rank_prefers_its_node_and_avoids_the_failed_one() -> None:
 
 
 def test_workers_get_their_preference_at_admission() -> None:
-    """N-AT-3: a second admission changes nothing."""
+    """A second admission changes nothing (N-AT-3)."""
     plan = reconcile(group(statefulsets=(), record=record("a,b", count=2)))
     (made,) = [one.object for one in plan.actions if isinstance(one, Create) and one.resource == STATEFULSETS]
     template = meta.spec(made)["template"]

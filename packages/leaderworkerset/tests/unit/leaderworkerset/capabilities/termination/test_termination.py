@@ -35,7 +35,7 @@ def test_workers_of_a_terminating_leader_are_deleted() -> None:
 
 
 def test_workers_of_a_deleted_set_end_by_their_own_annotation() -> None:
-    """N-PT-2, N-PT-3: the annotation of the StatefulSet counts once there is no LeaderWorkerSet."""
+    """The annotation of the StatefulSet counts once there is no LeaderWorkerSet (N-PT-2, N-PT-3)."""
     going = changed(LWS, deletionTimestamp="2026-03-01T11:59:59Z")
     assert reconcile(group(going)) == Plan(DELETED)
     assert reconcile(group({}, LEADER, changed(WORKERS, **PARALLEL))) == Plan(DELETED)
@@ -44,7 +44,7 @@ def test_workers_of_a_deleted_set_end_by_their_own_annotation() -> None:
 
 @pytest.mark.parametrize("text", ["Default", "parallel", ""])
 def test_workers_end_after_their_leader_by_default(text: str) -> None:
-    """N-PT-1: what is not Parallel is the default, also where the group was created otherwise."""
+    """Any value except Parallel means the default, also for a group that was created with Parallel (N-PT-1)."""
     lws = builders.leaderworkerset_object(metadata={"annotations": {labels.POD_TERMINATION_POLICY: text}})
     assert reconcile(group(lws, LEADER, changed(WORKERS, **PARALLEL))) == Plan()
 

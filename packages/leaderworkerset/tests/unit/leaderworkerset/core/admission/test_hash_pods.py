@@ -13,7 +13,7 @@ TPU = {"name": "main", "image": "i", "resources": {"limits": {"google.com/tpu": 
 
 
 def pod(annotations: dict[str, str] | None = None, *, container: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return what a ReplicaSet posts: no name yet, the labels and annotations of the template."""
+    """Return the pod that a ReplicaSet creates: without a name, with the labels and annotations of the template."""
     own = {labels.NAME: "my", labels.WORKER_INDEX: "0", labels.TEMPLATE_REVISION_HASH: "k"}
     marked = {labels.SIZE: "4", labels.GROUP_IDENTITY: "Hash"} | (annotations or {})
     return {
@@ -23,7 +23,7 @@ def pod(annotations: dict[str, str] | None = None, *, container: dict[str, Any] 
 
 
 def worker(leader: dict[str, Any], index: int, annotations: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the pod of the worker StatefulSet that is named after the leader's host."""
+    """Return the worker pod of the StatefulSet that is named after the leader's host."""
     host, subdomain = meta.spec(leader)["hostname"], meta.spec(leader)["subdomain"]
     inherited = {key: meta.labels(leader)[key] for key in (labels.NAME, labels.GROUP_INDEX, labels.GROUP_KEY)}
     address = {labels.LEADER_ADDRESS: f"{host}.{subdomain}.ns", labels.LEADER_NAME: "my-7d9f8b6c4-x2kkp"}
@@ -69,7 +69,7 @@ def test_group_service_has_the_host_name_as_subdomain() -> None:
 
 @pytest.mark.parametrize("given", [{labels.GROUP_KEY: "mine"}, {labels.GROUP_KEY: "a", labels.GROUP_INDEX: "b"}])
 def test_group_key_of_a_template_is_replaced(given: dict[str, str]) -> None:
-    """N-ADM-2: all groups would have the same."""
+    """Otherwise all groups would have the same key (N-ADM-2)."""
     posted = pod()
     posted["metadata"]["labels"] |= given
 
@@ -97,7 +97,7 @@ def test_deletion_cost_of_the_user_is_kept() -> None:
 
 @pytest.mark.parametrize("other", ["one", "another"])
 def test_second_admission_changes_nothing(other: str) -> None:
-    """N-AT-3, N-ADM-6: a webhook that is called again for the same pod finds its own key."""
+    """A webhook that is called again for the same pod finds its own key (N-AT-3, N-ADM-6)."""
     spread = {labels.EXCLUSIVE_TOPOLOGY: "rack", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "host", labels.SUBGROUP_SIZE: "2"}
     once = admit_pod(pod(spread, container=TPU), request="one")
     key = meta.labels(once)[labels.GROUP_KEY]
@@ -110,7 +110,7 @@ def test_second_admission_changes_nothing(other: str) -> None:
 
 
 def test_workers_share_the_subgroup_key_of_their_leader() -> None:
-    """N-ADM-5: made of the group's key, since leaders have no name at admission."""
+    """It derives from the group's key, since leaders have no name at admission (N-ADM-5)."""
     halves = {labels.SUBGROUP_SIZE: "2"}
     leader = admit_pod(pod(halves), request="one")
     first, last = (admit_pod(worker(leader, index, halves)) for index in (1, 3))
@@ -121,7 +121,7 @@ def test_workers_share_the_subgroup_key_of_their_leader() -> None:
 
 
 def test_workers_get_key_and_address_from_their_template() -> None:
-    """N-ADM-7, N-KEY-1; no gate is theirs."""
+    """Workers get no gate (N-ADM-7, N-KEY-1)."""
     leader = admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one")
     admitted = admit_pod(worker(leader, 2), request="other")
     host = meta.spec(leader)["hostname"]
@@ -141,7 +141,7 @@ SLICES: list[tuple[dict[str, str], list[str]]] = [
 
 @pytest.mark.parametrize(("subgroups", "hosts"), SLICES, ids=["group", "subgroup"])
 def test_leader_and_workers_agree_on_tpu_host_names(subgroups: dict[str, str], hosts: list[str]) -> None:
-    """N-AT-2, N-ADM-10: leader and workers agree on the names."""
+    """Both use the host name of the leader (N-AT-2, N-ADM-10)."""
     leader = admit_pod(pod(subgroups, container=TPU), request="one")
     second = admit_pod(worker(leader, 1, {labels.LEADER_REQUESTS_TPUS: "true"} | subgroups))
     host = meta.spec(leader)["hostname"]

@@ -120,7 +120,7 @@ def test_group_identity_and_replacement_have_defaults(empty: str | None) -> None
 
 
 def test_defaults_of_newer_fields_are_left_to_the_schema() -> None:
-    """N-DEF-1: a definition of v0.10 does not know them, and prunes what the webhook writes."""
+    """A definition of v0.10 does not know them, and prunes what the webhook writes (N-DEF-1)."""
     assert not {"groupIdentity", "groupReplacementPolicy"} & default_leaderworkerset(lws())["spec"].keys()
     fields = crd.leaderworkerset_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert {name: fields["properties"][name]["default"] for name in NEWER_DEFAULTS} == NEWER_DEFAULTS
@@ -383,7 +383,7 @@ LONG = {"annotations": {labels.RESTART_FIRST_DELAY: "soon", labels.STAY_ON_NODES
     ],
 )
 def test_differs_from_upstream_stored_value_blocks_no_update(stored: dict[str, Any]) -> None:
-    """ADR 29: the scale subresource and clusters without the webhook store values that creation rejects (R-VAL)."""
+    """The scale subresource and clusters without the webhook store values that creation rejects (R-VAL) (ADR 29)."""
     edited = copy.deepcopy(stored)
     edited["metadata"] = {**stored["metadata"], "labels": {"team": "a"}, "finalizers": ["a.b/c"]}
     edited["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [{"name": "c", "image": "2"}]}}

@@ -30,7 +30,7 @@ def claim(name: str = "data", storage: str = "1Gi", **metadata: Any) -> dict[str
     ids=["same", "same amount", "dropped field", "none", "amount", "name", "removed", "added"],
 )
 def test_immutable_claim_template_changes_are_rejected(old: Any, new: Any, is_allowed: bool) -> None:
-    """Q-7: upstream accepts them and fails for ever."""
+    """Upstream accepts such changes and fails forever (Q-7)."""
     found = errors(lws(template={"volumeClaimTemplates": new}), lws(template={"volumeClaimTemplates": old}))
     assert found == (
         [] if is_allowed else [f"spec.leaderWorkerTemplate.volumeClaimTemplates: Forbidden: {CLAIMS_TEXT}"]
@@ -87,7 +87,7 @@ def test_random_keys_reject_unsupported_fields(obj: dict[str, Any], text: str) -
 
 @pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
 def test_random_keys_reject_a_fixed_leader_host_name(field: str) -> None:
-    """N-ADM-3: their workers are named after it. A StatefulSet gives its pods names of their own."""
+    """Workers are named after it (N-ADM-3). A StatefulSet gives its pods their own names."""
     named = {field: {"spec": POD["spec"] | {"hostname": "head"}}}
     text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
     assert errors(lws(template=named, **HASH)) == [f'{IDENTITY}: Invalid value: "Hash": {text}']

@@ -82,7 +82,7 @@ def test_size_must_be_a_number(annotations: dict[str, str], message: str) -> Non
 
 
 def test_pod_without_a_worker_index_is_a_worker() -> None:
-    """R-ADM-2, Q-1: named like a leader, it becomes worker 0."""
+    """If it is named like a leader, it becomes worker 0 (R-ADM-2, Q-1)."""
     admitted = admit_pod(pod("test-pod-0", labels={"group-index": "0"}))
     assert own_labels(admitted)["worker-index"] == "0"
     assert "group-key" not in own_labels(admitted)
@@ -159,7 +159,7 @@ def test_leader_joins_the_first_subgroup() -> None:
 
 
 def test_group_affinity_precedes_subgroup_affinity() -> None:
-    """R-ADM-7, R-ADM-9: order of the terms."""
+    """The order of the terms is fixed (R-ADM-7, R-ADM-9)."""
     annotations = {"subgroup-size": "2", "exclusive-topology": "rack", "subgroup-exclusive-topology": "block"}
     affinity = admit_pod(leader(annotations=annotations))["spec"]["affinity"]
     for kind in ("podAffinity", "podAntiAffinity"):
@@ -183,7 +183,7 @@ def test_excluded_leader_joins_no_subgroup(labels: dict[str, str], annotations: 
 
 
 def test_worker_gets_its_index_from_its_name() -> None:
-    """R-ADM-10: overwritten where set; group index and key stay."""
+    """An existing index is overwritten; group index and key stay (R-ADM-10)."""
     found = own_labels(admit_pod(worker("test-1-3", labels={"worker-index": "9"})))
     assert (found["worker-index"], found["group-index"], found["group-key"]) == ("3", "1", "k")
 
@@ -198,7 +198,7 @@ def test_worker_joins_its_subgroup() -> None:
 
 
 def test_worker_shares_its_subgroup_key_with_its_leader() -> None:
-    """R-ADM-9, R-ADM-13: both hash the leader's name and the index."""
+    """Both hash the leader's name and the index (R-ADM-9, R-ADM-13)."""
     annotations = {"subgroup-size": "2"}
     first = own_labels(admit_pod(leader("test-1", annotations=annotations)))
     second = own_labels(admit_pod(worker("test-1-2", annotations=annotations)))
@@ -223,7 +223,7 @@ INJECTED = ["LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX", "LWS_GRO
 
 
 def test_injected_variables_are_first_in_every_container() -> None:
-    """R-ENV-1, R-ENV-2; the group index follows."""
+    """The group index follows them (R-ENV-1, R-ENV-2)."""
     spec = {
         "containers": [{"name": "a", "env": [{"name": "X", "value": "1"}]}, {"name": "b"}],
         "initContainers": [{"name": "i", "env": None}],
@@ -239,7 +239,7 @@ def test_injected_variables_are_first_in_every_container() -> None:
 
 
 def test_injected_variables_override_those_of_the_user() -> None:
-    """R-ENV-3: and of the user's, the first of a name stays."""
+    """Of equal names of the user, the first one is kept (R-ENV-3)."""
     env = [
         {"name": "X", "value": "1"},
         {"name": "LWS_GROUP_SIZE", "value": "99"},

@@ -1,4 +1,4 @@
-"""Pods as the Go manager admitted them: `vectors/pod-admission.json` holds one for each mix of features that was seen."""
+"""Pods as the Go manager admitted them: `vectors/pod-admission.json` holds one for each observed mix of features."""
 
 import json
 from pathlib import Path

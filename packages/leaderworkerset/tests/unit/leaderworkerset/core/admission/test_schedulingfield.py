@@ -59,7 +59,7 @@ def templates(leader: JSONObject | None = None, worker: JSONObject | None = None
     ],
 )
 def test_every_scheduling_level_is_accepted(scheduling: JSONObject) -> None:
-    """N-API-10, N-API-13: under each name of the provider."""
+    """The level is accepted under each name of the provider (N-API-10, N-API-13)."""
     for default in ("kubernetes", "native", AUTO):
         assert errors(lws(scheduling), gang=Gangs(default=default, served=SERVED, is_enabled=True)) == []
 
@@ -104,7 +104,7 @@ def test_scheduling_requires_the_gate_unless_stored(gang: Gang) -> None:
     ids=["no provider", "another provider", "no Workloads", "no PodGroups"],
 )
 def test_scheduling_requires_support_of_manager_and_cluster(gang: Gang, text: str) -> None:
-    """N-SCH-VAL-3, N-SCH-VAL-5, N-SCH-VAL-6, N-CFG-4: a stored object can be changed in anything else."""
+    """A stored object can still be changed in other fields (N-SCH-VAL-3, N-SCH-VAL-5, N-SCH-VAL-6, N-CFG-4)."""
     assert errors(lws(), gang=gang) == [f"spec.scheduling: {text}"]
     assert errors(lws(replicas=5), lws(), gang) == []
     assert f"spec.scheduling: {text}" in errors(lws({"replica": TOPOLOGY}), lws(), gang)
@@ -208,7 +208,7 @@ def test_priority_of_the_pods_is_immutable() -> None:
     ],
 )
 def test_immutable_fields_of_pod_groups_are_rejected(change: JSONObject, field: str) -> None:
-    """N-SCH-VAL-21: refused before the API of Workloads refuses it."""
+    """The change is rejected before the API of Workloads rejects it (N-SCH-VAL-21)."""
     assert errors(lws(change), lws(GANG)) == [f"spec.scheduling.{field}: Forbidden: field is immutable"]
     assert errors(lws(GANG | {"disruptionMode": {"single": {}}}), lws(GANG)) == []
 

@@ -27,7 +27,7 @@ def revision_of(obj: JSONObject) -> str:
 def lws(
     obj: JSONObject, name: str, replicas: int, *, ready: int | None = None, index: int = 0, **fields: Any
 ) -> JSONObject:
-    """Return the LeaderWorkerSet of a role; `initial`, `legacy` and `owner` are what they are called after."""
+    """Return the LeaderWorkerSet of a role; `initial`, `legacy` and `owner` have the meaning of their names."""
     place = RolePlace(meta.name(obj), index, revision_of(obj), name)
     legacy, initial = fields.get("legacy", False), fields.get("initial")
     labels = {key: value for key, value in place.labels.items() if not (legacy and key == SLICE)}
@@ -62,7 +62,7 @@ def writes(plan: Plan) -> list[Action]:
 
 
 def told(plan: Plan) -> list[str]:
-    """Return what a plan does, a line each; statuses are left out."""
+    """Return the actions of a plan, a line each, without statuses."""
     lines = []
     for action in writes(plan):
         match action:

@@ -1,4 +1,4 @@
-"""Which old revisions give groups back (R-DS-62, R-DS-63)."""
+"""The old revisions that give up groups (R-DS-62, R-DS-63)."""
 
 import pytest
 
@@ -30,22 +30,22 @@ def pair(prefill: int, decode: int) -> dict[str, int]:
 def test_drain_follows_the_examples_of_the_contract(
     revisions: list[dict[str, int]], budget: dict[str, int], kept: list[dict[str, int]]
 ) -> None:
-    """R-DS-63; the newest revision stands first."""
+    """The newest revision comes first (R-DS-63)."""
     assert drain(revisions, budget, {}) == kept
 
 
 def test_revision_beyond_the_budget_drains_no_further() -> None:
-    """Q-4: the Go controller would take another group of the older revision."""
+    """The Go controller would take another group of the older revision (Q-4)."""
     assert drain([pair(3, 2), pair(5, 5)], pair(1, 2), {}) == [pair(0, 0), pair(5, 5)]
 
 
 def test_drain_keeps_a_revision_above_the_floor() -> None:
-    """Q-4: prefill needs its three groups, so decode keeps its last one, and an older revision gives instead."""
+    """Prefill needs its three groups, so decode keeps its last one, and an older revision gives instead (Q-4)."""
     assert drain([pair(3, 1), pair(1, 2)], pair(1, 1), pair(1, 1)) == [pair(2, 1), pair(1, 1)]
 
 
 def test_role_without_groups_limits_no_other_role() -> None:
-    """Q-5: an External role that is scaled to nothing."""
+    """Such as an External role that is scaled to zero (Q-5)."""
     assert drain([pair(4, 0)], pair(1, 0), {}) == [pair(3, 0)]
 
 

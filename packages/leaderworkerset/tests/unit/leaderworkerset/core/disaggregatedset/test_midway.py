@@ -40,7 +40,7 @@ def scaled(lines: list[str]) -> list[str]:
 
 class TestOtherTemplates:
     def test_third_template_starts_from_the_current_sizes(self) -> None:
-        """R-DS-65: what each revision has when the new rollout starts is its baseline, not what it once had."""
+        """The baseline of each revision is its current size when the new rollout starts (R-DS-65)."""
         lines = decided(LATEST, *both(SET, 3, 3, initial=4), *both(NEXT, 2, 2))
         assert {line for line in lines if line.startswith("record")} == {
             "record split-0-A-prefill 3",
@@ -97,7 +97,7 @@ class TestSlices:
 
 class TestOrder:
     def test_pass_deletes_slices_then_reconciles_then_writes_status(self) -> None:
-        """R-DS-29, R-DS-104: a deletion that fails ends the pass; the status is written also where a slice failed."""
+        """A failing deletion ends the pass. The status is written although a slice failed (R-DS-29, R-DS-104)."""
         plan = plan_for(SET, *both(SET, 3, 4, ready=0), *both(SET, 4, 4, index=1))
         *first, work = plan.actions
         assert all(isinstance(action, Delete) for action in first)
@@ -108,7 +108,7 @@ class TestOrder:
         assert [type(action) for action in work.after] == [PutStatus]
 
     def test_services_follow_leaderworkersets_within_a_slice(self) -> None:
-        """R-DS-30: so that they are not made where a LeaderWorkerSet failed."""
+        """So they are not created if a LeaderWorkerSet failed (R-DS-30)."""
         done = writes(plan_for(SET, *both(SET, 4, 3)))
         kinds = [action.resource.plural for action in done if isinstance(action, Patch | Create)]
         assert kinds.index("leaderworkersets") < kinds.index("services")
@@ -121,13 +121,13 @@ class TestOrder:
 
 class TestForeign:
     def test_leaderworkersets_of_other_owners_are_not_scaled(self) -> None:
-        """R-DS-73: names are compared by the UID of the owner."""
+        """Names are compared by the UID of the owner (R-DS-73)."""
         other = SET | {"metadata": SET["metadata"] | {"uid": "another"}}
         lines = decided(SET, lws(SET, "prefill", 4, owner=other), lws(SET, "decode", 4))
         assert not [line for line in lines if line.startswith("scale")]
 
     def test_services_of_others_are_not_deleted(self) -> None:
-        """R-DS-75, Q-9: unlike the Go controller, which compares no owners."""
+        """Unlike the Go controller, which compares no owners (R-DS-75, Q-9)."""
         foreign = service(SET, "prefill")
         foreign["metadata"]["ownerReferences"] = []
         foreign["metadata"]["name"] = "of-a-user"
@@ -145,7 +145,7 @@ class TestNothingThatServes:
 
 class TestLegacy:
     def test_new_template_gets_names_with_a_slice(self) -> None:
-        """R-DS-88: old objects are drained under the names that they have."""
+        """Old objects are drained under the names that they have (R-DS-88)."""
         first = decided(NEXT, *both(SET, 4, 4, legacy=True))
         assert "create LeaderWorkerSet split-0-B-prefill 0" in first
         later = scaled(decided(NEXT, *both(SET, 4, 4, legacy=True, initial=4), *both(NEXT, 1, 1)))
@@ -154,7 +154,7 @@ class TestLegacy:
 
 class TestPlacement:
     def test_placement_change_does_not_touch_existing_groups(self) -> None:
-        """R-DS-91: it shows on what is created later."""
+        """It applies to objects that are created later (R-DS-91)."""
         placed = SET | {"spec": SET["spec"] | {"placementPolicy": {"type": "PreferredSlice", "topology": "rack"}}}
         assert revision_of(placed) == revision_of(SET)
         assert scaled(decided(placed, *both(SET, 4, 4))) == []
@@ -168,14 +168,14 @@ class TestWire:
         assert all("rolloutStrategy" not in one.get("spec", {}) for one in created)
 
     def test_every_field_can_be_changed(self) -> None:
-        """R-DS-7: nothing is immutable; roles may be renamed, reordered, added and removed."""
+        """Nothing is immutable; roles may be renamed, reordered, added and removed (R-DS-7)."""
         reordered = SET | {"spec": {"roles": list(reversed(SET["spec"]["roles"]))}}
         renamed = disaggregatedset_object([role("first", 4), role("second", 4)])
         for obj in (reordered, renamed):
             assert plan_for(obj, *both(SET, 4, 4)).error is None
 
     def test_set_of_another_controller_is_adopted_without_a_write(self) -> None:
-        """R-DS-24: the revision is equal to the byte, so nothing is old."""
+        """The revision has equal bytes, so nothing is old (R-DS-24)."""
         parts = both(SET, 4, 4)
         assert {meta.labels(one)["disaggregatedset.x-k8s.io/revision"] for one in parts} == {
             rolehash.revision_of(SET["spec"]["roles"])
@@ -200,7 +200,7 @@ class TestWire:
     def test_events_have_types_reasons_and_actions_of_the_contract(
         self, event: Event, expected: tuple[str, str, str]
     ) -> None:
-        """R-DS-102: they regard the set, and come from its own controller."""
+        """They regard the set, and come from its own controller (R-DS-102)."""
         assert (event.type, event.reason, event.action) == expected
         assert (event.reporter, event.regarding["name"], event.related) == ("disaggregatedset", "split", None)
 

@@ -1,4 +1,4 @@
-"""The arithmetic of coordinated rollouts: the recorded rollouts of the Go controller, and where ours differs."""
+"""The arithmetic of coordinated rollouts: the recorded rollouts of the Go controller, and our differences."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ def recorded(entries: Iterable[dict[str, list[int]]]) -> list[PlannerStep]:
 
 
 def rollout_of_the_go_controller(state: State) -> list[PlannerStep]:
-    """Apply step after step, each succeeding at once."""
+    """Apply step after step, each with immediate success."""
     steps = [PlannerStep(tuple(role.old for role in state), tuple(role.new for role in state))]
     while (step := upstream_step(state)) is not None:
         steps.append(step)
@@ -54,12 +54,12 @@ def rollout_of_the_go_controller(state: State) -> list[PlannerStep]:
 
 
 def text(steps: Iterable[PlannerStep]) -> str:
-    """Write a rollout as the contract does."""
+    """Write a rollout in the notation of the contract."""
     return " ".join(f"{','.join(map(str, step.old))}/{','.join(map(str, step.new))}" for step in steps)
 
 
 def roles(counts: Sequence[tuple[int, int]], *, surge: int = 1, unavailable: int = 0) -> State:
-    """Return the beginning of a rollout from so many groups to so many."""
+    """Return the start of a rollout with these old and new sizes."""
     return tuple(RoleState(initial, initial, 0, target, surge, unavailable) for initial, target in counts)
 
 
@@ -74,7 +74,7 @@ def test_upstream_rollouts_equal_the_recorded_ones() -> None:
 
 
 def test_upstream_steps_equal_the_recorded_ones() -> None:
-    """R-DS-44 to R-DS-53: in the midst of rollouts, and at dead ends."""
+    """The steps include the middle of rollouts, and dead ends (R-DS-44 to R-DS-53)."""
     for vector in STEPS:
         step = upstream_step(state_of(vector))
         expected = vector["expect"] and recorded([vector["expect"]])[0]
@@ -82,7 +82,7 @@ def test_upstream_steps_equal_the_recorded_ones() -> None:
 
 
 def test_rollouts_equal_upstream_when_every_role_may_surge() -> None:
-    """docs/adr/0011: no bound is left there, so nothing is done otherwise."""
+    """No bound is left in this case, so the result is the same (docs/adr/0011)."""
     surging = [one for one in ROLLOUTS if all(config["surge"] >= 1 for config in one["config"])]
     assert len(surging) > 150
     wrong = [one["id"] for one in surging if list(simulate(state_of(one))) != recorded(one["expect"])]
@@ -107,7 +107,7 @@ def test_rollouts_follow_the_worked_examples(state: State, steps: str) -> None:
 
 
 def test_groups_drain_only_after_their_successors_are_ready() -> None:
-    """R-DS-61: the Go controller goes from 1,1/7,2 to 0,0/8,2, and serves with 7 of at least 8."""
+    """The Go controller goes from 1,1/7,2 to 0,0/8,2, and serves with 7 of at least 8 (R-DS-61)."""
     state = (RoleState(9, 1, 7, 9, 0, 1), RoleState(2, 1, 2, 2, 0, 1))
     assert upstream_step(state) == PlannerStep((0, 0), (8, 2))
     assert next_step(state) == PlannerStep((1, 1), (8, 2))
@@ -124,7 +124,7 @@ def test_groups_drain_only_after_their_successors_are_ready() -> None:
     ids=["a role without surge", "a lowered target", "nothing wanted, something left"],
 )
 def test_planner_has_no_dead_ends(state: State) -> None:
-    """Q-6: the Go controller stops here for good."""
+    """The Go controller stops here permanently (Q-6)."""
     assert upstream_step(state) is None
     for _ in range(10):
         step = next_step(state)
@@ -136,7 +136,7 @@ def test_planner_has_no_dead_ends(state: State) -> None:
 
 
 def test_added_old_group_is_removed() -> None:
-    """R-DS-46, W11."""
+    """The fleet returns to its sizes (R-DS-46, W11)."""
     state = (RoleState(4, 5, 2, 4), RoleState(4, 5, 2, 4))
     assert next_step(state) == PlannerStep((4, 4), (2, 2))
 
@@ -154,12 +154,12 @@ def test_added_old_group_is_removed() -> None:
 def test_number_of_batches_follows_from_sizes_and_budgets(
     counts: list[tuple[int, int]], surge: int, expected: int
 ) -> None:
-    """R-DS-44, W11."""
+    """The number of batches of a rollout (R-DS-44, W11)."""
     assert batches(roles(counts, surge=surge)) == expected
 
 
 def test_drain_is_limited_when_the_next_batch_has_no_space() -> None:
-    """A role without surge and no room for a batch gives back only what its floor allows."""
+    """A role without surge and space for a batch gives up only what its floor permits."""
     found = 0
     for new in range(10):
         for old in range(10):
@@ -180,6 +180,6 @@ def test_step_never_adds_old_groups() -> None:
 
 
 def test_role_below_its_floor_waits_while_another_drains() -> None:
-    """R-DS-61: the batch has no room, so one group of the second role goes, and the first gives none."""
+    """The batch has no space, so one group of the second role is removed, and none of the first (R-DS-61)."""
     state = (RoleState(1, 1, 4, 4, 0, 0), RoleState(3, 2, 1, 2, 1, 0))
     assert next_step(state) == PlannerStep((1, 1), (4, 1))

@@ -28,7 +28,7 @@ def test_recorded_vectors_are_complete() -> None:
 
 
 ADDED = {"maxGroupRestarts"}
-"""Fields that came after the recording, at the end of their struct: no hash has them where they are not set."""
+"""Fields that were added after the recording, at the end of their struct: unset fields do not change a hash."""
 
 
 def test_field_order_equals_the_recorded_one() -> None:
@@ -74,7 +74,7 @@ def test_defaults_and_replacement_policy_keep_the_revision(change: dict[str, Any
 
 @pytest.mark.parametrize("change", [{"groupIdentity": "Hash"}, {"scheduling": {}}, {"scheduling": {"replica": {}}}])
 def test_immutable_fields_change_the_revision(change: dict[str, Any]) -> None:
-    """N-DS-1: its LeaderWorkerSets are replaced."""
+    """Its LeaderWorkerSets are replaced (N-DS-1)."""
     first, second = disaggregatedset_object()["spec"]["roles"]
     changed = [first, second | {"spec": second["spec"] | change}]
     assert revision_of(changed) != revision_of([first, second])

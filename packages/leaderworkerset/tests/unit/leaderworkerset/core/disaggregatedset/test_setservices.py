@@ -57,7 +57,7 @@ class TestServices:
         assert not any(line.startswith("delete Service") for line in lines)
 
     def test_services_of_others_are_never_deleted(self) -> None:
-        """Q-9: a service of the user that carries the name of the set."""
+        """Such as a service of the user with the name of the set (Q-9)."""
         front: JSONObject = {"metadata": {"name": "front", "namespace": "default", "labels": {SET_NAME: "split"}}}
         services = [front, service(SET, "prefill"), service(SET, "decode")]
         assert decided(SET, *both(SET, 4, 4), services=services) == []
@@ -81,7 +81,7 @@ def scaler(replicas: int, *, owner: JSONObject = EXTERNAL, name: str = "prefill"
 
 class TestScalers:
     def test_external_role_gets_a_scaler_of_one_group(self) -> None:
-        """R-DS-96, R-DS-97: one group, since autoscalers do nothing at 0."""
+        """It has one group, since autoscalers do nothing at 0 (R-DS-96, R-DS-97)."""
         lines = decided(EXTERNAL)
         assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 1"
         assert lines[1].endswith("-prefill 1")
@@ -92,7 +92,7 @@ class TestScalers:
         assert lines == ["create DisaggregatedSetRoleScaler split-prefill 5"]
 
     def test_scaler_of_an_empty_role_starts_with_zero(self) -> None:
-        """R-DS-97: a role that is back while its empty LeaderWorkerSet is still there waits for its autoscaler's word."""
+        """A role that returns while its empty LeaderWorkerSet still exists waits for its autoscaler (R-DS-97)."""
         after = EXTERNAL | {"spec": with_image(EXTERNAL, "app:2")}
         lines = decided(after, lws(EXTERNAL, "decode", 4, initial=4), *both(after, 0, 0))
         assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 0"
@@ -114,7 +114,7 @@ class TestScalers:
         assert decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0), scalers=[foreign]) == ["ScalerConflict"]
 
     def test_rollout_without_a_scaler_keeps_the_number_of_groups(self) -> None:
-        """Q-13: the Go controller would roll the role down to nothing."""
+        """The Go controller would scale the role to zero (Q-13)."""
         foreign = scaler(9, owner=disaggregatedset_object(name="other"))
         after = EXTERNAL | {"spec": with_image(EXTERNAL, "app:2")}
         lines = decided(after, *both(EXTERNAL, 4, 4, initial=4), *both(after, 0, 0), scalers=[foreign])
@@ -160,7 +160,7 @@ class TestStatus:
         ]
 
     def test_set_is_available_when_all_groups_are_ready_and_new(self) -> None:
-        """R-DS-93, R-DS-94: the opposite condition is not added."""
+        """The opposite condition is not added (R-DS-93, R-DS-94)."""
         status = status_of(SET, *both(SET, 4, 4))
         assert status is not None
         (one,) = status["conditions"]
@@ -175,7 +175,7 @@ class TestStatus:
         assert (one["type"], one["status"], one["reason"]) == ("Progressing", "True", "RolloutInProgress")
 
     def test_change_flips_both_conditions(self) -> None:
-        """R-DS-94: the moment of a condition that stays is kept."""
+        """The transition time of an unchanged condition is kept (R-DS-94)."""
         was = "2025-01-01T00:00:00Z"
         known = {"type": "Available", "status": "True", "reason": "AllRolesReady", "lastTransitionTime": was}
         status = status_of(SET | {"status": {"conditions": [known]}}, *both(SET, 4, 4, ready=3))

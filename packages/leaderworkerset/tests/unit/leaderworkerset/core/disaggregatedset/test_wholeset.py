@@ -55,7 +55,10 @@ class TestReplacementPolicy:
         assert self.patched(newer, *old, *new) == sorted(f"{meta.name(one)} Immediate" for one in (*old, *new))
 
     def test_unchanged_replacement_policy_is_not_written(self) -> None:
-        """N-DS-2: neither are LeaderWorkerSets whose groups have ordinals, which know one policy alone, nor ending ones."""
+        """LeaderWorkerSets with ordinals, which have one policy only, and terminating ones are not written either.
+
+        Rule N-DS-2.
+        """
         (prefill, decode), plain = hashed(self.NOW_, "Immediate", 4, 4), both(SET, 4, 4)
         ending = decode | {"metadata": decode["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
 
@@ -74,7 +77,7 @@ class TestSizes:
         assert decided(SET) == expected
 
     def test_size_change_is_one_patch_without_an_event(self) -> None:
-        """R-DS-31, R-DS-19: one field, and only of the object that was seen."""
+        """The patch has one field, guarded by the observed object (R-DS-31, R-DS-19)."""
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=SET, leaderworkersets=both(SET, 2, 6, ready=0)), NOW)
         assert told(plan) == ["scale split-0-A-prefill 4", "scale split-0-A-decode 4"]
         patches = [action for action in writes(plan) if isinstance(action, Patch)]
@@ -106,11 +109,11 @@ class TestSizes:
         assert "DisaggregatedSet default/split: spec.roles[0].spec.leaderWorkerTemplate.size" in plan.error
 
     def test_set_without_roles_creates_nothing(self) -> None:
-        """A definition of somebody else may have let it in."""
+        """A foreign definition may have accepted it."""
         assert decided({name: value for name, value in SET.items() if name != "spec"}) == []
 
     def test_leaderworkerset_of_another_owner_counts_as_absent(self) -> None:
-        """R-DS-71, R-DS-72: the creation fails, and nothing is adopted."""
+        """The creation fails, and nothing is adopted (R-DS-71, R-DS-72)."""
         foreign = lws(SET, "prefill", 4, owner=disaggregatedset_object(name="other"))
         assert decided(SET, foreign, lws(SET, "decode", 4)) == ["create LeaderWorkerSet split-0-A-prefill 4"]
 
@@ -137,12 +140,12 @@ class TestRollout:
         assert decided(NEXT, *both(SET, 4, 4, initial=4), *both(NEXT, 2, 2, ready=0)) == []
 
     def test_missing_leaderworkerset_is_recreated(self) -> None:
-        """Q-3: the Go controller waits for it forever."""
+        """The Go controller waits for it forever (Q-3)."""
         found = decided(NEXT, *both(SET, 4, 4, initial=4), lws(NEXT, "prefill", 1))
         assert found == ["create LeaderWorkerSet split-0-B-decode 0"]
 
     def test_old_groups_are_removed_when_new_ones_are_ready(self) -> None:
-        """R-DS-38, W1."""
+        """Old groups are scaled down after the new ones are ready (R-DS-38, W1)."""
         plan = reconcile(
             ObservedDisaggregatedSet(
                 disaggregatedset=NEXT, leaderworkersets=[*both(SET, 4, 4, initial=4), *both(NEXT, 1, 1)]
@@ -153,7 +156,7 @@ class TestRollout:
         assert reasons(plan) == ["ScalingDown", "ScalingDown"]
 
     def test_drained_revision_is_deleted_and_completes_the_rollout(self) -> None:
-        """R-DS-32, Q-6: with the last old object, not at a dead end."""
+        """The deletion of the last old object completes the rollout (R-DS-32, Q-6)."""
         seen = ObservedDisaggregatedSet(
             disaggregatedset=NEXT, leaderworkersets=[*both(SET, 0, 0, initial=4), *both(NEXT, 4, 4)]
         )
@@ -167,7 +170,7 @@ class TestRollout:
         assert not any(line.startswith("delete") for line in lines)
 
     def test_broken_revision_is_drained_first(self) -> None:
-        """R-DS-62, W13: A(2,2) B(2,2) C(2,2), target 4."""
+        """The fleet is A(2,2) B(2,2) C(2,2), target 4 (R-DS-62, W13)."""
         third = SET | {"spec": with_image(SET, "app:3")}
         first = both(SET, 2, 2, initial=2)
         second = both(NEXT, 2, 2, initial=2, created="2026-01-02T00:00:00Z")
@@ -175,7 +178,7 @@ class TestRollout:
         assert lines[:2] == ["scale split-0-B-decode 1", "scale split-0-B-prefill 1"]
 
     def test_all_roles_can_be_replaced_in_one_rollout(self) -> None:
-        """Q-8: the Go controller never deletes the old ones."""
+        """The Go controller never deletes the old ones (Q-8)."""
         renamed = disaggregatedset_object([role("first", 2), role("second", 2)])
         lines = decided(renamed, *both(SET, 4, 4))
         assert "record split-0-A-prefill 4" in lines
@@ -189,7 +192,7 @@ class TestRollout:
         assert "scale split-0-A-prefill 0" in decided(renamed, *left, *new)
 
     def test_revert_reuses_the_existing_objects(self) -> None:
-        """R-DS-66: no record, no new object."""
+        """The revert writes no record and no new object (R-DS-66)."""
         lines = decided(SET, *both(SET, 3, 3, initial=4), *both(NEXT, 3, 3))
         assert [line for line in lines if line.startswith("scale")]
         assert not [line for line in lines if "LeaderWorkerSet" in line or line.startswith("record")]
@@ -218,7 +221,7 @@ class TestSlices:
         assert decided(SET, odd, *both(SET, 4, 4, ready=0)) == []
 
     def test_slices_roll_independently(self) -> None:
-        """R-DS-86: an error in one does not stop another."""
+        """An error in one does not stop another (R-DS-86)."""
         obj = NEXT | {"spec": NEXT["spec"] | {"slices": 2}}
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=obj, leaderworkersets=both(SET, 4, 4)), NOW)
         (whole,) = plan.actions
@@ -262,7 +265,7 @@ class TestLegacy:
         assert deleted == ["delete LeaderWorkerSet split-A-decode"]
 
     def test_revert_to_a_legacy_revision_uses_its_names(self) -> None:
-        """Q-7: the Go controller asks for a name that is not there."""
+        """The Go controller asks for a name that is not there (Q-7)."""
         lines = decided(SET, *both(SET, 3, 3, initial=4, legacy=True), *both(NEXT, 1, 1))
         assert lines[:2] == ["scale split-A-prefill 4", "scale split-A-decode 4"]
         assert not any(line.startswith("create Leader") for line in lines)

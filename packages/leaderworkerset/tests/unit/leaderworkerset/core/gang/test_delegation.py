@@ -1,4 +1,4 @@
-"""Scheduling that is delegated to the Workload of an owner: no Workload of its own, PodGroups after the owner's templates."""
+"""Scheduling that is delegated to the Workload of an owner: no own Workload, PodGroups after the owner's templates."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def created(plan: Plan) -> list[JSONObject]:
 
 
 def test_pod_group_of_the_set_belongs_to_the_owners_workload() -> None:
-    """N-K8S-16: it copies the template, and the LeaderWorkerSet alone owns it."""
+    """It copies the template, and the LeaderWorkerSet alone owns it (N-K8S-16)."""
     obj = delegated(WHOLE)
 
     (made,) = created(plan_for(obj, parent()))
@@ -144,7 +144,7 @@ def test_group_needs_the_workload_until_its_pod_group_exists() -> None:
 
 
 def test_owners_workload_must_be_controlled_and_referenced() -> None:
-    """N-K8S-16: two of them are an error."""
+    """Two such Workloads are an error (N-K8S-16)."""
     owner = meta.controller_reference(OWNER)
     unnamed = parent() | {"spec": {}}
     orphan = parent(ownerReferences=[])

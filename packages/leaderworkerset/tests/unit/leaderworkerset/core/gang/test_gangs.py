@@ -1,4 +1,4 @@
-"""The choice between gang schedulers: made by the leader at its admission, followed by its workers and the controllers."""
+"""The choice of a gang scheduler: by the leader at its admission, followed by its workers and the controllers."""
 
 from collections.abc import Collection, Mapping
 
@@ -33,7 +33,7 @@ def created(name: str = "web-0", choice: str = "", **spec: object) -> JSONObject
 
 
 def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
-    """Return the worker that follows from the template which the controllers make for this leader."""
+    """Return the worker that the controllers create for this leader."""
     plan = deciding.reconcile_group(
         LiveGroup(now=builders.NOW, leader=leader, obj=LWS, pods=(leader,), revisions=(REVISION,)),
         gang,
@@ -45,7 +45,7 @@ def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
 
 
 def link_of(pod: JSONObject) -> tuple[str | None, str | None, str | None]:
-    """Return how a pod is linked, by Volcano, coscheduling and natively."""
+    """Return the links of a pod: for Volcano, coscheduling and the native scheduler."""
     native = meta.spec(pod).get("schedulingGroup") or {}
     return (
         meta.annotations(pod).get(GROUP_NAME),
@@ -66,7 +66,7 @@ def test_volcano_links_equal_those_of_the_go_controller() -> None:
 
 
 def test_volcano_link_replaces_any_other() -> None:
-    """R-GANG-2: it is set, whatever is there."""
+    """It replaces an existing link (R-GANG-2)."""
     pod = created()
     pod["metadata"]["annotations"][GROUP_NAME] = "users"
 
@@ -75,7 +75,7 @@ def test_volcano_link_replaces_any_other() -> None:
 
 @pytest.mark.parametrize("provider", ["coscheduling", "native"])
 def test_each_leader_starts_a_group_that_its_workers_join(provider: str) -> None:
-    """R-KQ-147: a group that ends must not be joined by the next."""
+    """The next group must not join a terminating one (R-KQ-147)."""
     gang = Gangs(default=provider)
 
     first, second = (admit_pod(created(), gang, request) for request in ("r1", "r2"))
@@ -133,7 +133,7 @@ def test_auto_selects_the_first_suitable_scheduler(served: Collection[str], sche
 
 
 def test_workers_use_the_scheduler_of_their_leader() -> None:
-    """A definition that comes later changes nothing of a group that exists."""
+    """A definition that is installed later does not change existing groups."""
     before, since = Gangs(default=AUTO), Gangs(default=AUTO, served=list(PROVIDERS))
 
     alone = admit_pod(created(), before, "r1")
@@ -176,7 +176,7 @@ def test_unserved_scheduler_is_rejected(default: str, choice: str, refusal: str)
 
 
 def test_scheduler_choice_is_immutable() -> None:
-    """R-KQ-148: pods of two schedulers in one group would wait for each other."""
+    """Pods of two schedulers in one group would wait for each other (R-KQ-148)."""
     old, new = (leaderworkerset.decode(annotated(choice)) for choice in ("volcano", "native"))
 
     (error,) = Gangs(default=AUTO).errors(new, old)
@@ -198,7 +198,7 @@ def test_stored_scheduler_choice_blocks_no_update() -> None:
 
 
 def test_volcano_uses_its_own_pod_groups_for_scheduling() -> None:
-    """N-K8S-19: the leader owns them, so that they end with it."""
+    """The leader owns them, so that they are deleted with it (N-K8S-19)."""
     gang, obj = Gangs(default="volcano", is_enabled=True), scheduled.lws(scheduled.REPLICA)
     leader = admit_pod(scheduled.leader(obj), gang, "r1")
     live = LiveGroup(obj=obj, leader=leader, now=builders.NOW)
@@ -215,7 +215,7 @@ def test_volcano_uses_its_own_pod_groups_for_scheduling() -> None:
     [("volcano", "volcano"), ("kubernetes", "kubernetes"), ("native", "kubernetes"), (AUTO, "kubernetes")],
 )
 def test_scheduling_is_supported_by_its_providers_only(default: str, follower: str) -> None:
-    """N-K8S-1, N-K8S-2: `kubernetes` does nothing for other LeaderWorkerSets."""
+    """`kubernetes` does nothing for other LeaderWorkerSets (N-K8S-1, N-K8S-2)."""
     gang = Gangs(default=default, is_enabled=True)
 
     assert gang.support.provider == follower
@@ -265,7 +265,7 @@ def test_gang_objects_are_created_once(provider: str) -> None:
     ids=["Kubernetes 1.37", "Kubernetes 1.36", "neither"],
 )
 def test_native_objects_have_the_served_version(served: list[Resource], version: str) -> None:
-    """N-117-5; where none is served, the newest is tried, and the refusal reported."""
+    """If none is served, the newest is tried, and the rejection is reported (N-117-5)."""
     gang = Gangs(default="native")
     leader = admit_pod(created(), gang, "r1")
 
@@ -276,7 +276,10 @@ def test_native_objects_have_the_served_version(served: list[Resource], version:
 
 
 def test_object_of_an_earlier_leader_is_deleted_first() -> None:
-    """R-GANG-6: names of Volcano's groups return, and the garbage collector would take the object with its leader."""
+    """Names of Volcano's groups are reused, and the garbage collector would delete the object with its leader.
+
+    Rule R-GANG-6.
+    """
     gang = Gangs(default="volcano")
     leader = admit_pod(created(), gang, "r1")
     (obj,) = created_by(decide(gang, leader))

@@ -1,4 +1,4 @@
-"""Which gated groups start, in which order, and what is written then."""
+"""The gated groups that start, their order, and the resulting writes."""
 
 from collections.abc import Sequence
 
@@ -74,7 +74,7 @@ def test_group_that_does_not_fit_waits_and_blocks_no_other() -> None:
 
 
 def unplaceable(pod: JSONObject) -> JSONObject:
-    """Return the pod with a node affinity that API servers store and nobody can read."""
+    """Return the pod with a node affinity that API servers store, and that cannot be parsed."""
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     pod["spec"]["affinity"] = {"nodeAffinity": required}
@@ -115,7 +115,7 @@ def test_terminating_pod_is_not_a_member() -> None:
 
 
 def test_space_of_pending_pods_is_reserved() -> None:
-    """Their gates are gone, or they never had any: the scheduler may bind them at any moment."""
+    """Their gates are open, or they never had any: the scheduler may bind them at any moment."""
     others = [member("x", index, gates=()) for index in range(3)]
 
     assert decide(group("a"), unbound=others) == Plan()
@@ -148,7 +148,7 @@ def test_higher_priority_precedes_age() -> None:
 
 
 def test_recreated_pod_of_a_started_group_comes_first() -> None:
-    """Also where a manager died between the gates of one group."""
+    """This includes a manager that died between the gates of one group."""
     begun = [member("b", 0, size=2, created=9, gates=()), member("b", 1, size=2, created=9)]
     begun[0]["spec"]["nodeName"] = "n"
     waiting = group("a", 3)

@@ -47,7 +47,7 @@ def condition(plan: Plan) -> JSONObject | None:
 
 
 def pod_group(obj: JSONObject, **fields: Any) -> JSONObject:
-    """Return the PodGroup of the whole as it is created."""
+    """Return the new PodGroup of the whole set."""
     (made,) = created(plan_for(obj, scheduled.workload_of(obj), **fields)).values()
     return scheduled.stored(made)
 
@@ -96,7 +96,7 @@ def groups(obj: JSONObject, *sizes: int) -> list[GroupFacts]:
     ],
 )
 def test_workload_has_a_template_for_each_group_of_the_level(scheduling: JSONObject, templates: list[Any]) -> None:
-    """N-K8S-6, N-K8S-7, N-API-14, N-API-15: created before the leaders."""
+    """The Workload is created before the leaders (N-K8S-6, N-K8S-7, N-API-14, N-API-15)."""
     obj = scheduled.lws(scheduling, replicas=2, size=3)
 
     plan = plan_for(obj)
@@ -123,7 +123,7 @@ def test_workload_has_the_priority_of_the_pods() -> None:
 
 
 def test_leaders_are_annotated_with_level_and_workload() -> None:
-    """Section 2: the only change of their template, and none without the field (N-K8S-2, N-AT-18)."""
+    """The only change of their template, and none without the field (N-K8S-2, N-AT-18) (section 2)."""
 
     def annotations(obj: JSONObject) -> JSONObject:
         (apply,) = (one for one in plan_for(obj).actions if isinstance(one, Apply))
@@ -138,7 +138,7 @@ def test_leaders_are_annotated_with_level_and_workload() -> None:
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 def test_correct_workload_is_not_written(identity: str) -> None:
-    """N-K8S-7; groups with random keys have the same."""
+    """Groups with random keys have the same Workload (N-K8S-7)."""
     obj = scheduled.lws(REPLICA, spec={"groupIdentity": identity})
 
     assert writes(plan_for(obj, scheduled.workload_of(obj))) == []
@@ -183,7 +183,7 @@ def test_set_level_has_one_pod_group() -> None:
 
 @pytest.mark.parametrize("scheduling", [WHOLE, {"schedulingPolicy": {"basic": {}}}])
 def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject) -> None:
-    """N-K8S-8: it is deleted, and created again with the first group."""
+    """It is created again with the first group (N-K8S-8)."""
     obj, none = (scheduled.lws(scheduling, replicas=count) for count in (2, 0))
     workload, made = scheduled.workload_of(none), pod_group(obj)
     policy = workload["spec"]["podGroupTemplates"][0]["schedulingPolicy"]
@@ -213,7 +213,7 @@ def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject
 def test_minimum_of_the_set_is_limited_to_possible_pods(
     replicas: int, size: int, sizes: Sequence[int], minimum: int
 ) -> None:
-    """N-AT-10, N-K8S-8: while another size rolls out, old groups keep their number of pods."""
+    """While another size rolls out, old groups keep their number of pods (N-AT-10, N-K8S-8)."""
     before = scheduled.lws(WHOLE, replicas=1, size=1)
     obj = scheduled.lws(WHOLE, replicas=replicas, size=size)
 
@@ -225,7 +225,7 @@ def test_minimum_of_the_set_is_limited_to_possible_pods(
 
 
 def test_unused_pod_groups_are_deleted() -> None:
-    """N-K8S-13, N-AT-6: only its own, and each once."""
+    """Only own PodGroups are deleted, each once (N-K8S-13, N-AT-6)."""
     obj = scheduled.lws(REPLICA)
     own = meta.controller_reference(obj)
     owners = {"old": [own], "another's": [{**own, "uid": "other"}], "nobody's": []}
@@ -311,7 +311,7 @@ OTHER_TEMPLATE = [{"name": "lws", "schedulingPolicy": {"basic": {}}}]
 def test_immutable_drift_is_reported_before_leaders_change(
     objects: list[JSONObject], reason: str, message: str
 ) -> None:
-    """N-K8S-9, N-K8S-10: condition, event, and an error that makes it be tried again."""
+    """The plan has a condition, an event, and an error that causes a retry (N-K8S-9, N-K8S-10)."""
     plan = plan_for(OBJ, *objects)
 
     assert plan.error == message

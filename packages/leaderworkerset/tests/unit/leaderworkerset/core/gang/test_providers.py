@@ -19,7 +19,7 @@ from leaderworkerset.core.policies.policy import LiveGroup
 
 
 def requesting(cpu: str, **spec: Any) -> JSONObject:
-    """Return a pod template that requests so much CPU."""
+    """Return a pod template that requests the given amount of CPU."""
     return {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]} | spec}
 
 
@@ -77,7 +77,7 @@ def test_volcano_pod_group_equals_the_contract() -> None:
 def test_volcano_minimum_and_resources_cover_existing_pods(
     startup: str, annotations: dict[str, str], minimum: int
 ) -> None:
-    """R-KQ-112: 3 pods of 100m each are 300m under both startup policies."""
+    """3 pods of 100m each are 300m under both startup policies (R-KQ-112)."""
     spec = VOLCANO.build(group_of(lws_of(3, startup, annotations)), "g")["spec"]
 
     assert spec == {"minMember": minimum, "minResources": {"cpu": "300m"}}
@@ -127,7 +127,10 @@ def test_coscheduling_minimum_is_one_when_workers_wait() -> None:
     ids=["of Kubernetes 1.37", "of Kubernetes 1.36"],
 )
 def test_native_objects_equal_the_contract(provider: Provider, version: str, reference: JSONObject) -> None:
-    """R-KQ-141, R-KQ-142, R-KQ-148, N-117-5; nobody waits for the end of a PodGroup that waits for its pods (R-KQ-147)."""
+    """Nothing waits for the end of a PodGroup that waits for its pods.
+
+    Rules R-KQ-141, R-KQ-142, R-KQ-147, R-KQ-148, N-117-5.
+    """
     group = group_of(lws_of(4))
     policy = {"gang": {"minCount": 4}}
     owner = {name: value for name, value in OWNER.items() if name != "blockOwnerDeletion"}
@@ -183,7 +186,7 @@ def test_pods_reference_their_group(provider: Provider, link: JSONObject) -> Non
 
 
 def test_link_of_the_user_is_kept() -> None:
-    """R-KQ-148; Volcano's annotation is always ours, as in the Go controller (R-GANG-2)."""
+    """Volcano's annotation is always ours, as in the Go controller (R-KQ-148, R-GANG-2)."""
     linked = [COSCHEDULING.link({}, "users"), NATIVE.link({}, "users"), VOLCANO.link({}, "users")]
 
     taken = [one.is_taken(pod) for one, pod in zip((COSCHEDULING, NATIVE, VOLCANO), linked, strict=True)]

@@ -1,4 +1,4 @@
-"""PodGroups of replicas and roles: what admission links, what the group creates, and what holds it back."""
+"""PodGroups of replicas and roles: links by admission, objects of a group, and obstacles."""
 
 from typing import Any
 
@@ -49,7 +49,10 @@ def hash_leader(**fields: Any) -> JSONObject:
 
 
 def test_ordinal_leader_gets_an_incarnation_and_a_gate() -> None:
-    """N-ADM-8, N-ADM-9, N-AT-12: each admission another one; a second admission of one changes nothing."""
+    """Each admission gives another incarnation.
+
+    A second admission of one pod changes nothing (N-ADM-8, N-ADM-9, N-AT-12).
+    """
     first, second = (scheduled.leader(OBJ, request=request) for request in ("r1", "r2"))
     base = meta.annotations(first)[labels.WORKLOAD_NAME]
 
@@ -63,7 +66,7 @@ def test_ordinal_leader_gets_an_incarnation_and_a_gate() -> None:
     ("obj", "suffix"), [(scheduled.lws(WHOLE), "lws"), (HASH, f"{'a' * 40}-{KEY}")], ids=["whole", "Hash"]
 )
 def test_other_leaders_get_no_incarnation(obj: JSONObject, suffix: str) -> None:
-    """N-ADM-9, N-K8S-5: their PodGroup is one for all, or has a random name already."""
+    """Their PodGroup is one for all, or already has a random name (N-ADM-9, N-K8S-5)."""
     leader, name = hash_leader() if obj is HASH else scheduled.leader(obj), meta.name(scheduled.workload_of(obj))
 
     assert meta.annotations(leader)[labels.WORKLOAD_NAME] == name
@@ -73,7 +76,7 @@ def test_other_leaders_get_no_incarnation(obj: JSONObject, suffix: str) -> None:
 
 @pytest.mark.parametrize(("scheduling", "names"), [(REPLICA, ["", ""]), (ROLES, ["leader-", "worker-"])])
 def test_workers_are_linked_like_their_leader(scheduling: JSONObject, names: list[str]) -> None:
-    """N-ADM-8, N-K8S-4, N-K8S-12: level and incarnation are in their template."""
+    """Level and incarnation are in their template (N-ADM-8, N-K8S-4, N-K8S-12)."""
     obj = scheduled.lws(scheduling)
     leader = scheduled.leader(obj)
     base = meta.annotations(leader)[labels.WORKLOAD_NAME]
@@ -89,7 +92,7 @@ def test_workers_are_linked_like_their_leader(scheduling: JSONObject, names: lis
 
 
 def test_pod_of_an_earlier_version_names_no_workload() -> None:
-    """N-ADM-8: the LeaderWorkerSet's name, and the value of that version for replicas."""
+    """It has the LeaderWorkerSet's name, and that version's value for replicas (N-ADM-8)."""
     annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "true"}
     worker = builders.worker_pod(LEADER)
     worker = worker | {"metadata": worker["metadata"] | {"annotations": annotations}}
@@ -108,7 +111,7 @@ def test_unknown_level_is_rejected() -> None:
 
 @pytest.mark.parametrize(("scheduling", "counts"), [(REPLICA, {"": 3}), (ROLES, {"leader": 1, "worker": 2})])
 def test_gated_group_creates_its_pod_groups(scheduling: JSONObject, counts: dict[str, int]) -> None:
-    """N-K8S-8a, N-K8S-11, N-HASH-22, N-GATE-12: before its gate opens, and before its workers."""
+    """They are created before the gate opens, and before the workers (N-K8S-8a, N-K8S-11, N-HASH-22, N-GATE-12)."""
     obj = scheduled.lws(scheduling, size=3)
     workload, leader = scheduled.workload_of(obj), scheduled.leader(obj)
     base = meta.annotations(leader)[labels.WORKLOAD_NAME]
@@ -139,7 +142,7 @@ def test_existing_pod_groups_are_not_changed() -> None:
 
 
 def test_set_level_and_unlinked_leaders_create_no_pod_groups() -> None:
-    """N-K8S-11; a leader that was created while nothing followed the field stays as it is."""
+    """A leader that was created before the field was supported is unchanged (N-K8S-11)."""
     whole = scheduled.lws(WHOLE)
     unlinked = builders.leader_pod(OBJ, ready=False)
 
@@ -148,7 +151,7 @@ def test_set_level_and_unlinked_leaders_create_no_pod_groups() -> None:
 
 
 def test_group_of_an_older_revision_keeps_its_size() -> None:
-    """N-AT-25, N-K8S-8: its PodGroup is made, and compared, after its own revision."""
+    """Its PodGroup is created and compared by its own revision (N-AT-25, N-K8S-8)."""
     old, new = (scheduled.lws(REPLICA, size=size) for size in (2, 4))
     leader = scheduled.leader(old)
     revisions = [builders.revision(old), builders.revision(new, number=2)]
@@ -162,7 +165,7 @@ def test_group_of_an_older_revision_keeps_its_size() -> None:
 
 
 def test_deleted_pod_group_is_recreated_for_its_revision() -> None:
-    """N-AT-11: of the leader's own revision, also below a partition."""
+    """It has the leader's own revision, also below a partition (N-AT-11)."""
     old = scheduled.lws(REPLICA)
     new = scheduled.lws(REPLICA, image="app:2", rollout={"partition": 1})
     leader = opened(scheduled.leader(old))
@@ -205,7 +208,7 @@ def without(label: str) -> JSONObject:
     ],
 )
 def test_missing_prerequisite_is_an_error(leader: JSONObject, objects: list[JSONObject], error: str) -> None:
-    """N-K8S-9: it is tried again."""
+    """The creation is retried (N-K8S-9)."""
     plan = plan_for(OBJ, leader, *objects)
 
     assert plan == Plan(error=f"pod default/web-0: {error}")
@@ -238,7 +241,7 @@ def test_pod_group_of_another_owner_is_reported_and_retried() -> None:
 
 
 def test_group_waits_while_its_old_pod_group_terminates() -> None:
-    """The API server keeps it as long as a pod names it: the end of it is observed."""
+    """The API server keeps it while a pod names it. Its deletion is observed."""
     (made,) = created(plan_for())
 
     assert plan_for(OBJ, opened(LEADER), WORKLOAD, scheduled.stored(made, **ENDS)) == Plan()
@@ -265,7 +268,7 @@ def linked(worker: JSONObject, name: str) -> JSONObject:
     [("theirs", "", True), ("", "", True), ("theirs", "n1", False), ("own", "", False)],
 )
 def test_group_with_workers_in_another_pod_group_is_recreated(link: str, node: str, is_recreated: bool) -> None:
-    """N-K8S-17: unless one of them has a node."""
+    """A worker with a node prevents it (N-K8S-17)."""
     leader = opened(LEADER)
     (made,) = created(plan_for(OBJ, leader))
     worker = linked(builders.worker_pod(leader, node=node), link_of(leader) if link == "own" else link)
@@ -313,7 +316,7 @@ def events(plan: Plan) -> list[Event]:
 
 
 def test_ordinal_leader_waits_for_the_previous_group() -> None:
-    """N-GATE-10, N-AT-12: reported once; other gates stay."""
+    """The wait is reported once, and other gates stay (N-GATE-10, N-AT-12)."""
     gates = [{"name": "other"}, *LEADER["spec"]["schedulingGates"]]
     leader = LEADER | {"spec": LEADER["spec"] | {"schedulingGates": gates}}
     earlier = builders.worker_pod(builders.leader_pod(OBJ, uid="earlier"), uid="w", deleting=True)
@@ -336,7 +339,7 @@ def test_ordinal_leader_waits_for_the_previous_group() -> None:
 
 
 def test_gate_of_a_random_key_is_not_opened_for_one_group() -> None:
-    """All of a LeaderWorkerSet's are decided about at once (docs/adr/0017)."""
+    """All gates of a LeaderWorkerSet are decided together (docs/adr/0017)."""
     leader = hash_leader()
 
     assert [type(one) for one in plan_for(HASH, leader).actions] == [Create]

@@ -51,7 +51,7 @@ def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fi
 
 
 def conditions(plan: Plan) -> dict[str, str]:
-    """Return the conditions that a plan writes; `Degraded`, which is always there and the last, where it is True."""
+    """Return the conditions that a plan writes; `Degraded` only if it is True."""
     (written,) = [action for action in plan.actions if isinstance(action, PutStatus)]
     found = {one["type"]: one["status"] for one in meta.status(written.object)["conditions"]}
     assert [*found][-1] == "Degraded"
@@ -59,7 +59,7 @@ def conditions(plan: Plan) -> dict[str, str]:
 
 
 def test_deployment_has_the_expected_fields() -> None:
-    """Section 5.2: surge and unavailability verbatim, a readiness gate for groups with workers."""
+    """Surge and unavailability are copied, and groups with workers get a readiness gate (section 5.2)."""
     lws = builders.hash_object(replicas=3, size=2, rollout={"maxSurge": "50%", "maxUnavailable": 0})
 
     built = hashleaders.build(lws, leaderworkerset.decode(lws), key="k", size=3)
@@ -125,7 +125,7 @@ def test_terminating_deployment_is_awaited() -> None:
 
 
 def test_deleted_set_is_not_reconciled() -> None:
-    """N-GATE-6: its gated leaders stay behind their gates."""
+    """Its gated leaders stay behind their gates (N-GATE-6)."""
     going = LWS | {"metadata": LWS["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
     gated = GatedLeaders(leaders=[builders.hash_leader(LWS, "d", gated=True)])
 
@@ -133,7 +133,7 @@ def test_deleted_set_is_not_reconciled() -> None:
 
 
 def test_update_continues_until_the_deployment_is_observed() -> None:
-    """N-AT-1: both revisions stay until all groups are of the new one and ready."""
+    """Both revisions are kept until all groups have the new one and are ready (N-AT-1)."""
     both = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     old = deployment()
 

@@ -1,4 +1,4 @@
-"""Which leaders with random keys may be scheduled while other groups still end."""
+"""The leaders with random keys that may be scheduled while other groups still terminate."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -44,7 +44,7 @@ def decide(
     old: str = "",
     exhausted: str = "",
 ) -> Outcome:
-    """Decide with ready groups by letters, the `old` ones of an earlier revision, and exhausted ones that end."""
+    """Decide with ready groups by letters: the `old` ones have an earlier revision, and exhausted ones terminate."""
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
     leaders = [builders.hash_leader(lws, letter, annotations=mark, deleting=True) for letter in exhausted]
     leaders += [builders.hash_leader(lws, letter) for letter in live]
@@ -65,7 +65,7 @@ def waiting(letter: str, replaces: str = "", lws: JSONObject = LWS, **fields: An
 
 
 def test_first_leaders_are_admitted_immediately() -> None:
-    """N-GATE-5; gate and cost go in one patch, which leaves other gates alone (N-GATE-3)."""
+    """Gate and deletion cost change in one patch, which keeps other gates (N-GATE-3, N-GATE-5)."""
     others = waiting("d")
     others["spec"]["schedulingGates"].append({"name": "other"})
 
@@ -104,7 +104,7 @@ def test_replacement_waits_for_a_terminating_group() -> None:
 
 
 def test_older_leader_is_admitted_when_fewer_groups_end() -> None:
-    """N-AT-5, N-GATE-8, gate events: exactly one Deferred event, for the younger."""
+    """There is exactly one Deferred event, for the younger (N-AT-5, N-GATE-8)."""
     found = decide(live="ab", gated=[waiting("y"), waiting("x")], ending={"gone": "~"})
 
     assert (found.ahead, found.named["y"]) == ("x", "gone")
@@ -118,7 +118,7 @@ def test_single_leader_does_not_wait_for_unrelated_groups() -> None:
 
 
 def test_groups_that_were_scaled_down_delay_no_leader() -> None:
-    """N-AT-5, scale-down: known while no leader is missing, and found again from the names on leaders."""
+    """They are known while no leader is missing, and found again by the names on leaders (N-AT-5)."""
     small = builders.hash_object(replicas=2)
     ending = {"one": "~", "two": "~"}
 
@@ -136,7 +136,7 @@ def test_groups_that_were_scaled_down_delay_no_leader() -> None:
 
 
 def test_surge_capacity_is_used_and_not_exceeded() -> None:
-    """N-AT-5, surge: three live and two ending groups are the five that there may be."""
+    """Three running and two terminating groups are the permitted five (N-AT-5)."""
     surging = builders.hash_object(replicas=4, rollout={"maxSurge": 1})
     new = [waiting("x", lws=surging), waiting("y", lws=surging)]
 
@@ -148,7 +148,7 @@ def test_surge_capacity_is_used_and_not_exceeded() -> None:
 
 
 def test_last_group_of_a_rollout_occupies_a_place_until_deleted() -> None:
-    """N-AT-5: after a rollout was taken back, its last group that ends is replaced by nobody, and there all the same."""
+    """After a revert, nothing replaces the last group while it terminates, but it still exists (N-AT-5)."""
     one = builders.hash_object(replicas=1, rollout={"maxSurge": 1})
     left = decide(one, live="b", ending={"a": "~"}).surplus
     assert left == {"a": False}
@@ -166,7 +166,7 @@ def test_leader_of_an_older_revision_is_never_admitted() -> None:
 
 
 def test_admitted_leaders_are_limited_per_revision() -> None:
-    """N-GATE-9: held without an event."""
+    """The others are held without an event (N-GATE-9)."""
     found = decide(live="abc", gated=[waiting("x"), waiting("y")])
 
     assert (found.ahead, found.notes) == ("x", ["Leader pod web-7d9f8b6c4-xxxxx admitted for scheduling"])
@@ -205,7 +205,7 @@ def ends(letters: str) -> dict[str, str]:
 
 
 def test_exhausted_group_keeps_its_place() -> None:
-    """N-RB-15, N-GATE-7: whatever the policy; the leader that would replace it neither goes ahead nor waits for it."""
+    """Under both policies its replacement is neither admitted nor waits for it (N-RB-15, N-GATE-7)."""
     for policy in ("PostTermination", "Immediate"):
         lws = builders.hash_object(replicas=4, policy=policy)
         found = decide(lws, live="abc", gated=[waiting("x", lws=lws)], ending=ends("e"), exhausted="e")
@@ -213,7 +213,7 @@ def test_exhausted_group_keeps_its_place() -> None:
 
 
 def test_other_groups_are_replaced_next_to_an_exhausted_one() -> None:
-    """N-GATE-7: the group that ends is waited for, the exhausted one is not."""
+    """The terminating group is awaited, the exhausted one is not (N-GATE-7)."""
     both = [waiting("x"), waiting("y")]
 
     while_it_ends = decide(live="ab", gated=both, ending=ends("ec"), exhausted="e")

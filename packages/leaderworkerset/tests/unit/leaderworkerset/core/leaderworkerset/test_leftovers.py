@@ -86,13 +86,13 @@ def names(actions: Sequence[Action]) -> list[str]:
 
 
 def test_exhausted_group_is_kept() -> None:
-    """N-RB-5: its annotation has another value; the StatefulSet may be missing for a while (N-RB-6)."""
+    """Its annotation has another value; the StatefulSet may be missing for a while (N-RB-6) (N-RB-5)."""
     assert sort_out(evidence(recover="yes"), living=statefulset()) == ([], set())
     assert sort_out(evidence()) == ([], set())
 
 
 def test_recovered_group_is_deleted_and_loses_its_count() -> None:
-    """N-RB-5, N-AT-20: workers first."""
+    """Workers are deleted first (N-RB-5, N-AT-20)."""
     assert sort_out(evidence(recover="true"), living=statefulset()) == (["web-1-1", "web-1"], {Key(KEY, "1")})
 
 
@@ -131,7 +131,7 @@ def record_of(leader: JSONObject) -> JSONObject:
     ids=["kept", "scaled away", "below the partition", "rolled", "without revision", "of another StatefulSet"],
 )
 def test_evidence_is_deleted_when_its_group_would_be(living: JSONObject, stays: bool) -> None:
-    """N-RB-6, N-AT-21: its count stays for a rollback (N-RB-7)."""
+    """Its count is kept for a rollback (N-RB-6, N-RB-7, N-AT-21)."""
     assert sort_out(evidence(), living=living) == ([] if stays else ["web-1-1", "web-1"], set())
 
 
@@ -173,7 +173,7 @@ LIVE = [keyed("c"), keyed("d")]
     ids=["one too many", "enough places", "none", "others are recreated", "more are", "scaled to none"],
 )
 def test_oldest_evidence_is_kept_while_there_is_a_place(replicas: int, groups: list[JSONObject], left: str) -> None:
-    """N-RB-6, N-AT-14: leaders that wait for other groups than the exhausted ones count."""
+    """Leaders that wait for other groups than the exhausted ones count (N-RB-6, N-AT-14)."""
     obj = builders.hash_object(replicas=replicas)
     going = keyed("q", deleting=True)
     pods = [exhausted(keyed(letter)) for letter in "ba"]
@@ -206,7 +206,7 @@ def kept_counts(
     groups: Sequence[JSONObject] = (),
     admitted: Sequence[JSONObject] = (),
 ) -> dict[str, int]:
-    """Return the counts that are kept; a key is a revision, a slash and an index or a letter."""
+    """Return the remaining counts; a key is a revision, a slash and an index or a letter."""
     keys = {}
     for text, count in counts.items():
         revision, _, group = text.partition("/")
@@ -216,7 +216,7 @@ def kept_counts(
 
 
 def test_ordinal_counts_are_deleted_with_their_groups() -> None:
-    """N-RB-11: surge groups keep theirs."""
+    """Surge groups keep their counts (N-RB-11)."""
     counts = {"k/0": 1, "k/2": 1, "k/3": 1, "old/4": 2}
 
     assert kept_counts(counts) == {"k/0": 1, "k/2": 1}
@@ -226,7 +226,7 @@ def test_ordinal_counts_are_deleted_with_their_groups() -> None:
 
 
 def test_admitted_leader_takes_the_highest_count() -> None:
-    """N-RB-13: of its revision, and of no group that has a leader; of equal ones the smaller key."""
+    """Of its revision, and of no group that has a leader; of equal ones the smaller key (N-RB-13)."""
     counts = {f"{KEY}/a": 2, f"{KEY}/b": 3, f"{KEY}/e": 3, f"{KEY}/c": 9, "old/f": 8}
     new = [keyed("x", gated=True), keyed("y", gated=True)]
 
@@ -244,7 +244,7 @@ def test_leader_with_a_count_takes_no_other() -> None:
 
 
 def test_waiting_counts_are_limited_to_the_places() -> None:
-    """N-RB-14, N-RB-15: the highest; an exhausted group takes a place and keeps its own."""
+    """The highest counts wait. An exhausted group occupies a place and keeps its own (N-RB-14, N-RB-15)."""
     gone = {f"{KEY}/a": 1, f"{KEY}/b": 3}
     counts = gone | {f"{KEY}/e": 5}
     groups = [keyed("c"), exhausted(keyed("e"))]
@@ -269,7 +269,7 @@ def observe(obj: JSONObject | None, living: JSONObject | None = None, **fields: 
     ids=["gone", "deleted", "leaders deleted"],
 )
 def test_deletion_releases_all_evidence(obj: JSONObject | None, living: JSONObject | None, again: float | None) -> None:
-    """N-RB-5: whatever keeps the evidence otherwise."""
+    """A deletion has precedence over every reason to keep evidence (N-RB-5)."""
     plan = reconcile(observe(obj, living, evidence=evidence()), builders.NOW)
 
     assert names(plan.actions) == ["web-1-1", "web-1"]
@@ -281,7 +281,7 @@ def counted(text: str) -> JSONObject:
 
 
 def test_recovered_group_is_released_after_its_count_is_cleared() -> None:
-    """N-RB-5: a manager that dies in between leaves nothing undone."""
+    """A manager that dies in between leaves nothing undone (N-RB-5)."""
     pods = evidence(recover="true")
 
     first = reconcile(observe(counted(f'{{"{KEY}/1":2}}'), statefulset(), evidence=pods), builders.NOW)

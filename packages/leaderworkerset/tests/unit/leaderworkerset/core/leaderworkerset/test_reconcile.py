@@ -93,7 +93,7 @@ def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> ObservedLeaderWorke
 
 
 def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderWorkerSet:
-    """Return the observation with other fields; another StatefulSet is as the manager applied it."""
+    """Return the observation with other fields; the manager applied its StatefulSet."""
     names = ("leaderworkerset", "leader_statefulset", "revisions", "has_shared_service", "groups", "applied")
     found = {name: getattr(observed, name) for name in names} | fields
     if fields.get("leader_statefulset"):
@@ -179,7 +179,7 @@ def test_new_set_gets_revision_statefulset_and_service() -> None:
 
 
 def test_reconcile_writes_nothing_at_rest() -> None:
-    """R-STAT-3, and design: what would change nothing is not sent (R-LSTS-1 as improved)."""
+    """A write without effect is not sent (R-STAT-3, R-LSTS-1)."""
     assert reconcile(at_rest(), builders.NOW) == Plan()
 
 
@@ -201,7 +201,7 @@ def test_terminating_leader_statefulset_is_awaited() -> None:
 
 
 def test_differs_from_upstream_statefulset_of_old_set_is_awaited() -> None:
-    """Deleted and created again quickly: the revision of the spec that is gone is not taken over (R-LSTS-4)."""
+    """If a set is deleted and recreated quickly, the revision of the old spec is not adopted (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=old), builders.NOW)
@@ -220,7 +220,7 @@ def test_statefulset_without_an_owner_is_adopted() -> None:
 
 
 def test_edited_template_gets_a_revision_and_a_full_partition() -> None:
-    """R-REV-11, R-ROLL-10, R-STAT-8: no group goes in the pass that detects the edit."""
+    """No group is replaced in the pass that detects the edit (R-REV-11, R-ROLL-10, R-STAT-8)."""
     edited = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
     observed = replace(at_rest(), leaderworkerset=edited)
 
@@ -255,7 +255,7 @@ def test_groups_with_their_own_services_have_no_shared_one() -> None:
 
 
 def test_inherited_key_is_recorded_without_a_rollout() -> None:
-    """R-REV-10, R-REV-17: groups of a controller that knew no revisions."""
+    """The groups belong to a controller without revisions (R-REV-10, R-REV-17)."""
     adopted = live(LWS)
     adopted = builders.as_applied(desired(LWS, key="legacy"), status=adopted["status"])
     observed = replace(at_rest(), leader_statefulset=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
@@ -318,7 +318,7 @@ def test_changed_counts_record_no_event() -> None:
     ],
 )
 def test_invalid_field_is_reported_as_an_error(obj: dict[str, Any], failure: str) -> None:
-    """R-ROLL-1, Q-23: a plain error instead of a panic."""
+    """A plain error instead of a panic (R-ROLL-1, Q-23)."""
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW)
 
     (told,) = plan.actions
@@ -330,7 +330,7 @@ def test_invalid_field_is_reported_as_an_error(obj: dict[str, Any], failure: str
 
 
 def test_null_fields_count_as_absent() -> None:
-    """Q-23: the Go controller panics."""
+    """The Go controller panics (Q-23)."""
     obj = builders.leaderworkerset_object(spec={"rolloutStrategy": {"type": "RollingUpdate"}, "networkConfig": None})
 
     assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).error is None
@@ -348,7 +348,7 @@ def test_invalid_leader_index_prevents_only_the_status() -> None:
 
 
 def test_statefulset_is_applied_once_after_a_start() -> None:
-    """R-LSTS-1: nothing else is remembered of it, and the next decision is made at once, as no watch reports it."""
+    """Nothing else is remembered of it, and the next decision is made at once, as no watch reports it (R-LSTS-1)."""
     unknown = structs.replace(at_rest(), applied=None)
 
     decision = decide(unknown, builders.NOW)
@@ -393,7 +393,7 @@ def test_edited_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> Non
 
 
 def test_objects_are_created_in_the_namespace_of_the_set() -> None:
-    """R-ARC-10: all objects live in its namespace."""
+    """All objects live in its namespace (R-ARC-10)."""
     obj = builders.leaderworkerset_object(metadata={"namespace": "elsewhere"})
     actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions
 
@@ -411,7 +411,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
 def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedLeaderWorkerSet) -> None:
-    """R-STAT-2, docs/adr/0030: the Go controller leaves it empty or old, and `Available` stays True."""
+    """The Go controller leaves it empty or old, and `Available` stays True (R-STAT-2, docs/adr/0030)."""
     (held,) = reconcile(observed, builders.NOW).on_failure
     assert isinstance(held, PutStatus)
     new = held.object["status"]
@@ -424,14 +424,14 @@ def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedL
 
 
 def test_conflicting_service_makes_a_set_unavailable() -> None:
-    """docs/adr/0030: the names of its groups resolve nowhere."""
+    """The names of its groups resolve nowhere (docs/adr/0030)."""
     plan = reconcile(replace(at_rest(), service_conflict="taken"), builders.NOW)
     (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]
     assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Progressing"}
 
 
 def test_orphans_of_an_earlier_set_are_adopted() -> None:
-    """Deleted with `--cascade=orphan`, and created again under its name."""
+    """The set was deleted with `--cascade=orphan`, and created again under its name."""
     service = services.build_shared(LWS)
     orphans = [
         one | {"metadata": one["metadata"] | {"ownerReferences": []}} for one in (service, builders.revision(LWS))

@@ -59,7 +59,7 @@ def test_released_groups_are_reported(before: int, unavailable: int, note: str) 
 
 
 def test_differs_from_upstream_raised_partition_has_no_event() -> None:
-    """Q-10: the Go controller says "Updating replicas 2 to -1 (inclusive)"."""
+    """The Go controller says "Updating replicas 2 to -1 (inclusive)" (Q-10)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 2})
     observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=0))
 
@@ -176,7 +176,7 @@ def rolling(
 
 
 def test_outdated_leaders_are_deleted_within_the_budget() -> None:
-    """R-ROLL-1, docs/adr/0004-max-unavailable.md: in the foreground, by UID, with a word; a few at once."""
+    """The deletions are in the foreground, by UID, and a few at once (R-ROLL-1, docs/adr/0004-max-unavailable.md)."""
     plan = reconcile(rolling(ready_groups(LWS, 4, key="older")), builders.NOW)
 
     assert plan == Plan((Together(sequences=tuple((deletion_of(index),) for index in (3, 2))),))
@@ -234,14 +234,14 @@ def test_first_step_of_an_update_needs_known_leaders(held: int, needs: set[OnDem
 
 
 def test_no_leader_is_deleted_when_the_partition_moves() -> None:
-    """R-ARC-4: the StatefulSet controller has not seen the new partition then."""
+    """The StatefulSet controller has not seen the new partition then (R-ARC-4)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=4)
 
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]
 
 
 def test_leaders_are_kept_without_a_statefulset_controller() -> None:
-    """Docs/adr/0004-max-unavailable.md: what nobody would bring back is not deleted."""
+    """Docs/adr/0004-max-unavailable.md: a leader is not deleted if no controller would recreate it."""
     observed = rolling(ready_groups(LWS, 4, key="older"), observedGeneration=7)
 
     assert reconcile(observed, builders.NOW) == Plan()

@@ -1,4 +1,4 @@
-"""Revisions: the exact bytes, their names, and which of them a LeaderWorkerSet is at."""
+"""Revisions: their exact bytes, their names, and the current revision of a LeaderWorkerSet."""
 
 import json
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_data_is_sent_in_canonical_bytes() -> None:
 
 
 def test_revisions_of_others_are_ignored() -> None:
-    """R-REV-3, R-REV-15: neither those of an earlier LeaderWorkerSet of the name, nor records of recreations."""
+    """Neither those of an earlier LeaderWorkerSet of the name, nor records of recreations (R-REV-3, R-REV-15)."""
     namesake = builders.leaderworkerset_object(metadata={"uid": "another"})
     orphan = builders.revision(LWS, number=2)
     orphan = orphan | {"metadata": {k: v for k, v in orphan["metadata"].items() if k != "ownerReferences"}}
@@ -112,7 +112,7 @@ def test_highest_revision_of_equal_keys_is_used() -> None:
 
 
 def test_key_of_an_older_controller_is_kept() -> None:
-    """R-REV-10: the adoption path rolls nothing; the name uses the content's hash."""
+    """The adoption path rolls nothing; the name uses the content's hash (R-REV-10)."""
     resolution = revisions.resolve(LWS, leader_statefulset("legacy"), [])
 
     assert (resolution.key, resolution.is_new, resolution.inherited) == ("legacy", False, True)
@@ -172,7 +172,7 @@ def test_other_changes_create_no_revision(changed: dict[str, Any]) -> None:
 
 
 def test_equivalent_stored_bytes_create_no_revision() -> None:
-    """R-REV-12, R-REV-13: what an older controller stored."""
+    """Such as the data of an older controller (R-REV-12, R-REV-13)."""
     stored = builders.revision(LWS)
     template = stored["data"]["spec"]["leaderWorkerTemplate"]
     worker = template["workerTemplate"] | {"metadata": {"creationTimestamp": None}}
@@ -182,7 +182,7 @@ def test_equivalent_stored_bytes_create_no_revision() -> None:
 
 
 def test_known_edition_is_not_compared_again() -> None:
-    """R-REV-11: while the generation and the revision are the same, so is the content."""
+    """While the generation and the revision are the same, so is the content (R-REV-11)."""
     current, statefulset = builders.revision(LWS), leader_statefulset(KEY)
     known = revisions.resolve(LWS, statefulset, [current]).edition
     unreadable = LWS | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
@@ -216,7 +216,7 @@ def test_unreadable_data_differs(data: object) -> None:
 
 
 def test_data_with_invalid_types_differs() -> None:
-    """R-REV-11: what is wrong shows only where it is read into Go's types."""
+    """The error shows only when the data is decoded into Go's types (R-REV-11)."""
     stored = builders.revision(EDITED)
     template = stored["data"]["spec"]["leaderWorkerTemplate"]
     broken = {"spec": {"leaderWorkerTemplate": template | {"volumeClaimTemplates": "none"}}}
@@ -225,7 +225,7 @@ def test_data_with_invalid_types_differs() -> None:
 
 
 def test_differs_from_upstream_reverted_template_reuses_revision() -> None:
-    """Q-5: no second revision with the same key; it gets the next number, once."""
+    """There is no second revision with the same key. It gets the next number, once (Q-5)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     numbered = Resolution(KEY, is_new=True, corrected=known[0], correction={"revision": 3})
 
@@ -252,7 +252,7 @@ def test_change_cause_is_recorded_when_given(recorded: str, told: str, change: o
 
 
 def test_differs_from_upstream_failed_pass_keeps_its_revision() -> None:
-    """Q-6, Q-32: the apply failed, or its result is not seen yet; no further revision comes of it."""
+    """The apply failed, or its result is not observed yet. No further revision is created (Q-6, Q-32)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
 
     assert revisions.resolve(EDITED, leader_statefulset(KEY), known) == Resolution(EDITED_KEY, is_new=True)
@@ -273,7 +273,7 @@ def test_restore_replaces_only_the_template() -> None:
 
 
 def test_restore_keeps_the_restart_limit() -> None:
-    """N-API-3: revisions hold none, so an earlier template comes back with the limit of today."""
+    """Revisions do not hold it, so an earlier template returns with the current limit (N-API-3)."""
     live = builders.leaderworkerset_object(template={"maxGroupRestarts": 3})
 
     assert revisions.restore(live, builders.revision(LWS))["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] == 3

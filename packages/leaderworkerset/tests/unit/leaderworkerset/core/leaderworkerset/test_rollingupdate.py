@@ -23,10 +23,10 @@ STATES = {
 }
 
 STALLED = {("W-26", 2), ("W-26", 3)}
-"""The steps that the Go controller takes and never leaves; see `test_differs_from_upstream_…` below."""
+"""The steps in which the Go controller stalls permanently; see `test_differs_from_upstream_…` below."""
 
 GIVEN_AWAY = {("W-11", 1), ("W-19", 6)}
-"""The steps in which the Go controller updates surge groups at once; see `test_differs_from_upstream_…` below."""
+"""The steps in which the Go controller immediately updates surge groups; see `test_differs_from_upstream_…` below."""
 
 
 def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partition: int = 0) -> LeaderWorkerSetSpec:
@@ -35,7 +35,7 @@ def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partit
 
 
 def seen(states: str) -> States:
-    """Return the states of the groups 0.., where a dot is a group that is missing."""
+    """Return the states of the groups from 0; a dot is a missing group."""
     return States.of({index: STATES[letter] for index, letter in enumerate(states) if letter != "."})
 
 
@@ -62,7 +62,7 @@ def test_every_recorded_step_is_reproduced() -> None:
     ids=["it is not ready either", "one on its way", "taken back", "the surge group itself", "at rest"],
 )
 def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partition: int) -> None:
-    """R-ROLL-10: where all of them are needed, the surge group stays until the group that it stands in for is there."""
+    """If all of them are needed, the surge group stays until the group that it replaces exists (R-ROLL-10)."""
     limits = Budget(replicas=2, partition=0, unavailable=0, surge=1)
 
     held = rollingupdate.next_step(limits, Current(3, 1, "2"), seen(states), is_new_revision=True)
@@ -71,7 +71,7 @@ def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partit
 
 
 def test_surge_groups_beyond_the_burst_are_removed() -> None:
-    """W-11: the replicas become fewer with the template."""
+    """The replicas become fewer with the template (W-11)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=2)
 
     assert rollingupdate.next_step(limits, Current(6, 0, "6"), seen("OOOOOO"), is_new_revision=True) == RolloutStep(
@@ -94,7 +94,7 @@ def test_surge_groups_beyond_the_burst_are_removed() -> None:
     ],
 )
 def test_differs_from_upstream_needed_surge_groups_are_kept(states: str, partition: int, expected: RolloutStep) -> None:
-    """R-ROLL-3: 3 of 5 must be available; the Go controller counts surge groups, whichever are ready."""
+    """3 of 5 must be available; the Go controller counts surge groups, whichever are ready (R-ROLL-3)."""
     limits = Budget(replicas=5, partition=0, unavailable=2, surge=4)
 
     assert rollingupdate.next_step(limits, Current(9, partition, "5"), seen(states)) == expected
@@ -110,14 +110,14 @@ def test_differs_from_upstream_needed_surge_groups_are_kept(states: str, partiti
     ids=["two of three go", "one is available", "none is, but the surge group"],
 )
 def test_removed_surge_keeps_groups_that_are_needed(states: str, partition: int, expected: RolloutStep) -> None:
-    """Found by simulation: maxSurge became 0, and all three went together with the group that stood in for one."""
+    """Found by simulation: maxSurge became 0, and all three were deleted together with the group that replaced one."""
     limits = Budget(replicas=3, partition=0, unavailable=2, surge=0)
 
     assert rollingupdate.next_step(limits, Current(4, partition, "3"), seen(states)) == expected
 
 
 def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
-    """Q-28, W-26: 25 % of 2 groups is 0, without a surge; the Go controller stalls forever."""
+    """25 % of 2 groups is 0, without a surge; the Go controller stalls forever (Q-28, W-26)."""
     limits = budget.read(spec(2, "25%"))
 
     assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
@@ -126,7 +126,7 @@ def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
 
 
 def test_zero_unavailable_is_kept_with_a_surge() -> None:
-    """R-ROLL-1: maxUnavailable 0 is a promise that the surge keeps possible."""
+    """maxUnavailable 0 is a promise that the surge keeps possible (R-ROLL-1)."""
     assert budget.read(spec(4, 0, 1)).unavailable == 0
 
 
@@ -180,14 +180,14 @@ def test_surge_groups_are_kept_for_unready_groups(
 def test_steps_equal_the_parameter_vectors(
     config: tuple[int, int, int], *, is_new: bool, expected: tuple[int, int]
 ) -> None:
-    """The parameter vectors of 5.3."""
+    """The steps equal the parameter vectors of section 5.3."""
     step = rollingupdate.next_step(budget.read(spec(*config)), Current(2, 0, "2"), seen("OO"), is_new_revision=is_new)
 
     assert (step.partition, step.replicas) == expected
 
 
 def test_missing_replicas_annotation_counts_as_edited() -> None:
-    """R-ROLL-4: the Go controller fails until somebody repairs it; here the next write does."""
+    """The Go controller fails until a user repairs it; here the next write does (R-ROLL-4)."""
     step = rollingupdate.next_step(budget.read(spec(4)), Current(4, 2, ""), seen("OONN"))
 
     assert step == RolloutStep(Case.REPLICAS_EDITED, 2, 4)
@@ -198,7 +198,7 @@ def test_missing_replicas_annotation_counts_as_edited() -> None:
     [("...", 3, (2, 4)), ("nnn.", 4, (2, 4)), ("NNN.", 4, (2, 3)), ("NNN", 3, (2, 3))],
 )
 def test_partition_with_a_surge_bursts_at_creation(states: str, replicas: int, expected: tuple[int, int]) -> None:
-    """Q-9, W-25: with a partition the set is never at rest, so that groups that are not ready cost a surge group."""
+    """With a partition the set is never at rest, so that unready groups cost a surge group (Q-9, W-25)."""
     limits = budget.Budget(replicas=3, partition=2, unavailable=1, surge=1)
 
     step = rollingupdate.next_step(limits, Current(replicas, 2, "3"), seen(states))
@@ -229,7 +229,7 @@ def group(index: int, *, name: str = "web", workers_index: str | None = None) ->
 
 
 def test_groups_are_matched_by_names_and_labels() -> None:
-    """R-ROLL-8: other names and other labels do not count."""
+    """Other names and other labels do not count (R-ROLL-8)."""
     found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3)]
 
     states = fold(found, "web").states(2, "new")
@@ -238,7 +238,7 @@ def test_groups_are_matched_by_names_and_labels() -> None:
 
 
 def test_workers_of_a_group_of_one_are_ignored() -> None:
-    """R-ROLL-8, Q-12: the live size decides where the leader names none."""
+    """The live size counts if the leader has none (R-ROLL-8, Q-12)."""
     lacking = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
 
     assert fold([lacking], "web").states(1, "new") == seen("O")
@@ -251,7 +251,10 @@ def test_workers_of_a_group_of_one_are_ignored() -> None:
     ids=["two on their way", "one below", "one above", "two that are broken", "nothing to lose"],
 )
 def test_differs_from_upstream_pending_groups_always_count(states: str, broken: int, partition: int) -> None:
-    """R-ROLL-7: an update was taken back. Those that are broken may stay so, and stop no update that mends them."""
+    """An update was reverted (R-ROLL-7).
+
+    Broken groups may stay broken, and do not block the update that repairs them.
+    """
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=1)
 
     step = rollingupdate.next_step(limits, Current(4, 4, "3"), seen(states)._replace(broken=broken))
@@ -346,7 +349,7 @@ BROKEN = {
 def test_differs_from_upstream_broken_old_groups_use_no_budget(
     wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]
 ) -> None:
-    """R-ROLL-7, docs/adr/0030: the Go controller waits for ever for a group that only the update would repair."""
+    """The Go controller waits for ever for a group that only the update would repair (R-ROLL-7, docs/adr/0030)."""
     limits = budget.read(wanted)
     current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
     for letters, is_new, expected in steps:

@@ -31,7 +31,7 @@ def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> S
     ],
 )
 def test_queued_groups_are_released_first(waiting: tuple[int, ...], is_new: bool, expected: int) -> None:
-    """R-KQ-61: with the very write that brings the new template, before a pod of the old one is released unpaid."""
+    """They are released by the write of the new template, before an unpaid pod of the old one is (R-KQ-61)."""
     limits = budget.read(spec(4))
 
     step = rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, *waiting), is_new_revision=is_new)
@@ -40,7 +40,7 @@ def test_queued_groups_are_released_first(waiting: tuple[int, ...], is_new: bool
 
 
 def test_running_groups_wait_for_released_groups_in_the_queue() -> None:
-    """R-KQ-61: `maxUnavailable` holds, whatever made a group unavailable."""
+    """`maxUnavailable` holds for any reason of unavailability (R-KQ-61)."""
     limits = budget.read(spec(4))
     waiting = gated(4, 2, 3, updated=frozenset({2, 3}))
 
@@ -55,7 +55,7 @@ def test_partition_of_the_user_holds_queued_groups() -> None:
 
 
 def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
-    """The revert of an update while a leader exits must not replace a second group."""
+    """The revert of an update while a leader terminates must not replace a second group."""
     workers = Workers(is_ready=True, revision="old", group_index="0")
     staying = GroupFacts(
         leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=workers
@@ -98,7 +98,7 @@ def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep
     [(0b010, "OoO", 3, 2), (0b010, "Oon", 2, 2), (0b010, "OoN", 2, 1), (0b001, "oOO", 3, 2), (0b011, "ooO", 3, 2)],
 )
 def test_exhausted_groups_are_skipped(exhausted: int, states: str, partition: int, expected: int) -> None:
-    """N-RB-8, N-AT-21: only the new template helps them, and one other is replaced at a time."""
+    """Only the new template helps them, and one other is replaced at a time (N-RB-8, N-AT-21)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
     now = seen(states)._replace(broken=exhausted, exhausted=exhausted)
 

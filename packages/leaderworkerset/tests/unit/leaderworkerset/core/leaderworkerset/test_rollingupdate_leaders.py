@@ -1,4 +1,4 @@
-"""Which outdated leaders are deleted so that maxUnavailable holds on every cluster."""
+"""The outdated leaders that are deleted, so that maxUnavailable holds on every cluster."""
 
 from typing import Any
 
@@ -27,9 +27,9 @@ def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None 
 
 
 def group(index: int, letter: str) -> GroupFacts:
-    """Return a group by a letter as in the contract: N new, O old, lower case not ready, x old and being deleted.
+    """Return a group by a letter of the contract: N new, O old, lower case not ready, x old and being deleted.
 
-    A is of a revision that was given up, E and e are exhausted, new and old.
+    A has an abandoned revision; E and e are exhausted, new and old.
     """
     is_new, is_ready = letter in "NnE", letter in "NOAx"
     return GroupFacts(
@@ -89,7 +89,7 @@ def chosen(
 def test_leaders_are_selected_within_the_budget(
     letters: str, budget: Budget, partition: int, expected: list[int]
 ) -> None:
-    """R-ROLL-1, R-LSTS-2: broken groups first and at no cost, then the highest; surge groups make up for others."""
+    """Broken groups come first at no cost, then the highest. Surge groups replace others (R-ROLL-1, R-LSTS-2)."""
     assert chosen(letters, budget, partition=partition) == expected
 
 
@@ -101,7 +101,7 @@ def test_leaders_are_selected_within_the_budget(
 def test_differs_from_upstream_abandoned_groups_block_no_others(
     letters: str, partition: int, expected: list[int]
 ) -> None:
-    """R-ROLL-7 counts it as unavailable, so that no other group may go: where it is broken, for ever."""
+    """It counts as unavailable (R-ROLL-7), so that no other group could be replaced, permanently if it is broken."""
     assert chosen(letters, limits(2, 0, 1), partition=partition, maxUnavailable=1) == expected
 
 
@@ -122,7 +122,7 @@ def test_gated_group_of_an_abandoned_revision_is_kept() -> None:
 
 
 def test_surplus_groups_are_left_to_the_statefulset() -> None:
-    """R-ROLL-3: a group beyond the replicas goes anyway, and does not count."""
+    """A group beyond the replicas is deleted anyway, and does not count (R-ROLL-3)."""
     assert chosen("OOOO", limits(2, 1), replicas=2) == [1]
 
 
@@ -153,7 +153,7 @@ def test_set_without_a_strategy_needs_help() -> None:
     ("revision", "of_set"), [("new", "web-old"), ("old", "web-new")], ids=["key is current", "made from the update"]
 )
 def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
-    """Q-8, R-ROLL-8: a leader that would come back the same is not deleted, nor one of the right revision."""
+    """A leader that would come back the same is not deleted, nor one of the right revision (Q-8, R-ROLL-8)."""
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
     found = rollingupdate.choose(statefulset(1), fold([one], "web"), limits=limits(1, 1), size=1, key="new")
@@ -179,7 +179,7 @@ def test_new_leader_with_previous_workers_is_unavailable() -> None:
 
 
 def test_percentage_below_one_replaces_one_group() -> None:
-    """Q-28: 25 % of 2 groups is one group, not none."""
+    """25 % of 2 groups is one group, not none (Q-28)."""
     rolling = {"maxUnavailable": "25%"}
     spec = leaderworkerset.decode(builders.leaderworkerset_object(replicas=2, rollout=rolling)).spec
 
@@ -201,7 +201,7 @@ def test_percentage_below_one_replaces_one_group() -> None:
 def test_exhausted_groups_of_older_revisions_do_not_block(
     letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
 ) -> None:
-    """N-RB-8, N-AT-21: a StatefulSet controller that counts them as unavailable would replace none."""
+    """A StatefulSet controller that counts them as unavailable would replace none (N-RB-8, N-AT-21)."""
     assert chosen(letters, budget, partition=partition, **rolling) == (
         [] if "e" not in letters and rolling else expected
     )

@@ -75,7 +75,7 @@ def test_service_of_another_owner_is_named() -> None:
     ids=["none", "its own", "headless", "not headless"],
 )
 def test_service_is_settled_when_it_is_headless(service: JSONObject | None, is_settled: bool) -> None:
-    """That of a user with an address is decided by what the API server has: its selector."""
+    """A service of a user with an address depends on the selector in the API server."""
     assert services.is_settled(service) == is_settled
 
 

@@ -61,7 +61,7 @@ COPIED = {
 
 
 def test_differs_from_upstream_labels_of_a_pod_are_not_copied() -> None:
-    """ADR 29: upstream passes them on, so that all workers get the index of the pod that was copied."""
+    """Upstream passes them on, so that all workers get the index of the pod that was copied (ADR 29)."""
     template = builders.pod_template() | {"metadata": COPIED}
     plain = builders.pod_template() | {"metadata": {"labels": {"team": "x"}, "annotations": {"note": "n"}}}
 
@@ -81,7 +81,7 @@ def test_leader_template_is_preferred() -> None:
 
 @pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
 def test_unreadable_template_is_named_by_its_path(field: str) -> None:
-    """R-LSTS-2: by its path in the spec."""
+    """The path belongs to the spec (R-LSTS-2)."""
     broken = {"spec": {"containers": "none"}}
 
     with pytest.raises(ValueError, match=rf"^spec\.leaderWorkerTemplate\.{field}\.spec\.containers"):
@@ -138,7 +138,7 @@ def test_statefulset_controller_is_behind_until_it_observes(status: dict[str, An
 def test_older_pods_are_possible_until_the_controller_is_done(
     status: dict[str, Any], key: str, *, expected: bool
 ) -> None:
-    """R-REV-14: their revisions are needed until then."""
+    """Their revisions are needed until then (R-REV-14)."""
     built = build(builders.leaderworkerset_object(replicas=4))
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 

@@ -91,7 +91,7 @@ def as_expected(generation: int = 1) -> Condition:
     ],
 )
 def test_groups_are_counted(letters: str, fields: dict[str, Any], expected: Counts) -> None:
-    """R-STAT-5 to R-STAT-7: surge counts as ready, groups without workers not at all."""
+    """Surge counts as ready, groups without workers not at all (R-STAT-5 to R-STAT-7)."""
     assert status.count(lws(**fields), fold(groups(letters), "web"), "new") == expected
 
 
@@ -175,7 +175,7 @@ def test_excluded_conditions_become_false_and_keep_their_text() -> None:
 
 
 def test_progressing_does_not_exclude_an_update() -> None:
-    """R-STAT-12b, R-STAT-14: nothing else ends an update than being available."""
+    """Nothing else ends an update than being available (R-STAT-12b, R-STAT-14)."""
     before = (condition(UPDATE_IN_PROGRESS, "True"),)
 
     assert status.set_true(before, PROGRESSING, 1, builders.NOW) == (
@@ -185,7 +185,7 @@ def test_progressing_does_not_exclude_an_update() -> None:
 
 
 def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
-    """R-STAT-13, Q-2, N-ST-10, N-AT-16: the Go controller of v0.10 needs two passes and says it twice."""
+    """The Go controller of v0.10 needs two passes and two events (R-STAT-13, Q-2, N-ST-10, N-AT-16)."""
     found = lws(
         metadata={"generation": 2},
         status={"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"))]},
@@ -247,7 +247,7 @@ FAILED = "ReplicaRestartBudgetExceeded"
     ids=["nothing else moves", "another starts", "a rollout runs"],
 )
 def test_exhausted_groups_set_the_degraded_condition(letters: str, expected: dict[str, tuple[str, str, str]]) -> None:
-    """N-ST-11, N-ST-12: whatever the conditions were before; a second look changes nothing."""
+    """The earlier conditions do not matter, and a second reconciliation changes nothing (N-ST-11, N-ST-12)."""
     stored = [msgspec.to_builtins(condition(one, "True")) for one in (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS)]
     former = {"type": "RestartsExhausted", "status": "True"}
     found = lws(status={"conditions": [*stored, former, msgspec.to_builtins(as_expected())]})
@@ -265,7 +265,7 @@ def test_exhausted_groups_set_the_degraded_condition(letters: str, expected: dic
 
 
 def test_status_at_rest_is_unchanged() -> None:
-    """N-AT-18, N-ST-11: the condition comes with the next change."""
+    """The condition comes with the next change (N-AT-18, N-ST-11)."""
     of_go = {"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2, "hpaPodSelector": "s", "observedGeneration": 1}
     found = lws(status=of_go | {"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"), str_keys=True)]})
 
@@ -292,7 +292,7 @@ def test_recovered_groups_clear_the_degraded_condition() -> None:
 
 
 def test_status_has_counts_selector_and_generation() -> None:
-    """R-STAT-1, R-STAT-4, R-API-10: zero values are not written."""
+    """Zero values are not written (R-STAT-1, R-STAT-4, R-API-10)."""
     found = lws(status={"hpaPodSelector": "mine"})
 
     built = status.build(found, {"status": {"replicas": 3}}, Counts(ready=2, updated=1), builders.NOW)
@@ -360,7 +360,7 @@ def test_group_with_another_leader_name_counts_by_its_label() -> None:
 
 
 def test_fold_grows_and_shrinks_with_the_groups() -> None:
-    """An index far beyond the number of leaders is kept by itself, until there are enough of them."""
+    """An index far beyond the number of leaders is stored separately, until there are enough leaders."""
     found, far = Groups("web"), group(5000, "N")
     found.put(far.leader, far)
     assert [*found.folded().irregular] == ["web-5000"]

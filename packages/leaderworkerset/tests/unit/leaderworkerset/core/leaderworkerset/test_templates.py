@@ -97,7 +97,7 @@ def test_claims_keep_the_fields_of_the_go_controller() -> None:
 
 
 def test_both_retention_policies_are_sent_when_one_is_set() -> None:
-    """R-LSTS-2: the unset one as the API server would fill it."""
+    """The unset one as the API server would fill it (R-LSTS-2)."""
     policy = PersistentVolumeClaimRetentionPolicy(when_scaled="Delete")
 
     assert statefulsets.claim_fields(LeaderWorkerTemplate(persistent_volume_claim_retention_policy=policy), "ns") == {

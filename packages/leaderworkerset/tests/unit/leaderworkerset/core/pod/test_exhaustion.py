@@ -60,7 +60,7 @@ def record(state: RecreationState, *, leader: str = "", used: int | None = None,
 
 
 def steps(plan: Plan) -> list[str]:
-    """Return what a plan writes, in order."""
+    """Return the writes of a plan, in order."""
     assert plan.error is None
     return [step for action in plan.actions for step in _steps(action)]
 
@@ -86,7 +86,7 @@ EXHAUSTION = ["confirm", "exhausted", "keep web-0", "keep web-0-1", "delete web-
 
 
 def test_restart_is_counted_before_it_happens() -> None:
-    """N-RB-1, N-RB-3: and recorded before that, so that it counts once whatever happens in between."""
+    """And recorded before that, so that it counts once whatever happens in between (N-RB-1, N-RB-3)."""
     first = reconcile(group(limited(), FAILED))
 
     assert steps(first) == ["recreated", f'{{"{KEY}/0":1}}', "delete web-0: RecreateGroup"]
@@ -100,7 +100,7 @@ def test_restart_is_counted_before_it_happens() -> None:
 
 @pytest.mark.parametrize(("limit", "used"), [(0, None), (1, 1), (1, 7)])
 def test_group_without_restarts_left_is_exhausted(limit: int, used: int | None) -> None:
-    """N-RB-1, N-RB-4, N-AT-20: the leader is marked first, and deleted last."""
+    """The leader is marked first, and deleted last (N-RB-1, N-RB-4, N-AT-20)."""
     plan = reconcile(group(limited(limit, used), FAILED))
 
     assert steps(plan) == EXHAUSTION
@@ -124,12 +124,12 @@ def test_group_without_restarts_left_is_exhausted(limit: int, used: int | None) 
     ids=["annotation", "manager", "field before both", "without back-off"],
 )
 def test_field_annotation_and_default_limit_restarts_equally(obj: JSONObject, defaults: RestartSettings) -> None:
-    """N-RB-1: the annotation is another name of the field."""
+    """The annotation is another name of the field (N-RB-1)."""
     assert steps(reconcile(group(obj, FAILED, defaults=defaults))) == EXHAUSTION
 
 
 def test_restarts_are_not_counted_without_a_limit() -> None:
-    """N-RB-1, N-RB-16: whatever the annotation holds."""
+    """The content of the annotation does not matter (N-RB-1, N-RB-16)."""
     obj = limited(None)
     obj["metadata"]["annotations"][labels.GROUP_RESTART_COUNTS] = "null"
 
@@ -161,7 +161,7 @@ def test_smaller_limit_applies_to_a_delayed_restart() -> None:
 
 @pytest.mark.parametrize("obj", [limited(1, 1), limited(9, 1), limited(None)])
 def test_recorded_exhaustion_is_completed_by_the_next_manager(obj: JSONObject) -> None:
-    """N-RB-5: no larger limit stops it."""
+    """No larger limit stops it (N-RB-5)."""
     begun = group(obj, FAILED, record=record(RecreationState.EXHAUSTED))
 
     assert steps(reconcile(begun)) == EXHAUSTION[2:]
@@ -176,7 +176,7 @@ def test_new_recovery_value_resumes_an_unfinished_exhaustion() -> None:
 
 
 def test_marked_leader_is_deleted_and_its_pods_are_kept() -> None:
-    """N-RB-4: repeated until it is done, then nothing."""
+    """The deletion is repeated until it is done; then nothing happens (N-RB-4)."""
     assert steps(reconcile(group(limited(), FAILED, leader=EXHAUSTED))) == EXHAUSTION[3:]
     assert steps(reconcile(group(limited(), FAILED, leader=TERMINATED))) == ["keep web-0-1"]
     kept = FAILED | {"metadata": FAILED["metadata"] | {"finalizers": [FINALIZER]}}
@@ -184,7 +184,7 @@ def test_marked_leader_is_deleted_and_its_pods_are_kept() -> None:
 
 
 def test_pods_of_an_earlier_leader_are_not_kept() -> None:
-    """N-RB-2, N-AT-17: not those of one before it."""
+    """Pods of a previous leader do not count (N-RB-2, N-AT-17)."""
     earlier = builders.leader_pod(limited(), uid="earlier")
     left = builders.worker_pod(earlier, restarts=1)
 
@@ -207,7 +207,7 @@ def test_restart_policy_change_does_not_recover_a_group() -> None:
 
 
 def test_differs_from_upstream_deleted_leader_uses_no_restart() -> None:
-    """N-RB-9: rollouts also delete leaders, and are not distinguishable from a user."""
+    """Rollouts also delete leaders, and are not distinguishable from a user (N-RB-9)."""
     going = builders.leader_pod(limited(), deleting=True)
 
     assert reconcile(group(limited(0), leader=going)) == Plan()

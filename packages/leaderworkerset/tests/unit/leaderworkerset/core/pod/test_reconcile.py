@@ -72,7 +72,7 @@ def test_new_leader_gets_its_workers() -> None:
 
 
 def test_group_below_a_partition_has_the_revision_of_its_leader() -> None:
-    """R-WSTS-4, R-REV-12: size and template are those of then, labels those of now."""
+    """Size and template are the original ones, labels the current ones (R-WSTS-4, R-REV-12)."""
     now = builders.leaderworkerset_object(size=2, image="app:2", metadata={"labels": {"team": "new"}})
     before = builders.leaderworkerset_object(size=4, image="app:1")
     leader = builders.leader_pod(before)
@@ -121,7 +121,7 @@ def test_differs_from_upstream_group_has_the_size_of_its_leader() -> None:
 
 
 def test_group_gets_its_own_service() -> None:
-    """R-SVC-2, R-POD-7: the service comes before the workers."""
+    """The service comes before the workers (R-SVC-2, R-POD-7)."""
     lws = builders.leaderworkerset_object(spec=OWN_SERVICES)
     leader = builders.leader_pod(lws)
     service = services.create(services.build_for_group(leader, "web"), lws, leader)
@@ -134,7 +134,7 @@ LEADER_READY = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderRea
 
 
 def test_workers_wait_for_a_ready_leader() -> None:
-    """R-WSTS-1h: the phase does not matter."""
+    """The phase does not matter (R-WSTS-1h)."""
     waiting = builders.leader_pod(LEADER_READY, ready=False)
     ready = builders.leader_pod(LEADER_READY, ready=True, phase="Pending")
 
@@ -143,7 +143,7 @@ def test_workers_wait_for_a_ready_leader() -> None:
 
 
 def test_missing_revision_is_awaited() -> None:
-    """R-WSTS-1 (i), Q-24."""
+    """The group waits for its revision (R-WSTS-1 (i), Q-24)."""
     leader = builders.leader_pod(LWS, key="unknown")
 
     assert reconcile(new_group(leader=leader)) == Plan(requeue_after=1.0)
@@ -199,14 +199,14 @@ def ignored(pod: dict[str, Any], why: str) -> Plan:
 
 @pytest.mark.parametrize("label", [labels.NAME, labels.WORKER_INDEX])
 def test_differs_from_upstream_pod_without_labels_is_reported(label: str) -> None:
-    """R-POD-1: nothing is retried, as a change of the pod enqueues it."""
+    """Nothing is retried, as a change of the pod enqueues it (R-POD-1)."""
     pod = builders.leader_pod(LWS, extra_labels={label: ""})
 
     assert reconcile(group(leader=pod)) == ignored(pod, f"lacks the label {label}")
 
 
 def test_worker_creates_no_objects() -> None:
-    """R-POD-2: nothing is built for it, whatever is missing."""
+    """Nothing is built for it, whatever is missing (R-POD-2)."""
     worker = builders.worker_pod(builders.leader_pod(LWS))
 
     assert reconcile(LiveGroup(now=builders.NOW, leader=worker, obj=LWS)) == Plan()
@@ -284,12 +284,12 @@ EARLIER = builders.leader_pod(LWS, uid="earlier")
 
 
 def test_failed_worker_deletes_its_leader_and_is_recorded() -> None:
-    """R-POD-5: at once, by UID, in the foreground."""
+    """The deletion is immediate, by UID, and in the foreground (R-POD-5)."""
     assert reconcile(group(FAILED)) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
 
 
 def test_several_failures_of_a_group_cause_one_recreation() -> None:
-    """R-POD-5: one key, one plan; and a record condemns its leader once."""
+    """One key, one plan; and a record condemns its leader once (R-POD-5)."""
     observed = group(FAILED, builders.worker_pod(LEADER, 2, deleting=True))
 
     assert len([a for a in reconcile(observed).actions if isinstance(a, Delete)]) == 1

@@ -52,7 +52,7 @@ def created(plan: Plan) -> list[tuple[str, str]]:
 
 
 def test_workers_are_named_after_the_host_of_their_leader() -> None:
-    """N-HASH-20, N-HASH-21, N-KEY-2: the leader is named by its pod."""
+    """The leader is named by its pod (N-HASH-20, N-HASH-21, N-KEY-2)."""
     (create,) = reconcile(group()).actions
 
     assert isinstance(create, Create)
@@ -66,7 +66,7 @@ def test_workers_are_named_after_the_host_of_their_leader() -> None:
 
 
 def test_gated_leader_has_a_service_and_no_workers() -> None:
-    """N-HASH-22, N-HASH-23, N-AT-8: its own subdomain decides, not the spec as it is now."""
+    """Its own subdomain decides, not the spec as it is now (N-HASH-22, N-HASH-23, N-AT-8)."""
     own = builders.hash_leader(LWS, gated=True)
     own["spec"]["subdomain"] = "web-aaaaaaaa"
 
@@ -94,7 +94,7 @@ def test_workers_named_after_the_leader_pod_are_recognized() -> None:
 def test_leader_is_ready_with_its_workers(
     known: dict[str, str], found: list[JSONObject], expected: tuple[str, str] | None
 ) -> None:
-    """N-HASH-25: written where it changes."""
+    """The condition is written when it changes (N-HASH-25)."""
     assert report(reconcile(group(conditioned(LEADER, **known), statefulsets=found))) == expected
 
 
@@ -105,7 +105,7 @@ def test_leader_without_a_readiness_gate_gets_no_condition() -> None:
 
 
 def test_workers_wait_for_the_containers_of_their_leader() -> None:
-    """N-HASH-8: the pod itself is ready with its workers."""
+    """The pod itself is ready with its workers (N-HASH-8)."""
     awaiting = builders.hash_object(spec={"startupPolicy": "LeaderReady"})
 
     def plan(**known: str) -> Plan:
@@ -127,7 +127,7 @@ def test_leader_without_a_host_name_creates_no_objects(field: str) -> None:
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
 def test_terminated_leader_ends_its_group(phase: str) -> None:
-    """N-HASH-6: a ReplicaSet has replaced it, whatever the restart policy, and would leave it and its workers."""
+    """A ReplicaSet has replaced it, whatever the restart policy, and would leave it and its workers (N-HASH-6)."""
     kept = builders.hash_object(template={"restartPolicy": "None"})
 
     (delete,) = reconcile(group(builders.hash_leader(kept, phase=phase), kept)).actions
@@ -137,7 +137,7 @@ def test_terminated_leader_ends_its_group(phase: str) -> None:
 
 
 def test_failed_worker_ends_its_group() -> None:
-    """R-POD-4, R-POD-8: the worker is its leader's by owner."""
+    """The worker is its leader's by owner (R-POD-4, R-POD-8)."""
     worker = builders.worker_pod(LEADER, restarts=1)
     owned = worker["metadata"] | {
         "name": "web-aaaaaaaa-1",

@@ -1,4 +1,4 @@
-"""Groups that fail again, wait, or have lost pods: what is done about their leader."""
+"""Groups that fail again, wait, or have lost pods: the decisions about their leader."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def test_group_that_fails_again_waits() -> None:
 
 
 def test_delayed_group_is_deleted_when_due() -> None:
-    """Also when the pod that failed is gone and replaced, and when another manager looks."""
+    """This includes a failed pod that was replaced, and another manager."""
     whole = builders.worker_pod(LEADER)
 
     waiting = record(2, 10, RecreationState.WAITING)
@@ -56,7 +56,7 @@ def test_recorded_future_time_does_not_delay_a_group() -> None:
 
 
 def test_record_of_an_earlier_set_is_ignored() -> None:
-    """It has the name of ours until the garbage collector takes it."""
+    """It has the name of our record until the garbage collector deletes it."""
     known = record(1, -60, leader=EARLIER)
     (owner,) = known["metadata"]["ownerReferences"]
     known["metadata"]["ownerReferences"] = [owner | {"uid": "uid-of-predecessor"}]
@@ -65,7 +65,7 @@ def test_record_of_an_earlier_set_is_ignored() -> None:
 
 
 def test_recorded_recreation_is_completed() -> None:
-    """The record comes before the deletion: a manager that died between both is made good for, with one write."""
+    """The record precedes the deletion: a manager completes the work of a manager that died in between, with one write."""
     assert reconcile(group(record=record(2, -5))) == Plan((delete_leader("web-0-1"),))
 
 
@@ -75,7 +75,7 @@ def annotated(**found: str) -> dict[str, Any]:
 
 
 def test_failures_recreate_immediately_without_backoff() -> None:
-    """As the Go controller does: R-POD-5."""
+    """This equals the Go controller (R-POD-5)."""
     off = annotated(restart_backoff="off")
     earlier = record(7, -1, leader=EARLIER)
 
@@ -90,7 +90,7 @@ def test_disabled_backoff_recreates_a_waiting_group() -> None:
 
 
 def test_new_resume_value_restarts_the_count() -> None:
-    """Also a group that waits goes at once."""
+    """A waiting group is recreated immediately."""
     resumed = annotated(resume_group_restarts="again")
     plan = reconcile(group(FAILED, lws=resumed, record=record(4, 60, RecreationState.WAITING)))
 
@@ -106,7 +106,7 @@ def stuck_worker() -> dict[str, Any]:
 
 
 def test_lost_worker_is_released_while_its_leader_waits() -> None:
-    """The group is recreated as one: the leader is on its way already."""
+    """The group is recreated as a whole: the leader is already being deleted."""
     lws = annotated(release_lost_pods_after="1s")
     leader = builders.leader_pod(lws, deleting=True)
     observed = group(stuck_worker(), lws=lws, leader=leader, nodes={"n1": None})
@@ -129,7 +129,7 @@ def test_release_and_recreation_are_one_plan() -> None:
 
 
 def test_lost_pods_are_not_released_by_default() -> None:
-    """As the Go controller does."""
+    """This equals the Go controller."""
     observed = group(stuck_worker(), leader=builders.leader_pod(LWS, deleting=True))
 
     assert wants_nodes(observed) == set()
@@ -145,7 +145,7 @@ def test_successor_of_a_deleted_leader_ignores_the_record() -> None:
 
 
 def test_restart_policy_none_cancels_a_delayed_recreation() -> None:
-    """R-POD-3: the live spec decides."""
+    """The live spec decides (R-POD-3)."""
     never = builders.leaderworkerset_object(template={"restartPolicy": "None"})
 
     assert reconcile(group(FAILED, lws=never, record=record(2, 0))) == Plan()
@@ -159,7 +159,7 @@ def test_deleted_worker_deletes_its_leader() -> None:
 
 
 def test_ignored_failure_does_not_prevent_worker_creation() -> None:
-    """R-POD-5.2: a group that has not started yet still gets its workers."""
+    """A group that has not started yet still gets its workers (R-POD-5.2)."""
     lws = builders.leaderworkerset_object(template={"restartPolicy": "RecreateGroupAfterStart"})
     leader = builders.leader_pod(lws, init_restarts=1, phase="Pending")
 
@@ -175,7 +175,7 @@ def test_unreadable_spec_is_an_error() -> None:
 
 
 def test_new_leader_waits_until_previous_workers_are_deleted() -> None:
-    """N-PT-4: its StatefulSet cannot be created under a name that is taken; its deletion is observed."""
+    """Its StatefulSet cannot be created while the name is in use. The deletion is observed (N-PT-4)."""
     before = builders.worker_statefulset(EARLIER)
     going = before | {"metadata": before["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
 

@@ -66,7 +66,7 @@ HASHED = LEADER | {
 
 
 def test_workers_reach_their_leader_by_its_host_name() -> None:
-    """Of the leader: its own subdomain, whatever the LeaderWorkerSet says by now."""
+    """The leader's own subdomain counts, not the current LeaderWorkerSet."""
     built = build(PLAIN, HASHED)
 
     assert built["spec"]["serviceName"] == "web-a1b2c3d4"
@@ -76,7 +76,7 @@ def test_workers_reach_their_leader_by_its_host_name() -> None:
 
 
 def test_pods_use_the_revision_and_metadata_the_live_object() -> None:
-    """R-WSTS-4: a group rebuilt during an update stays what it was."""
+    """A group rebuilt during an update stays what it was (R-WSTS-4)."""
     live = builders.leaderworkerset_object(
         size=2,
         image="app:2",

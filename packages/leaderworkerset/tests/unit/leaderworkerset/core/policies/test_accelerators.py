@@ -116,7 +116,7 @@ def test_hosts_and_id_equal_the_contract(pod: dict[str, Any], hosts: str, worker
 
 
 def test_two_processes_per_host_get_ports_and_ids() -> None:
-    """R-TPU-3, R-TPU-4: each host twice, ports alternate, ids count processes."""
+    """Each host twice, ports alternate, ids count processes (R-TPU-3, R-TPU-4)."""
     containers: list[dict[str, Any]] = [{"name": "a", "resources": TPU}, {"name": "x"}, {"name": "b", "resources": TPU}]
     pod = tpu_pod("test-sample-0-1", size=2, leader_requests_tpus="true", containers=containers)
     first, other, second = admit_pod(pod)["spec"]["containers"]
@@ -204,7 +204,7 @@ def test_tpu_requests_are_detected(resources: Any, requests: bool) -> None:
 
 
 def test_excluded_leader_with_tpus_is_denied() -> None:
-    """Q-16: it has no subgroup."""
+    """It has no subgroup (Q-16)."""
     pod = tpu_pod("s-0", size=5, leader=True, subgroup_size="2", subgroup_policy_type="LeaderExcluded")
     with pytest.raises(DeniedError, match=r'strconv\.Atoi: parsing "": invalid syntax'):
         admit_pod(pod)
@@ -222,6 +222,6 @@ def test_worker_without_a_leader_name_is_denied() -> None:
 
 
 def test_variables_that_exceed_an_object_are_denied() -> None:
-    """R-TPU-4: the names of a million hosts would take more than the API server stores."""
+    """The names of a million hosts would take more than the API server stores (R-TPU-4)."""
     with pytest.raises(DeniedError, match=r"pod test-sample-0: TPU_WORKER_HOSTNAMES .* would take more than \d+ bytes"):
         admit_pod(tpu_pod("test-sample-0", size=1_000_000, leader=True))

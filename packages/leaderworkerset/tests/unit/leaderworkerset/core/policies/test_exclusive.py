@@ -24,7 +24,7 @@ def test_workers_are_placed_in_the_domain_of_their_leader() -> None:
 
 
 def test_workers_have_no_node_selector_without_the_annotation() -> None:
-    """R-WSTS-6: the key counts, even without a value."""
+    """The key counts, even without a value (R-WSTS-6)."""
     plain = leaderworkerset.decode(builders.leaderworkerset_object())
 
     assert exclusive.node_selector(plain, LEADER, None) == {}
@@ -39,6 +39,6 @@ def test_missing_node_is_an_error() -> None:
 
 
 def test_differs_from_upstream_error_names_the_missing_label() -> None:
-    """Q-13: the Go controller's text ends at the colon."""
+    """The Go controller's text ends at the colon (Q-13)."""
     with pytest.raises(PlacementError, match=r"node does not have topology label: rack \(node n1\)"):
         exclusive.node_selector(placed("rack"), LEADER, {"metadata": {"name": "n1"}})

@@ -1,4 +1,4 @@
-"""Which failures call for the recreation of a group."""
+"""The failures that cause the recreation of a group."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def test_two_restart_policies_recreate(policy: str, *, active: bool) -> None:
 
 
 def test_current_policy_applies_to_older_groups_and_failures() -> None:
-    """Q-14, Q-18: a restart from the time of another policy counts as soon as the policy recreates."""
+    """A restart from the time of another policy counts as soon as the policy recreates (Q-14, Q-18)."""
     failing = members(builders.worker_pod(LEADER, restarts=1))
 
     assert failures.failed_pod(lws(image="app:2", template={"restartPolicy": "None"}), failing) is None
@@ -91,7 +91,7 @@ def test_failed_leader_is_detected() -> None:
 
 
 def test_deleted_worker_has_failed_in_any_state() -> None:
-    """R-POD-11: deleted without grace, it may never have been seen terminating."""
+    """Deleted without grace, it may never have been seen terminating (R-POD-11)."""
     gone = builders.worker_pod(LEADER)
 
     assert failures.failed_pod(lws(), members(gone=(gone,))) == gone
@@ -119,7 +119,7 @@ def test_worker_of_an_earlier_leader_is_ignored(worker: dict[str, Any], sets: tu
 
 
 def test_worker_of_another_revision_counts_during_an_update() -> None:
-    """R-POD-5: the pods of such a group get the new revision one after the other (docs/adr/0024-update-in-place.md)."""
+    """The pods of such a group get the new revision one after the other (docs/adr/0024-update-in-place.md) (R-POD-5)."""
     marked = builders.leader_pod(OBJECT, annotations={labels.IN_PLACE_REVISION: "new"})
     gone = builders.worker_pod(builders.leader_pod(OBJECT, key="new"))
 
@@ -150,7 +150,7 @@ WAITING = [
 
 @pytest.mark.parametrize("fields", WAITING, ids=["policy", "annotation"])
 def test_failures_before_the_group_has_started_are_ignored(fields: dict[str, Any]) -> None:
-    """R-POD-5.2, Q-19: the annotation's value does not matter."""
+    """The annotation's value does not matter (R-POD-5.2, Q-19)."""
     found = lws(size=3, **fields)
     failed, pending = builders.worker_pod(LEADER, restarts=1), builders.worker_pod(LEADER, 2, phase="Pending")
 
@@ -160,7 +160,7 @@ def test_failures_before_the_group_has_started_are_ignored(fields: dict[str, Any
 
 
 def test_deleted_pod_counts_in_its_last_state() -> None:
-    """N-MGR-1, R-POD-5.1, R-POD-11: its successor is pending, the group was not."""
+    """Its successor is pending, the group was not (N-MGR-1, R-POD-5.1, R-POD-11)."""
     gone = builders.worker_pod(LEADER, uid="first", deleting=True)
     successor = builders.worker_pod(LEADER, uid="second", phase="Pending")
 

@@ -1,4 +1,4 @@
-"""The seam of gang schedulers: when one is asked, what it may do, and that nothing happens without one."""
+"""The interface of gang schedulers: when one is called, what it may do, and that nothing happens without one."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ OBJECT = builders.leaderworkerset_object()
 REVISION = builders.revision(OBJECT)
 LEADER = builders.leader_pod(OBJECT)
 GROUP_KIND = CONTROLLER_REVISIONS
-"""Stands for the kind of the scheduler's objects; the seam does not care which it is."""
+"""Stands for the kind of the scheduler's objects, which does not matter here."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ def group(obj: JSONObject = OBJECT, gang_objects: Sequence[JSONObject] = ()) -> 
 
 
 def test_gang_object_is_created_before_the_workers() -> None:
-    """R-GANG-3: a creation that fails ends the plan, and no workers appear (R-GANG-7)."""
+    """A creation that fails ends the plan, and no workers appear (R-GANG-7) (R-GANG-3)."""
     plan = deciding.reconcile_group(group(), EveryPod())
 
     assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0", f"{STATEFULSETS.kind} web-0"]
@@ -95,14 +95,14 @@ def test_group_has_the_size_of_its_revision() -> None:
 
 
 def test_group_of_one_pod_has_a_gang_object() -> None:
-    """R-GANG-3: before the size is considered."""
+    """It is created before the size is considered (R-GANG-3)."""
     obj = builders.leaderworkerset_object(size=1)
 
     assert kinds(deciding.reconcile_group(group(obj), EveryPod()).actions) == [f"{GROUP_KIND.kind} web-0"]
 
 
 def test_existing_gang_object_is_not_created_again() -> None:
-    """R-GANG-3: never updated."""
+    """It is never updated (R-GANG-3)."""
     known = [{"kind": "Other", "metadata": {"name": "web-0"}}]
 
     plan = deciding.reconcile_group(group(gang_objects=known), EveryPod())
@@ -171,7 +171,7 @@ def test_combinations_that_never_start_are_rejected() -> None:
 
 
 def test_nothing_is_added_without_a_gang_scheduler() -> None:
-    """R-GANG-1: the default."""
+    """This is the default (R-GANG-1)."""
     assert kinds(deciding.reconcile_group(group(), NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
 
 

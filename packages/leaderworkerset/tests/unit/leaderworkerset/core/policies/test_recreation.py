@@ -1,4 +1,4 @@
-"""When a group that failed may be recreated (docs/adr/0003-recreation-backoff.md)."""
+"""When a failed group may be recreated (docs/adr/0003-recreation-backoff.md)."""
 
 from datetime import timedelta
 from typing import Any
@@ -46,7 +46,7 @@ def test_second_recreation_within_the_window_waits() -> None:
 
 
 def test_recreation_by_others_is_not_counted() -> None:
-    """However often a leader is replaced while its group waits: number and time stay, as nothing was recreated here."""
+    """A leader may be replaced by others any number of times while its group waits: number and time are kept."""
     waiting = following(FIRST, 1)
     for number in range(22):
         leader = builders.leader_pod(LWS, key="k", uid=f"replaced-{number}")
@@ -58,7 +58,7 @@ def test_recreation_by_others_is_not_counted() -> None:
 
 
 def test_group_without_restarts_left_is_exhausted() -> None:
-    """N-RB-1: however long ago they were; without a limit nothing is counted."""
+    """However long ago they were; without a limit nothing is counted (N-RB-1)."""
     settings = RestartSettings(max_restarts=2)
 
     spent = following(replace(FIRST, count=2), 30, settings, used=2)
@@ -91,7 +91,7 @@ def test_new_revision_restarts_the_count() -> None:
 
 @given(st.lists(st.floats(0, 599), min_size=1, max_size=30))
 def test_delays_double_up_to_five_minutes_and_never_shrink(gaps: list[float]) -> None:
-    """However a group fails again and again: at most one recreation per delay, never more than 5 minutes away."""
+    """There is at most one recreation per delay, and never a longer delay than 5 minutes."""
     previous, waits = FIRST, []
     for gap in gaps:
         now = previous.due + timedelta(seconds=gap)
@@ -162,7 +162,7 @@ def test_unreadable_record_is_ignored(record: dict[str, Any] | None) -> None:
 
 
 def test_record_of_an_earlier_version_counts_as_completed() -> None:
-    """It has no state, and says nothing of the failure but the pod's name."""
+    """It has no state, and only the pod's name of the failure."""
     names = (labels.RECREATION_STATE, labels.FAILED_POD_UID, labels.FAILED_POD_RESTARTS, labels.FAILURE, labels.RESUMED)
     annotations = {key: text for key, text in meta.annotations(RECORD).items() if key not in names}
     record = RECORD | {"metadata": RECORD["metadata"] | {"annotations": annotations}}

@@ -53,7 +53,7 @@ def test_missing_labels_leave_their_part_empty() -> None:
 
 
 def test_long_set_name_is_truncated_and_the_suffix_kept() -> None:
-    """N-K8S-4: the hash of the UID, the index and the revision stay."""
+    """The hash of the UID, the index and the revision stay (N-K8S-4)."""
     name = workloadnames.group_name(LEADER, f"{'w' * 242}-68d7549f75.bcdfg", SchedulingLevel.ROLE, "worker")
 
     assert len(name) == 253
@@ -77,7 +77,7 @@ def test_annotation_of_another_workload_is_not_accepted(annotated: str) -> None:
 
 
 def test_pod_group_of_workers_is_used_by_their_leader() -> None:
-    """N-K8S-13: it is created before them."""
+    """It is created before them (N-K8S-13)."""
     own = {labels.ROLE: labels.WORKER, labels.TEMPLATE_REVISION_HASH: "rev"}
     workers: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-worker-rev", "labels": own}}
     leader: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-leader-rev", "labels": {labels.ROLE: labels.LEADER}}}

@@ -38,7 +38,7 @@ def patches(actions: tuple[Action, ...]) -> list[list[tuple[str, JSONObject]]]:
 
 
 def test_leader_is_marked_and_kept_by_one_patch() -> None:
-    """N-RB-4: what a user asked for before does not count."""
+    """An earlier request of a user does not count (N-RB-4)."""
     patch = retention.exhaust(LEADER)
 
     assert patch.kind == "strategic"
@@ -54,7 +54,7 @@ def test_leaderworkerset_of_a_pod_is_read_from_its_labels() -> None:
 
 
 def test_each_running_pod_is_kept_once() -> None:
-    """N-RB-4: a pod that is being deleted can get no finalizer."""
+    """A pod that is being deleted can get no finalizer (N-RB-4)."""
     going = builders.worker_pod(LEADER, 2, deleting=True)
 
     assert patches(retention.keep([WORKER, kept(LEADER), going])) == [[("web-0-1", {"finalizers": [FINALIZER]})]]
@@ -73,7 +73,7 @@ def test_workers_are_released_before_their_leader() -> None:
 
 
 def test_marks_are_read_from_pods() -> None:
-    """N-RB-5: a user's annotation counts with one value alone."""
+    """A user's annotation counts with one value alone (N-RB-5)."""
     assert [groupname.is_exhausted(pod) for pod in (LEADER, kept(LEADER), EXHAUSTED)] == [False, False, True]
     assert [retention.is_kept(pod) for pod in (LEADER, kept(LEADER))] == [False, True]
     texts = ("true", "yes", "")

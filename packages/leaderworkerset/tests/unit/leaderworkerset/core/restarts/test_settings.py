@@ -1,4 +1,4 @@
-"""Settings of recreations: what annotations may say, and what holds then."""
+"""Settings of recreations: valid annotations, and their effect."""
 
 from datetime import timedelta
 from typing import Any

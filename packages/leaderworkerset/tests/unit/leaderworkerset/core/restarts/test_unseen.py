@@ -1,4 +1,4 @@
-"""Which workers went while no manager ran, by the status that the last one left."""
+"""The workers that were deleted while no manager ran, by the last status."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ WITHIN_SKEW = "2026-03-01T12:01:00Z"
 
 
 def left(**status: Any) -> JSONObject:
-    """Return a LeaderWorkerSet as a manager left it."""
+    """Return a LeaderWorkerSet with the status of a manager."""
     available = {"type": "Available", "status": "True", "lastTransitionTime": WHOLE}
     return builders.leaderworkerset_object(
         status={"replicas": 2, "readyReplicas": 2, "conditions": [available]} | status
@@ -45,7 +45,7 @@ def test_surge_group_may_be_new(index: int, *, extra: bool) -> None:
 
 
 def lost(whole: str = WHOLE, *, made: str = "2026-03-01T11:00:00Z", born: dict[int, str] | None = None) -> list[str]:
-    """Return which workers of three went; `born` are the workers that are there."""
+    """Return the deleted workers of three; `born` are the existing workers."""
     leader = builders.leader_pod(builders.leaderworkerset_object(size=4))
     statefulset = builders.worker_statefulset(leader)
     statefulset["metadata"]["creationTimestamp"] = made

@@ -4,7 +4,7 @@ from leaderworkerset.manager.config import ciphersuites
 
 
 def test_cipher_suites_have_openssl_names() -> None:
-    """R-CFG-2: suites of TLS 1.3 are always on."""
+    """Suites of TLS 1.3 are always on (R-CFG-2)."""
     names = ("TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256")
 
     assert ciphersuites.openssl_names(names) == "AES128-GCM-SHA256"

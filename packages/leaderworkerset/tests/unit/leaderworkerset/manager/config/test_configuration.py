@@ -43,7 +43,7 @@ def test_defaults_equal_those_of_upstream() -> None:
 
 
 def test_deprecated_version_has_the_same_fields() -> None:
-    """N-CFG-3: still read, and known for the warning; strictly."""
+    """The deprecated version is still decoded strictly, and marked for the warning (N-CFG-3)."""
     old = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
     gates = {"featureGates": {"WorkloadAwareScheduling": True}}
     assert replace(configuration.decode(old | gates), api_version=configuration.API_VERSION) == decode(**gates)
@@ -191,7 +191,10 @@ def test_supported_tls_settings_are_accepted() -> None:
     ],
 )
 def test_invalid_addresses_and_ports_are_rejected(section: str, value: dict[str, Any], field: str) -> None:
-    """Also by the operator, which would roll it out (R-OP-41). A port above the highest was another one, silently."""
+    """The operator also rejects them, as it would roll them out (R-OP-41).
+
+    A port above the highest was silently another one.
+    """
     (error,) = errors(**{section: value})
     assert error.startswith(f"{section}.{field}: Invalid value")
 

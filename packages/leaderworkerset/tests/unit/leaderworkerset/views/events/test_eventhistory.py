@@ -1,4 +1,4 @@
-"""Events are found by what they regard, also of pods that are gone, and stand in their order."""
+"""Events are found by their objects, including deleted pods, and sorted by time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Warning events explain ranks that their pods do not explain; what is over explains nothing."""
+"""Warning events explain ranks that their pods do not explain; resolved problems explain nothing."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
