@@ -30,10 +30,10 @@ KEEP: Final[dict[str, Keep]] = {
 }
 
 DECIDING: Final = ContextVar("deciding", default=False)
-"""Whether a decision is being checked; those within it are part of it."""
+"""Whether a decision is being checked; nested decisions belong to it."""
 
 EVERYTHING: Final = "*"
-"""The step of a read that takes all fields of an object: a copy, a loop."""
+"""The path step of a read that takes all fields of an object: a copy, a loop."""
 
 
 class UndeclaredReadError(AssertionError):
@@ -61,7 +61,7 @@ def is_declared(projection: Projection, path: Path) -> bool:
 
 
 class TrackedObject(dict[str, Any]):
-    """An object that records what is read of it."""
+    """An object that records its reads."""
 
     def __init__(self, value: JSONObject, path: Path, reads: Reads) -> None:
         super().__init__(value)
@@ -114,21 +114,21 @@ class TrackedObject(dict[str, Any]):
 
 
 class TrackedList(list[Any]):
-    """A list whose items record what is read of them."""
+    """A list whose items record their reads."""
 
     def __init__(self, value: Iterable[Any], path: Path, reads: Reads) -> None:
         super().__init__(tracked(item, (*path, ITEMS), reads) for item in value)
 
 
 def tracked(value: JSON, path: Path, reads: Reads) -> JSON:
-    """Return the value so that what is read of it is recorded."""
+    """Return the value with recorded reads."""
     if isinstance(value, dict):
         return TrackedObject(value, path, reads)
     return TrackedList(value, path, reads) if isinstance(value, list) else value
 
 
 def checked(decision: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that decides thrice; decisions within a decision are part of it."""
+    """Return a function that decides three times; nested decisions belong to it."""
 
     @wraps(decision)
     def decide(*arguments: P.args, **named: P.kwargs) -> R:
@@ -160,7 +160,7 @@ def checked(decision: Callable[P, R]) -> Callable[P, R]:
 
 
 def assert_declared(reads: Iterable[Reads]) -> None:
-    """Raise where a path was read that the caches do not keep."""
+    """Raise an error if a path was read that the caches do not keep."""
     undeclared = sorted({line for one in reads for line in one.undeclared()})
     if undeclared:
         raise UndeclaredReadError(f"not declared in leaderworkerset/controllers/kept.py: {', '.join(undeclared)}")

@@ -35,7 +35,7 @@ MERGE = {"content-type": "application/merge-patch+json"}
 
 
 def written(random: Random, resource: Resource) -> JSONObject:
-    """Return an object: whole, at the edge of what is allowed, or beyond."""
+    """Return an object: valid, at the limit, or beyond."""
     specimen = random.choice(specimens.of(resource))
     obj: JSONObject = {"apiVersion": resource.api_version, "kind": resource.kind, **specimen}
     if random.random() < 0.7:

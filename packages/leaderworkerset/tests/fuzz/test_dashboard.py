@@ -49,7 +49,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", 
 
 
 def strange(random: Random, house: House) -> tuple[str, str, CIMultiDict[str]]:
-    """Return a request that is wrong in at least one thing; all others are chosen at random, and may be right."""
+    """Return a request with at least one wrong part; the other parts are random, and may be correct."""
     secrets, port = house.dashboard.secrets, house.dashboard.port
     fault = random.choice(["host", "cookie", "origin", "site"])
 
@@ -103,7 +103,7 @@ def test_malformed_requests_get_no_data_and_change_nothing(seed: int) -> None:
 
 @pytest.mark.slow
 def test_well_formed_requests_get_an_answer() -> None:
-    """The control: what keeps strange requests out is that they are strange."""
+    """This is the control: strange requests are rejected because they are strange."""
 
     async def scenario() -> None:
         async with open_house(actions=True) as house:

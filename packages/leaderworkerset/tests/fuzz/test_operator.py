@@ -47,7 +47,7 @@ INFRASTRUCTURE: Final[JSONObject] = {"status": {"controlPlaneTopology": "SingleR
 
 
 def bent_below(random: Random, obj: JSONObject, field: str) -> JSONObject:
-    """Return the object with something else somewhere in one of its fields."""
+    """Return the object with another value somewhere in one of its fields."""
     return obj | {field: junk.bent(random, obj.get(field) or {})}
 
 
@@ -70,7 +70,7 @@ def asked(random: Random) -> JSONObject:
 
 
 def bent_operand(random: Random) -> Live:
-    """Return an installed operand with some of its objects changed, gone, or of nobody's making."""
+    """Return an installed operand with some of its objects changed, missing, or of unknown origin."""
     found: dict[Any, JSONObject] = dict(installed(cluster()))
     for key in random.sample(sorted(found, key=str), 4):
         kind, name = key
@@ -89,7 +89,7 @@ def bent_operand(random: Random) -> Live:
 
 
 def seen(random: Random) -> ObservedOperand:
-    """Return what an operator may observe."""
+    """Return a possible observation of an operator."""
     secrets: Any = {name: {"data": {"tls.crt": random.choice(junk.TEXTS)}} for name in ISSUED}
     return replace(
         observed(asked(random), bent_operand(random) if random.random() < 0.7 else None),

@@ -95,7 +95,7 @@ def bomb(source: Random) -> str:
 
 
 def tower(source: Random) -> str:
-    """Write something very deep, or very often."""
+    """Write a text that nests very deeply, or repeats very often."""
     piece = source.choice(
         ["[", "{a: ", "- ", "? ", "a:\n ", "%TAG !a! b\n", "--- \n", "&a [", '"', "!!int 1:", "a: |\n", "<<: "]
     )

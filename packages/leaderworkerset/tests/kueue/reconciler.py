@@ -93,7 +93,7 @@ class Kueue:
                 self.finished.add(index)
 
     def _admit(self, wanted: Sequence[int | str]) -> None:
-        """Keep what is admitted, as long as its group is wanted and not evicted; fill up to the quota (R-KQ-20, 60)."""
+        """Keep admitted groups that are wanted and not evicted; fill up to the quota (R-KQ-20, 60)."""
         out = self.evicted | self.finished
         self.admitted = {index for index in self.admitted if index in wanted and index not in out}
         for index in wanted:
@@ -151,7 +151,7 @@ class Kueue:
         await self._patch(pod, {"spec": {"schedulingGates": left or None} | self._place(pod)})
 
     async def _evict(self, pod: JSONObject) -> None:
-        """Say in the status of the pod that it ends, then delete it (R-KQ-49, R-KQ-63)."""
+        """Write the reason into the status of the pod, then delete it (R-KQ-49, R-KQ-63)."""
         known = [one for one in meta.status(pod).get("conditions") or [] if one["type"] != TERMINATED["type"]]
         patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"conditions": [*known, TERMINATED]}}
         await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")

@@ -134,7 +134,7 @@ def _is_hurt(pod: JSONObject) -> bool:
 
 
 def test_rolling_fleet_moves_to_the_go_manager_and_back(plane: Plane, tmp_path: Path) -> None:
-    """R-REV-17, R-MGR-7: in both directions each group goes once for the edit, and once for its failure."""
+    """In both directions each group goes once for the edit, and once for its failure (R-REV-17, R-MGR-7)."""
 
     async def scenario() -> None:
         async with clusters.kubernetes(plane) as cluster, watching(cluster.client) as watched:

@@ -192,7 +192,7 @@ async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Ca
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: moment.__name__)
 def test_adopted_group_restarts_once_for_update_and_failure(start: Start, moment: Moment) -> None:
-    """R-POD-5, R-ROLL-6: whatever the Go controller did not finish is finished, and nothing is done again."""
+    """Our manager completes the unfinished steps of the Go controller, and repeats nothing (R-POD-5, R-ROLL-6)."""
 
     async def scenario() -> None:
         cases = [case for case in load() if suitable(case)]

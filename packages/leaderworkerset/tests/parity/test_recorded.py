@@ -10,8 +10,10 @@ from tests.parity.replay import load, replay
 
 @pytest.mark.slow
 def test_manager_leaves_the_same_objects_as_the_go_manager(start: Start) -> None:
-    """R-ARC-2, R-LSTS-1, R-LSTS-2, R-WSTS-2, R-WSTS-3, R-SVC-1 to R-SVC-3, R-REV-1, R-REV-2, R-REV-14, R-ENV-1,
-    R-ADM-4 to R-ADM-14, R-STAT-8, R-STAT-11, R-DEF-1 to R-DEF-4, R-VAL-15: 60 LeaderWorkerSets, created and edited.
+    """60 LeaderWorkerSets, created and edited.
+
+    Rules R-ARC-2, R-LSTS-1, R-LSTS-2, R-WSTS-2, R-WSTS-3, R-SVC-1 to R-SVC-3, R-REV-1, R-REV-2, R-REV-14, R-ENV-1,
+    R-ADM-4 to R-ADM-14, R-STAT-8, R-STAT-11, R-DEF-1 to R-DEF-4, R-VAL-15.
     """
 
     async def scenario() -> list[str]:

@@ -98,7 +98,7 @@ def specs(draw: st.DrawFn) -> JSONObject:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject, pause: float) -> None:
-    """R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7: and then nothing is written."""
+    """And then nothing is written (R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7)."""
     template = after["leaderWorkerTemplate"]
     for field in ("volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"):  # Q-7: these cannot change
         template.pop(field, None)

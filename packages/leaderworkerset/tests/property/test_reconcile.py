@@ -82,7 +82,7 @@ def revisions_of(world: ModeledCluster) -> list[JSONObject]:
 @given(specs)
 @settings(max_examples=examples(10))
 def test_new_leaderworkerset_settles(spec: dict[str, Any]) -> None:
-    """R-ARC-2, R-STAT-8: the right pods, a status that says so, and no further writes."""
+    """The right pods, a status that says so, and no further writes (R-ARC-2, R-STAT-8)."""
     world = created(spec)
     world.settle()
     assert_at_rest(world, spec)
@@ -98,7 +98,7 @@ def test_new_leaderworkerset_settles(spec: dict[str, Any]) -> None:
 @given(st.lists(specs, min_size=2, max_size=4), st.lists(st.integers(0, 3), min_size=4, max_size=4))
 @settings(max_examples=examples(10))
 def test_edits_at_any_moment_settle(history: list[dict[str, Any]], pauses: list[int]) -> None:
-    """R-ROLL-10, W-19, Q-5: also edits in mid-rollout, back and forth."""
+    """Also edits in mid-rollout, back and forth (R-ROLL-10, W-19, Q-5)."""
     play_edits(history, pauses)
 
 
@@ -111,8 +111,10 @@ def edit(replicas: int, size: int, image: str, **rollout: int) -> dict[str, Any]
 def test_groups_below_a_partition_are_created_from_zero(
     pauses: list[int],
 ) -> None:
-    """R-REV-14: scaled to none with another template, and back with a partition before the StatefulSet controller was done:
-    it creates the groups below the partition from the template before, whose revision they need.
+    """Groups below the partition are created from the previous template, whose revision they need (R-REV-14).
+
+    The set is scaled to zero with another template, and back with a partition before the StatefulSet controller has
+    finished.
     """
     none, back = edit(0, 1, "app:1"), edit(3, 1, "app:1", partition=2)
     play_edits([edit(3, 2, "app:1"), none, back, edit(2, 1, "app:2", maxSurge=1)], pauses)
@@ -139,7 +141,7 @@ def play_edits(history: list[dict[str, Any]], pauses: list[int]) -> None:
 def test_next_manager_completes_after_a_death_at_any_write(
     before: dict[str, Any], after: dict[str, Any], writes: int
 ) -> None:
-    """Q-6, Q-32: the next manager starts from what is there, and makes no revision twice."""
+    """The next manager starts from what is there, and makes no revision twice (Q-6, Q-32)."""
     world = created(before)
     world.settle()
     world.edit(**after)
@@ -157,7 +159,7 @@ def test_next_manager_completes_after_a_death_at_any_write(
 
 @pytest.mark.parametrize("vanished", [True, False], ids=["deleted without grace", "restarted"])
 def test_failed_worker_recreates_only_its_group(*, vanished: bool) -> None:
-    """R-POD-5, R-POD-9, R-POD-11: all UIDs of the group are new, those of others are not."""
+    """All UIDs of the group are new, those of others are not (R-POD-5, R-POD-9, R-POD-11)."""
     world = created({"replicas": 3, "size": 3})
     world.settle()
     before = {meta.name(pod): meta.uid(pod) for pod in world.all(PODS)}
@@ -178,7 +180,7 @@ def test_failed_worker_recreates_only_its_group(*, vanished: bool) -> None:
 
 
 def test_crashing_group_is_recreated_with_growing_delays() -> None:
-    """docs/adr/0003-recreation-backoff.md: an hour of crashes costs a dozen recreations instead of thousands."""
+    """An hour of crashes costs a dozen recreations instead of thousands (docs/adr/0003-recreation-backoff.md)."""
     world = created({"replicas": 1, "size": 2})
     world.settle()
     end = world.now + timedelta(hours=1)
@@ -201,7 +203,7 @@ def test_crashing_group_is_recreated_with_growing_delays() -> None:
 def test_rollout_keeps_availability_and_replaces_each_group_once(
     replicas: int, size: int, unavailable: int, surge: int
 ) -> None:
-    """R-ROLL-1, R-ROLL-7, R-POD-10: also where StatefulSets know no maxUnavailable, groups go in waves."""
+    """Also where StatefulSets know no maxUnavailable, groups go in waves (R-ROLL-1, R-ROLL-7, R-POD-10)."""
     spec: dict[str, Any] = {
         "replicas": replicas,
         "size": size,

@@ -41,7 +41,7 @@ class ModeledRollout:
         return is_observed and known == self.current
 
     def roll(self) -> None:
-        """Let the StatefulSet controller act once."""
+        """Make the StatefulSet controller act once."""
         del self.groups[self.current.replicas :]
         while len(self.groups) < self.current.replicas:
             self.groups.append(GroupState(is_ready=False, is_updated=len(self.groups) >= self.current.partition))
@@ -65,7 +65,7 @@ class ModeledRollout:
             self.groups[index] = self.groups[index]._replace(is_ready=True)
 
     def break_old(self, index: int) -> None:
-        """Let an old group never be ready again."""
+        """Make an old group never be ready again."""
         if not self.groups[index].is_updated:
             self.groups[index] = self.groups[index]._replace(is_ready=False)
 
@@ -109,7 +109,7 @@ def started(limits: Budget, *, honors_max_unavailable: bool = True) -> ModeledRo
 @given(budgets(), st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
 def test_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random: Random) -> None:
-    """R-ROLL-3, R-ROLL-6, R-ROLL-7: availability, burst, monotone partition, convergence."""
+    """Availability, burst, monotone partition, convergence (R-ROLL-3, R-ROLL-6, R-ROLL-7)."""
     cluster = started(limits, honors_max_unavailable=honors)
     for _ in range(15 * limits.replicas):
         match random.randrange(3):
@@ -190,7 +190,7 @@ def test_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
 @given(budgets(), st.lists(st.booleans(), min_size=8, max_size=8), st.randoms(use_true_random=False))
 @settings(max_examples=examples(100))
 def test_broken_old_groups_never_block_a_rollout(limits: Budget, ready: list[bool], random: Random) -> None:
-    """W-14, W-15, W-24, docs/adr/0030: any budget; further old groups break while the rollout proceeds."""
+    """Any budget; further old groups break while the rollout proceeds (W-14, W-15, W-24, docs/adr/0030)."""
     cluster = started(limits, honors_max_unavailable=False)
     cluster.groups = [group._replace(is_ready=is_ready) for group, is_ready in zip(cluster.groups, ready, strict=False)]
     for _ in range(20 * (limits.burst + 2)):
@@ -234,7 +234,7 @@ def assert_few_are_given_up(cluster: ModeledRollout, before: Current) -> None:
 def test_rollout_step_is_bounded_and_idempotent(
     limits: Budget, replicas: int, partition: int, letters: list[str], is_new: bool
 ) -> None:
-    """R-ROLL-2, R-ROLL-3: whatever was found, and a step once written is a step not proposed again."""
+    """The bounds hold from any state, and a written step is not proposed again (R-ROLL-2, R-ROLL-3)."""
     table = {"N": (True, NEW), "O": (True, OLD), "n": (False, NEW), "o": (False, OLD), ".": (False, OLD)}
     groups = States.of({index: GroupState(*table[letter]) for index, letter in enumerate(letters)})
     current: Current | None = Current(replicas, partition, str(limits.replicas))

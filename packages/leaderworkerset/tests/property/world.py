@@ -79,7 +79,7 @@ class ModeledCluster:
         return self.remembered.plan
 
     def restart(self) -> None:
-        """Let another manager continue, which remembers nothing."""
+        """Make another manager continue, which remembers nothing."""
         self.remembered, self.applied = Decision(Plan()), None
 
     def check_memory(self, anew: Plan, plan: Plan) -> None:
@@ -164,13 +164,13 @@ class ModeledCluster:
             self.collect_garbage()
 
     def run_statefulsets(self) -> None:
-        """Let every StatefulSet delete surplus and outdated pods and create missing ones."""
+        """Make every StatefulSet delete surplus and outdated pods and create missing ones."""
         for statefulset in self.all(STATEFULSETS):
             self._scale(statefulset)
             self._roll(statefulset)
 
     def report_statefulsets(self) -> None:
-        """Let every StatefulSet count its pods."""
+        """Make every StatefulSet count its pods."""
         for statefulset in self.all(STATEFULSETS):
             pods = self._pods_of(statefulset)
             ready = sum(groupfacts.is_pod_ready(pod) for pod in pods.values())
@@ -187,7 +187,7 @@ class ModeledCluster:
                 self.put(STATEFULSETS, statefulset | {"status": status})
 
     def start_pods(self) -> None:
-        """Let every pod get ready."""
+        """Make every pod get ready."""
         for pod in self.all(PODS):
             self.set_ready(pod, ready=True)
 
@@ -202,7 +202,7 @@ class ModeledCluster:
         self.objects.pop((PODS, meta.key(pod)), None)
 
     def settle(self, rounds: int = 60) -> None:
-        """Let everybody act until nothing changes; fail where that takes too long."""
+        """Make everybody act until nothing changes; fail where that takes too long."""
         for _ in range(rounds):
             before = dict(self.objects)
             self.reconcile()
@@ -216,7 +216,7 @@ class ModeledCluster:
         raise AssertionError("the world does not come to rest")
 
     def reconcile(self) -> None:
-        """Let the controllers look at everything once."""
+        """Make the controllers look at everything once."""
         self.perform(self.plan_leaderworkerset())
         for leader in self.all(PODS, worker_index="0"):
             self.perform(self.plan_group(leader))

@@ -339,7 +339,7 @@ def simulate(
 def simulated(
     chosen: Settings | Callable[..., Settings] | None = None,
 ) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., None]]:
-    """Let a coroutine be a test in a cluster with these settings, which may follow from parameters of the test."""
+    """Make a coroutine be a test in a cluster with these settings, which may follow from parameters of the test."""
 
     def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
         @wraps(test)

@@ -1,4 +1,4 @@
-"""Autoscalers follow what modelled pods use, in virtual time: groups of a LeaderWorkerSet, pods of a workload."""
+"""Autoscalers follow the usage of modelled pods, in virtual time: groups of a LeaderWorkerSet, pods of a workload."""
 
 import asyncio
 from typing import Any
@@ -39,7 +39,7 @@ def autoscaler(target: Resource, wanted: JSONObject = HALF, **spec: Any) -> JSON
 
 
 def requesting(cores: str) -> JSONObject:
-    """Return a template whose pods request so many processors."""
+    """Return a template whose pods request the given number of processors."""
     found = template()
     found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cores}}
     return found
@@ -72,7 +72,7 @@ async def autoscale(world: World, scaler: JSONObject) -> None:
 
 
 async def follow(world: World, wanted: int, resource: Resource = LEADERWORKERSETS) -> float:
-    """Wait until there should be so many; return how many seconds that took."""
+    """Wait until the given size is desired; return how many seconds that took."""
     begin = world.clock.monotonic()
     await world.until(resource, lambda found: meta.spec(found[0])["replicas"] == wanted)
     return world.clock.monotonic() - begin
@@ -96,7 +96,7 @@ def millicores(usage: JSONObject) -> int:
 
 @simulated()
 async def test_autoscaler_follows_the_load_of_leaders(world: World) -> None:
-    """R-STAT-4: workers are idle and do not count. Up at once, down after the five minutes of the window."""
+    """Workers are idle and do not count (R-STAT-4). Up at once, down after the five minutes of the window."""
     load = {"cores": 1.5}
     world.runner.busy = lambda spec: load["cores"] if is_leader(spec) else 0.0
     await world.bring_up(served())
@@ -134,7 +134,7 @@ async def test_autoscaler_follows_the_average_of_a_workload(world: World, resour
 
 @simulated(Settings(managers=()))
 async def test_autoscaler_grows_at_the_rate_of_its_policy(world: World) -> None:
-    """One pod in a minute, and none is taken away: `selectPolicy: Disabled`."""
+    """One pod is added per minute, and none is removed: `selectPolicy: Disabled`."""
     one = {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}
     load = {"cores": 3.0}
     world.runner.busy = lambda _: load["cores"]

@@ -1,4 +1,4 @@
-"""Groups whose restarts are limited in a simulated cluster: what holds of counts and evidence whatever happens."""
+"""Groups with limited restarts in a simulated cluster: the invariants of counts and evidence."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from localkube.kubelet.processes.runner import Exit
 
 STEPS = 8
 MOST = 4
-"""The replicas that a schedule chooses from are fewer."""
+"""The maximum of replicas; a schedule draws fewer."""
 
 
 class Kept:
@@ -36,7 +36,7 @@ class Kept:
         self.seen: Counter[str] = Counter()
 
     def pod_changed(self, change: Change) -> None:
-        """A pod that is marked or kept belongs to an exhausted group, which is no longer replaced."""
+        """Check that a marked or kept pod belongs to an exhausted group, which is no longer replaced."""
         pod = change.object
         if change.type != "DELETED" and groupname.is_exhausted(pod):
             self.seen["exhausted"] += 1
@@ -44,7 +44,7 @@ class Kept:
                 self.broken.append(f"{meta.name(pod)} is exhausted, and nothing keeps it")
 
     def lws_changed(self, change: Change) -> None:
-        """No group uses more restarts than there are."""
+        """Check that no group uses more restarts than permitted."""
         text = meta.annotations(change.object).get(labels.GROUP_RESTART_COUNTS, "{}")
         for key, count in json.loads(text).items():
             self.seen["counted"] += 1
@@ -60,7 +60,7 @@ async def end_a_process(world: World, random: Random) -> None:
 
 
 async def recover(world: World, random: Random, *, everything: bool = False) -> None:
-    """Let one exhausted group try again, or all."""
+    """Make one exhausted group try again, or all."""
     found = [pod for pod in await world.objects(PODS) if groupname.is_exhausted(pod)]
     for pod in found if everything or not found else [random.choice(found)]:
         patch = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
@@ -123,7 +123,7 @@ def test_restarts_are_bounded_and_evidence_is_kept(seed: int, limit: int, identi
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.3, 2.0])
 @simulated(Settings(managers=(SLOW,), others=SLOW))
 async def test_evidence_never_outlives_its_leaderworkerset(world: World, delay: float, identity: str) -> None:
-    """N-RB-5: at whatever moment it is deleted while a group is exhausted; nor when it is created again at once."""
+    """At whatever moment it is deleted while a group is exhausted; nor when it is created again at once (N-RB-5)."""
     lws = groups(replicas=2, size=2, groupIdentity=identity)
     lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
     await world.bring_up(lws)

@@ -1,4 +1,4 @@
-"""Groups that run to completion in a simulated cluster: a complete one is never recreated, whatever fails and whoever dies."""
+"""Groups that run to completion in a simulated cluster: a complete group is never recreated."""
 
 from collections.abc import Callable
 from random import Random
@@ -25,17 +25,17 @@ ROUNDS = 10
 
 
 class Ends:
-    """Which groups were seen complete, and whether anything followed them."""
+    """The groups that were complete, and whether anything happened to them later."""
 
     def __init__(self) -> None:
         self.broken: list[str] = []
         self.complete: dict[str, str] = {}
         """The UIDs of the leaders that were complete, by their names."""
         self.left: set[str] = set()
-        """The UIDs of the pods that are there in the end."""
+        """The UIDs of the pods that exist at the end."""
 
     def pod_changed(self, change: Change) -> None:
-        """A complete leader stays, and no other one has its name."""
+        """Check that a complete leader stays, and that no other one has its name."""
         pod = change.object
         name, uid = meta.name(pod), meta.uid(pod)
         if not groupname.is_leader(pod):
@@ -47,7 +47,7 @@ class Ends:
 
 
 async def end_leaders(world: World) -> None:
-    """End every leader that runs with 0."""
+    """Make every running leader exit with 0."""
     for pod in filter(groupname.is_leader, await world.objects(PODS)):
         for status in meta.status(pod).get("containerStatuses") or []:
             process = str(status.get("containerID")).removeprefix("process://")

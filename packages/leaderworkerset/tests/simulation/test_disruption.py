@@ -1,4 +1,4 @@
-"""Disruption budgets in a simulated cluster: never more groups away by evictions than may be, and nobody waits for ever."""
+"""Disruption budgets in a simulated cluster: evictions never exceed the budget, and no drain waits forever."""
 
 import asyncio
 import os
@@ -86,7 +86,7 @@ async def live(world: World, random: Random, found: Evictions, spec: JSONObject)
 
 
 async def end(world: World, *, is_deleted: bool) -> None:
-    """Delete the LeaderWorkerSet, or end its protection, and expect that no budget stays."""
+    """Delete the LeaderWorkerSet, or end its protection, and expect that no budget is left."""
     if is_deleted:
         await world.delete(LEADERWORKERSETS, "web")
     else:
@@ -96,14 +96,14 @@ async def end(world: World, *, is_deleted: bool) -> None:
 
 
 def follow(world: World, found: Evictions) -> None:
-    """Let every change be checked."""
+    """Subscribe the check to every change."""
     world.observe(LEADERWORKERSETS, found.set_changed)
     world.observe(PODS, found.pod_changed)
     world.observe(POD_DISRUPTION_BUDGETS, found.budget_changed)
 
 
 def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, rate: float = 0.02) -> Evictions:
-    """Play one schedule; return what was counted."""
+    """Play one schedule; return the counts."""
     random = Random(f"{seed} {settings} {identity} {limit}")
     found = Evictions(limit, SIZE, has_keys=identity == "Hash")
     faulty = Schedule(latency=(0.001, 0.02), rate=rate)
@@ -155,7 +155,7 @@ def test_drain_ends_without_a_watch_of_nodes(identity: str) -> None:
 
 
 HUNTS = 12
-"""Seeds with which a bug is hunted: the order of sets of texts differs from process to process, and what is found with it."""
+"""Seeds of the search for a bug. The order of sets of texts differs from process to process, and so do the findings."""
 
 
 async def hunt(world: World, found: Evictions, identity: str) -> None:
@@ -184,7 +184,7 @@ async def hunt(world: World, found: Evictions, identity: str) -> None:
 
 
 def hunted(identity: str, seed: int = 1) -> Evictions:
-    """Return what was counted."""
+    """Return the counts."""
     found = Evictions(1, SIZE, has_keys=identity == "Hash")
     simulate(
         lambda world: hunt(world, found, identity),

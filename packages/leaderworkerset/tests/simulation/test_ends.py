@@ -1,4 +1,4 @@
-"""How long groups take to end, in virtual seconds: with their leader, or after it."""
+"""The duration of the end of a group, in virtual seconds: with its leader, or after it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
@@ -37,7 +37,7 @@ async def delete(world: World) -> None:
 
 
 def seconds_of_end(act: Act, *, policy: str = "") -> float:
-    """Return after how many seconds the last pod of group 1 is gone; no program ends before it is killed."""
+    """Return the number of seconds until the last pod of group 1 is deleted; no program exits before it is killed."""
     ended: list[float] = []
 
     async def scenario(world: World) -> None:
@@ -69,6 +69,6 @@ def test_group_ends_in_one_grace_period_under_parallel_policy(act: Act) -> None:
 
 
 def test_failed_group_ends_in_one_grace_period() -> None:
-    """R-POD-5: its leader is deleted in the foreground."""
+    """Its leader is deleted in the foreground (R-POD-5)."""
     assert seconds_of_end(crash) == pytest.approx(GRACE, abs=4)
     assert seconds_of_end(crash, policy="Parallel") == pytest.approx(GRACE, abs=4)

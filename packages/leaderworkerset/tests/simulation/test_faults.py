@@ -1,4 +1,4 @@
-"""Faults between a manager and the API server: whatever happens to requests and processes, the end is the same."""
+"""Faults between a manager and the API server: the end state is the same despite failing requests and processes."""
 
 import pytest
 from tests.fuzz.seeds import seeds
@@ -28,7 +28,7 @@ def _undisturbed() -> Outcome:
 
 
 def writes_of(outcome: Outcome) -> list[int]:
-    """Return the numbers of the manager's writes, as schedules count them: without events, which decide nothing."""
+    """Return the numbers of the manager's writes, as schedules count them, without events."""
     return [number for number, _ in enumerate(outcome.trace.of("manager-0"), 1)]
 
 
@@ -52,7 +52,7 @@ def test_failed_write_is_repeated(fault: Fault, undisturbed: Outcome) -> None:
 
 @pytest.mark.parametrize("seed", seeds(1))
 def test_failing_requests_change_no_result(seed: int, undisturbed: Outcome) -> None:
-    """A manager that sees the groups ready at its first status never says that it progressed."""
+    """A manager that sees the groups ready at its first status never reports progress."""
     outcome = simulate(creation, with_managers(Schedule(rate=0.2, latency=(0.001, 0.05)), seed=seed))
     assert differences(with_conditions_that_hold(undisturbed.state), with_conditions_that_hold(outcome.state)) == []
 

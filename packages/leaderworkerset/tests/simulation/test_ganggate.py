@@ -34,7 +34,7 @@ def settings(nodes: int, schedule: Schedule = SLOW, cpu: str = "2") -> Settings:
 
 
 def asking(replicas: int, size: int, cpu: str = "1", **spec: object) -> JSONObject:
-    """Return the LeaderWorkerSet `web`, each pod of which asks for so much CPU."""
+    """Return the LeaderWorkerSet `web`, whose pods request the given amount of CPU."""
     lws = groups(replicas=replicas, size=size, **spec)
     (container,) = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
     container["resources"] = {"requests": {"cpu": cpu}}
@@ -69,14 +69,14 @@ class Watched:
 
 
 async def resize_nodes(world: World, cpu: str) -> None:
-    """Give every node so much CPU."""
+    """Give every node the given amount of CPU."""
     patch = {"status": {"allocatable": {"cpu": cpu}, "capacity": {"cpu": cpu}}}
     for node in (await world.client.list(NODES)).items:
         await world.client.patch(NODES, ObjectKey("", meta.name(node)), patch, kind="merge", subresource="status")
 
 
 def test_third_group_starts_when_nodes_have_room() -> None:
-    """Two run, all pods of the third wait; nobody writes meanwhile, and never without the right to."""
+    """Two run, and all pods of the third wait. Meanwhile nothing is written, and never without permission."""
 
     async def scenario(world: World) -> None:
         watched = Watched(world)
@@ -143,7 +143,7 @@ async def test_group_of_one_pod_is_not_gated(world: World) -> None:
 
 @simulated(settings(nodes=3))
 async def test_pod_that_waits_for_quota_reserves_no_space(world: World) -> None:
-    """R-KQ-161: a pod that Kueue holds back too is not counted as starting: no space is kept for it."""
+    """A pod that Kueue holds back too is not counted as starting: no space is kept for it (R-KQ-161)."""
     async with kueue(world, quota=1) as one:
         await world.create(queued_asking(replicas=2, size=3))
         await world.until(PODS, lambda pods: bound(pods) == {"0": 3} and gated(pods) == {"1": 3})
@@ -152,14 +152,14 @@ async def test_pod_that_waits_for_quota_reserves_no_space(world: World) -> None:
 
 
 def queued_asking(replicas: int, size: int) -> JSONObject:
-    """Return a LeaderWorkerSet that asks for CPU, in a queue."""
+    """Return a LeaderWorkerSet that requests CPU, in a queue."""
     return asking(replicas, size) | {"metadata": queued()["metadata"]}
 
 
 @pytest.mark.parametrize("crash", [4, 6, 8, 10, 12])
 @simulated(lambda crash: settings(nodes=4, schedule=Schedule(latency=SLOW.latency, crash_after=crash)))
 async def test_gates_open_although_managers_die_at_any_write(world: World, crash: int) -> None:
-    """Also between the gates of one group: the next manager opens the rest."""
+    """This includes deaths between the gates of one group: the next manager opens the rest."""
     await world.bring_up(asking(replicas=2, size=4))
     assert bound(await world.objects(PODS)) == {"0": 4, "1": 4}
 

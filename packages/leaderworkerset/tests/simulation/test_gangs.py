@@ -1,4 +1,4 @@
-"""Groups under gang schedulers in a simulated cluster: pod by pod, through all that changes groups, and nothing is left."""
+"""Groups under gang schedulers in a simulated cluster: each pod through all changes of groups, until nothing is left."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -43,7 +43,7 @@ def settings(provider: Provider, seed: int = 1) -> Settings:
 
 
 def link_of(pod: JSONObject) -> str:
-    """Return the name of the group's object that a pod carries."""
+    """Return the name of the gang object that a pod references."""
     return meta.annotations(pod).get(GROUP_NAME) or meta.labels(pod).get(POD_GROUP, "")
 
 
@@ -66,7 +66,7 @@ class Watched:
 
 
 async def assert_groups(world: World, provider: Provider, *, replicas: int, minimum: int, size: int) -> None:
-    """Every group has one object, all its pods carry the name of it, and there are no other objects."""
+    """Check that every group has one object, which all its pods reference, and that there are no other objects."""
     pods = await world.objects(PODS)
     members: dict[str, set[str]] = {}
     for pod in pods:
@@ -124,7 +124,10 @@ async def test_groups_keep_their_gang_objects_through_all_changes(
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
 def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, identity: str) -> None:
-    """N-AT-6: ten groups are replaced, the set is scaled and rolled; leaders go first, and workers take 20 seconds to end."""
+    """Ten groups are replaced, the set is scaled and rolled; leaders go first, and workers take 20 seconds to end.
+
+    Rule N-AT-6.
+    """
 
     def slow(spec: ContainerSpec) -> Program:
         return structs.replace(run_forever(spec), term=0.0 if spec.sandbox_id in leaders else 20.0)
@@ -217,7 +220,7 @@ async def test_gang_scheduler_that_is_installed_later_is_used(world: World) -> N
 
 
 def crashing(crash: int) -> Settings:
-    """Return a cluster whose manager dies after a write, the answer to the next one being lost."""
+    """Return a cluster whose manager dies after a write; the response to the next write is lost."""
     faulty: Mapping[int, Fault] = {crash + 1: Fault.LOST}
     schedule = Schedule(latency=SLOW.latency, faults=faulty, crash_after=crash)
     return replace(settings(VOLCANO, seed=crash), managers=(schedule,))
@@ -226,7 +229,7 @@ def crashing(crash: int) -> Settings:
 @pytest.mark.parametrize("crash", [3, 5, 7, 9])
 @simulated(crashing)
 async def test_gang_objects_are_complete_although_managers_die(world: World, crash: int) -> None:
-    """No object is missing, doubled or left."""
+    """No object is missing, duplicated or left over."""
     await world.bring_up(groups(replicas=2, size=2))
     await fail(world, "web-0-1")
     await world.ready()

@@ -1,4 +1,4 @@
-"""Groups with random keys in a simulated cluster: what holds of the replacement gate whatever happens."""
+"""Groups with random keys in a simulated cluster: the invariants of the replacement gate."""
 
 from collections.abc import Iterable
 from random import Random
@@ -20,11 +20,11 @@ from localkube.kubelet.processes.runner import Exit
 
 STEPS = 6
 MOST = 5
-"""The replicas that a schedule chooses from are fewer."""
+"""The maximum of replicas; a schedule draws fewer."""
 
 
 class Held:
-    """How many groups hold capacity, at every write, and how many may."""
+    """The number of groups that hold capacity, at every write, and the permitted number."""
 
     def __init__(self, surge: int) -> None:
         self._pods: dict[str, JSONObject] = {}
@@ -45,11 +45,11 @@ class Held:
         return {meta.labels(pod)[labels.GROUP_INDEX] for pod in self._pods.values() if not is_gated(pod)}
 
     def scaled(self, replicas: int) -> None:
-        """Allow what is held now until the surplus is gone."""
+        """Permit the current groups until the surplus is deleted."""
         self.allowed = max(replicas + self._surge, len(self.groups()), self.allowed)
 
     def settled(self, replicas: int) -> None:
-        """Allow what the spec does."""
+        """Permit what the spec permits."""
         self.allowed = replicas + self._surge
 
 

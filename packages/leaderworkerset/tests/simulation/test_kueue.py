@@ -1,4 +1,4 @@
-"""LeaderWorkerSets that Kueue manages: the scenario of its page "Run LeaderWorkerSet", and what it relies on."""
+"""LeaderWorkerSets that Kueue manages: the scenario of its page "Run LeaderWorkerSet", and its requirements."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -59,7 +59,7 @@ def run(pods: list[JSONObject], *indexes: int, size: int = 3) -> bool:
 
 @asynccontextmanager
 async def kueue(world: World, quota: int) -> AsyncIterator[Kueue]:
-    """Run Kueue in the body; what must never happen is held at the end."""
+    """Run Kueue in the body, and check its invariants at the end."""
     decisions = {spec.path: spec.decide for spec in WEBHOOKS}
     world.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
     for resource, obj in build_configurations(configurations.at_url(f"https://{WEBHOOK_HOST}", b"")):
@@ -72,7 +72,7 @@ async def kueue(world: World, quota: int) -> AsyncIterator[Kueue]:
 
 
 def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[..., None]]:
-    """Let a coroutine be a test in a cluster with a quota of so many groups."""
+    """Make a coroutine a test in a cluster with a quota of the given number of groups."""
 
     def decorate(test: Scenario) -> Callable[..., None]:
         async def body(world: World, **given: Any) -> None:
@@ -90,7 +90,7 @@ def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[
 
 @under_kueue(1)
 async def test_kueue_page_run_leaderworkerset_works(world: World, one: Kueue) -> None:
-    """R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60: two groups, one is admitted; up, more quota, down, to zero."""
+    """Two groups, one is admitted; up, more quota, down, to zero (R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60)."""
     lws = queued(replicas=2)
     del lws["spec"]["rolloutStrategy"]
     created = await world.create(lws)
@@ -131,7 +131,7 @@ async def test_pods_have_all_fields_that_kueue_reads(world: World, one: Kueue) -
 
 @under_kueue(2)
 async def test_evicted_group_waits_and_the_status_reports_it(world: World, one: Kueue) -> None:
-    """R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71: no endless recreation; the pair of conditions that Kueue's own tests read."""
+    """No endless recreation; the pair of conditions that Kueue's own tests read (R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71)."""
     await world.bring_up(queued(replicas=2))
     one.evicted.add(1)
     await world.until(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
@@ -151,7 +151,7 @@ async def test_evicted_group_waits_and_the_status_reports_it(world: World, one: 
 
 @under_kueue(2)
 async def test_failed_worker_recreates_its_group_within_admission(world: World, one: Kueue) -> None:
-    """R-KQ-67: never more pods than members (R-KQ-44)."""
+    """Never more pods than members (R-KQ-44) (R-KQ-67)."""
     await world.bring_up(queued(replicas=2))
     before = await world.uids()
     await fail(world, "web-1-2")
@@ -182,7 +182,7 @@ async def test_update_waits_until_there_is_quota(world: World, one: Kueue) -> No
 
 @under_kueue(3)
 async def test_surge_groups_are_admitted_during_an_update(world: World, one: Kueue) -> None:
-    """R-KQ-21, R-KQ-62, R-KQ-70: they are counted in `replicas` until every group is updated."""
+    """They are counted in `replicas` until every group is updated (R-KQ-21, R-KQ-62, R-KQ-70)."""
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}
 
     await world.bring_up(queued(replicas=2, size=2, rolloutStrategy=strategy))
@@ -205,7 +205,7 @@ async def test_leaders_and_workers_have_different_roles(world: World, one: Kueue
 
 @under_kueue(1)
 async def test_nothing_is_recreated_while_kueue_is_down(world: World, one: Kueue) -> None:
-    """R-KQ-72: its webhooks refuse what they cannot see."""
+    """Its webhooks refuse what they cannot see (R-KQ-72)."""
     await world.bring_up(queued(replicas=1))
     before = await world.uids()
     world.webhooks.refuse(KUEUE_PATHS)
@@ -223,14 +223,14 @@ async def test_nothing_is_recreated_while_kueue_is_down(world: World, one: Kueue
 @pytest.mark.parametrize("startup", ["LeaderCreated", "LeaderReady"])
 @under_kueue(2)
 async def test_admitted_groups_start_under_both_startup_policies(world: World, one: Kueue, startup: str) -> None:
-    """R-KQ-21: an admission never waits for pods."""
+    """An admission never waits for pods (R-KQ-21)."""
     await world.create(queued(replicas=2, startupPolicy=startup))
     await world.until(PODS, lambda pods: run(pods, 0, 1))
 
 
 @under_kueue(2, nodes=4)
 async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, one: Kueue) -> None:
-    """R-KQ-50 to R-KQ-53, R-KQ-56: templates keep the annotation, ranks are labels, and no selector of ours is there."""
+    """Templates keep the annotation, ranks are labels, and no selector of ours is there (R-KQ-50 to R-KQ-53, R-KQ-56)."""
     one.domains = [["node-0", "node-1"], ["node-2", "node-3"]]
     lws = queued(replicas=2, size=4)
     worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
@@ -244,7 +244,7 @@ async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, o
 
 @under_kueue(0)
 async def test_pods_have_no_fields_that_kueue_adds(world: World, one: Kueue) -> None:
-    """R-KQ-32, R-KQ-161: a conflicting value would finish the admission for good."""
+    """A conflicting value would finish the admission for good (R-KQ-32, R-KQ-161)."""
     await world.create(queued(replicas=1))
     pods = await world.until(PODS, lambda pods: len(pods) == 3)
     for pod in pods:
@@ -256,7 +256,7 @@ async def test_pods_have_no_fields_that_kueue_adds(world: World, one: Kueue) -> 
 
 @under_kueue(2, nodes=2)
 async def test_exclusive_placement_works_with_admission(world: World, one: Kueue) -> None:
-    """R-KQ-69: the leader is started alone, and the workers follow it once they exist."""
+    """The leader is started alone, and the workers follow it once they exist (R-KQ-69)."""
     lws = queued(replicas=2, size=2)
     lws["metadata"]["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: HOSTNAME}
     await world.bring_up(lws)
@@ -266,7 +266,7 @@ async def test_exclusive_placement_works_with_admission(world: World, one: Kueue
 
 @under_kueue(1)
 async def test_change_that_kueue_rejects_changes_nothing(world: World, one: Kueue) -> None:
-    """R-KQ-5, R-KQ-16 to R-KQ-18: it is an answer to a user; no controller of ours writes what is refused."""
+    """It is an answer to a user; no controller of ours writes what is refused (R-KQ-5, R-KQ-16 to R-KQ-18)."""
     await world.bring_up(queued(replicas=1))
     key = ObjectKey(NAMESPACE, "web")
     before = await world.uids()
@@ -297,7 +297,7 @@ async def test_deleted_set_removes_waiting_pods(world: World, one: Kueue, propag
 
 @under_kueue(2)
 async def test_fields_that_kueue_reads_never_change(world: World, one: Kueue) -> None:
-    """R-KQ-11 to R-KQ-13, R-KQ-40: its UID, its keys in metadata and templates, through all that happens."""
+    """Its UID, its keys in metadata and templates, through all that happens (R-KQ-11 to R-KQ-13, R-KQ-40)."""
     created = await world.create(queued(replicas=2))
     await world.ready()
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
@@ -312,5 +312,5 @@ async def test_fields_that_kueue_reads_never_change(world: World, one: Kueue) ->
 
 
 def test_webhooks_run_after_those_of_kueue() -> None:
-    """R-KQ-10: Kueue leaves an empty type of the strategy, which nobody but us fills in."""
+    """Kueue leaves an empty type of the strategy, which nobody but us fills in (R-KQ-10)."""
     assert CONFIGURATION < MUTATING_NAME

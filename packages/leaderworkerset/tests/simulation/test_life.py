@@ -1,4 +1,4 @@
-"""The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is restored, scales and ends."""
+"""The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is repaired, scales and is deleted."""
 
 from tests.simulation.cluster import Settings, World, count_ready, simulate, simulated
 from tests.simulation.states import differences
@@ -17,7 +17,7 @@ def settings(seed: int = 1) -> Settings:
 
 
 async def life(world: World) -> None:
-    """Live through everything but the end."""
+    """Run the whole life except the end."""
     await world.bring_up(groups(replicas=2, size=2))
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
     await world.ready()

@@ -32,7 +32,7 @@ async def hold(world: World, finalizers: list[str]) -> None:
 
 @played()
 async def test_replaced_leader_gets_its_own_service(world: World) -> None:
-    """R-SVC-2: the service of the leader before, which ends late, is still there when its successor is ready."""
+    """The service of the leader before, which ends late, is still there when its successor is ready (R-SVC-2)."""
     await world.bring_up(groups(replicas=1, size=2, **OWN_SERVICES))
     await hold(world, ["tests/late"])
     await world.delete(PODS, "web-0")
@@ -64,7 +64,7 @@ def slow_to_start(spec: ContainerSpec) -> Program:
 @pytest.mark.parametrize("seed", seeds(2))
 @played(script=slow_to_start)
 async def test_reverted_update_keeps_the_surge_group(world: World, seed: int) -> None:
-    """R-ROLL-10: with the new template at once, the surge group went while the one it stood in for was starting."""
+    """With the new template applied immediately, the surge group was deleted while its group was starting (R-ROLL-10)."""
     await world.bring_up(groups(replicas=2, size=1, **SURGING))
     leaders = watch(world, ready=2)
     await roll(world, "app:2")

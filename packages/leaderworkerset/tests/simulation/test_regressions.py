@@ -51,7 +51,7 @@ async def test_group_is_recreated_when_its_worker_was_replaced_first(world: Worl
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_recreated_set_of_the_same_name_adopts_nothing(world: World, seed: int) -> None:
-    """Nothing of the old one is taken over, and nothing of it is left."""
+    """Nothing of the old set is adopted, and nothing of it is left."""
     old = await world.bring_up(groups(replicas=2, size=2))
     before = set((await world.uids()).values())
     await world.delete(LEADERWORKERSETS, "web")
@@ -104,7 +104,7 @@ def slow_workers(spec: ContainerSpec) -> Program:
 @pytest.mark.parametrize("seed", SEEDS)
 @played(script=slow_workers)
 async def test_terminating_workers_do_not_delete_the_new_leader(world: World, seed: int) -> None:
-    """R-POD-8, R-POD-10: they belong to the leader before it."""
+    """They belong to the leader before it (R-POD-8, R-POD-10)."""
     await world.bring_up(groups(replicas=1, size=3))
     leaders = watch(world)
     await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0"), propagation="Background")
@@ -129,7 +129,7 @@ async def test_new_size_and_a_failure_result_in_complete_groups(world: World, se
 @pytest.mark.parametrize("seed", SEEDS)
 @played(manager=LAGGING)
 async def test_leaders_without_workers_are_counted_as_ready(world: World, seed: int) -> None:
-    """R-STAT-6: a group of one is ready when its leader is, however late the caches are."""
+    """A group of one is ready when its leader is, however late the caches are (R-STAT-6)."""
     leaders = watch(world)
     status = meta.status(await world.bring_up(groups(replicas=3, size=1)))
     assert (status["readyReplicas"], status["updatedReplicas"]) == (3, 3)
@@ -140,7 +140,7 @@ async def test_leaders_without_workers_are_counted_as_ready(world: World, seed: 
 
 
 def crash_at_once(spec: ContainerSpec) -> Program:
-    """Model a program whose worker ends with an error after a second."""
+    """Model a program whose worker exits with an error after a second."""
     is_worker = spec.env[labels.ENV_WORKER_INDEX] == "1"
     return Program(exits=(1.0, Exit(1)) if is_worker else None)
 
@@ -160,7 +160,7 @@ def crash_at_once(spec: ContainerSpec) -> Program:
 async def test_crashing_program_is_restarted_with_backoff(
     world: World, annotations: dict[str, str], restarts: RestartSettings, least: int, most: int
 ) -> None:
-    """In 90 seconds; switched off, it is one, as with the Go controller."""
+    """The number of restarts in 90 seconds is bounded, unless backoff is off, as in the Go controller."""
     lws = groups(replicas=1, size=2)
     lws["metadata"]["annotations"] = annotations
     leaders = watch(world)
@@ -177,7 +177,7 @@ def given_up(lws: JSONObject) -> bool:
 @pytest.mark.parametrize("kills", [(), (3.0, 15.0, 40.0)], ids=["one manager", "killed again and again"])
 @played(script=crash_at_once)
 async def test_group_that_exhausts_its_budget_stays_exhausted(world: World, kills: tuple[float, ...]) -> None:
-    """The budget is kept whoever counts; then nothing is written any more, and a new text resumes the group."""
+    """The budget is kept by every manager. Then nothing is written any more, and a new value resumes the group."""
     lws = groups(replicas=1, size=2)
     lws["metadata"]["annotations"] = {labels.MAX_GROUP_RESTARTS: "3"}
     leaders = watch(world)
@@ -200,7 +200,7 @@ async def test_group_that_exhausts_its_budget_stays_exhausted(world: World, kill
 
 @played()
 async def test_pods_deleted_by_others_do_not_increase_the_backoff(world: World) -> None:
-    """Somebody deletes all pods 22 times in a minute: the group was hardly recreated by us, and waits no minutes."""
+    """A user deletes all pods 22 times in a minute: the manager hardly recreated the group, so it waits seconds only."""
     await world.bring_up(groups(replicas=1, size=2))
     for _ in range(22):
         for pod in sorted(await world.uids(), reverse=True):
@@ -216,7 +216,7 @@ async def test_pods_deleted_by_others_do_not_increase_the_backoff(world: World) 
 
 
 def test_long_image_download_survives_leader_restarts() -> None:
-    """R-POD-5.2: with RecreateGroupAfterStart failures do not count while the group has pending pods."""
+    """With RecreateGroupAfterStart failures do not count while the group has pending pods (R-POD-5.2)."""
     starts: Counter[str] = Counter()
 
     def downloading(spec: ContainerSpec) -> Program:

@@ -1,4 +1,4 @@
-"""Rollouts and changes of sizes that controllers of groups were seen to lose, a scenario each."""
+"""Rollouts and changes of sizes in which controllers of groups have failed, a scenario each."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ async def test_update_creates_every_leader_once(world: World, seed: int) -> None
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_surge_groups_stay_until_their_groups_are_ready(world: World, seed: int) -> None:
-    """R-ROLL-3: with maxUnavailable 0 there are never fewer ready groups than wanted."""
+    """With maxUnavailable 0 there are never fewer ready groups than wanted (R-ROLL-3)."""
     lws = groups(replicas=2, size=2)
     rolling = lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]
     lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"] = rolling | {"maxSurge": 1, "maxUnavailable": 0}
@@ -59,7 +59,7 @@ async def test_update_during_an_update_reaches_the_newest_revision(world: World,
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_rapid_replica_changes_keep_the_remaining_pods(world: World, seed: int) -> None:
-    """Groups that are wanted all the time stay what they are."""
+    """Groups that are always wanted are not changed."""
     await world.bring_up(groups(replicas=2, size=2))
     before = await world.uids()
     for replicas in (4, 2, 3, 5, 2, 4, 3):
@@ -73,7 +73,7 @@ async def test_rapid_replica_changes_keep_the_remaining_pods(world: World, seed:
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_update_proceeds_when_its_percentage_rounds_to_zero(world: World, seed: int) -> None:
-    """An autoscaler writes the scale, whose bounds nobody checks: 30 % of 2 is 0 (R-ROLL-1)."""
+    """An autoscaler writes the scale without validation: 30 % of 2 is 0 (R-ROLL-1)."""
     lws = groups(replicas=4, size=2)
     lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]["maxUnavailable"] = "30%"
     await world.bring_up(lws)
@@ -90,7 +90,7 @@ async def test_update_proceeds_when_its_percentage_rounds_to_zero(world: World, 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_groups_of_one_that_grow_are_all_replaced(world: World, seed: int) -> None:
-    """Q-12: the leader that comes back is of the size of before, and there is no group that may go but by a surge."""
+    """The leader that returns has the previous size, and no group may be replaced without a surge (Q-12)."""
     limits = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
     await world.bring_up(groups(replicas=2, size=1, rolloutStrategy=limits))
     await world.edit(leaderWorkerTemplate={"size": 3})
@@ -100,7 +100,7 @@ async def test_groups_of_one_that_grow_are_all_replaced(world: World, seed: int)
 
 
 def is_live(revision: JSONObject) -> bool:
-    """Return whether groups may be made from a revision of the LeaderWorkerSet: its history has no such label."""
+    """Return whether groups may use a revision of the LeaderWorkerSet: revisions of the history lack the label."""
     owner = meta.controller_of(revision)
     is_own = owner is not None and owner["kind"] == "LeaderWorkerSet"
     return is_own and labels.TEMPLATE_REVISION_HASH in meta.labels(revision)
@@ -109,7 +109,7 @@ def is_live(revision: JSONObject) -> bool:
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_reverted_update_leaves_no_revision(world: World, seed: int) -> None:
-    """Groups that it had not reached are never touched."""
+    """Groups that the update had not reached are never touched."""
     await world.bring_up(groups(replicas=3, size=2))
     before = await world.uids()
     await roll(world, "app:2")
@@ -144,7 +144,7 @@ async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: Wor
 @pytest.mark.parametrize("seed", SEEDS)
 @played(script=lambda spec: Program(refused="no such file" if spec.argv == ("broken",) else ""))
 async def test_broken_groups_are_replaced_once_after_a_scale_up(world: World, seed: int) -> None:
-    """docs/adr/0030: they do not come back from the older revision first."""
+    """They do not come back from the older revision first (docs/adr/0030)."""
     await world.bring_up(groups(replicas=3, size=1))
     broken = template("app:2")
     broken["spec"]["containers"][0]["command"] = ["broken"]

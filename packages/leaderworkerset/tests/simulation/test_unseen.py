@@ -1,4 +1,4 @@
-"""Workers that go while no manager runs: their groups are recreated as if they had been seen, and no others."""
+"""Workers that are deleted while no manager runs: their groups are recreated later, and no others."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,7 +27,7 @@ def play(
     seed: int,
     edit: Mapping[str, Any] = NO_EDIT,
 ) -> set[str]:
-    """Let groups become ready, edited if asked, and `absence` happen while no manager runs; return the pods that are replaced."""
+    """Make groups ready, edit them if requested, and run `absence` while no manager runs; return the replaced pods."""
     replaced: set[str] = set()
 
     async def scenario(world: World) -> None:
@@ -52,7 +52,7 @@ def play(
 
 
 async def lose_a_worker(world: World) -> None:
-    """Delete a worker, and wait until its successor is there."""
+    """Delete a worker, and wait until its successor exists."""
     old = (await world.uids())["web-1-2"]
     await world.delete(PODS, "web-1-2")
     await world.until(
@@ -61,7 +61,7 @@ async def lose_a_worker(world: World) -> None:
 
 
 async def lose_a_worker_at_the_end(world: World) -> None:
-    """Delete a worker, whose successor is not there when the manager starts."""
+    """Delete a worker, whose successor does not exist when the manager starts."""
     await world.delete(PODS, "web-1-2")
 
 

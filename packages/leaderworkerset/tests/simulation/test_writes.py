@@ -18,7 +18,7 @@ from localkube.apiserver.storage.store import Change
 
 GROUPS: Final = 20
 TRAVEL: Final = 0.3
-"""Seconds that a change takes to the manager, and a write from it, with what is written in between."""
+"""Seconds that a change takes to the manager, and a write from it, including writes in between."""
 
 
 @simulated(Settings(managers=(SLOW,), others=SLOW))
@@ -93,7 +93,7 @@ SHAPES: Final[dict[str, JSONObject]] = {
 @pytest.mark.parametrize("shape", SHAPES)
 @simulated(Settings(managers=(SLOW,), others=SLOW))
 async def test_new_leader_writes_nothing_when_nothing_differs(world: World, shape: str) -> None:
-    """A manager that begins to lead compares what keeps the leaders, and applies it only if it differs."""
+    """A new leader compares the leader StatefulSet, and applies it only if it differs."""
     await world.create(SHAPES[shape])
     await world.at_rest()
     await world.stop_manager("manager-0")

@@ -1,4 +1,4 @@
-"""A namespace of its own for each test: what is done there, what is there, what must come true there."""
+"""A separate namespace for each test: its actions, its objects, and the conditions to wait for."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -49,7 +49,7 @@ Tests cause hundreds of such syncs a minute, so a repetition may wait for tens o
 """
 
 POLL: Final = 0.1
-"""Seconds between two readings of what no informer follows."""
+"""Seconds between two reads of objects without an informer."""
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class Space:
     informers: Mapping[Resource, Informer]
     changes: list[Change] = field(default_factory=list)
     written: int = 0
-    """The generation that a test last wrote, where it keeps it."""
+    """The generation of the last write by a test, if the test records it."""
     _generations: dict[str, int] = field(default_factory=dict)
     _invariants: list[Expectation] = field(default_factory=list)
     _broken: list[str] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Space:
 
     @property
     def state(self) -> State:
-        """Return what is known of the namespace now."""
+        """Return the current objects of the namespace."""
         found = {
             resource: {meta.name(obj): obj for obj in informer.store.list()}
             for resource, informer in self.informers.items()
@@ -160,13 +160,13 @@ class Space:
         return found
 
     def always(self, invariant: Expectation) -> None:
-        """Hold an expectation at every change of a pod from now on; `until` fails where it was broken."""
+        """Check an expectation at every change of a pod from now on; `until` fails if it was broken."""
         self._invariants.append(invariant)
 
     async def create(
         self, obj: JSONObject, resource: Resource = LEADERWORKERSETS, *, dry_run: bool = False
     ) -> JSONObject:
-        """Create an object, or ask what would come of it."""
+        """Create an object, or return the result of a dry run."""
         placed = obj | {"metadata": obj["metadata"] | {"namespace": self.namespace}}
         return await self.client.create(resource, placed, dry_run=dry_run)
 
@@ -215,7 +215,7 @@ class Space:
         await self.client.delete(resource, self.key(name), propagation=propagation)
 
     async def provide_volumes(self, storage_class: str, count: int) -> None:
-        """Have so many volumes that claims of this class may be bound to."""
+        """Create the given number of volumes to which claims of this class can be bound."""
         await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
 
     async def evict(self, pod: str) -> None:
@@ -229,11 +229,11 @@ class Space:
         await self.client.create(evictions, eviction)
 
     async def restart_container(self, pod: str) -> None:
-        """Let the first container of a running pod end and start again."""
+        """Make the first container of a running pod end and start again."""
         await self.cluster.restart_container(self.client, await self.get(PODS, pod))
 
     async def restart_all(self, pod: str) -> None:
-        """Let all containers of a running pod of `restarting_template` restart in place."""
+        """Make all containers of a running pod of `restarting_template` restart in place."""
         await self.cluster.restart_all(self.client, await self.get(PODS, pod))
 
     async def complete_container(self, pod: str) -> None:
@@ -241,15 +241,15 @@ class Space:
         await self.cluster.complete_container(self.client, await self.get(PODS, pod))
 
     async def end_kept(self, pod: str) -> None:
-        """Let the node report the end of a deleted pod that a finalizer keeps."""
+        """Make the node report the end of a deleted pod that a finalizer keeps."""
         await self.cluster.end_kept(self.client, await self.get(PODS, pod))
 
     async def end_pod(self, pod: str, code: int) -> None:
-        """Let the only container of a running pod, whose own policy is Never, end with this code."""
+        """Make the only container of a running pod, with restart policy Never, exit with this code."""
         await self.cluster.end_pod(self.client, await self.get(PODS, pod), code)
 
     async def cordon(self, node: str, *, unschedulable: bool = True) -> None:
-        """Keep new pods off a node, or let them come again."""
+        """Keep new pods off a node, or permit them again."""
         spec = {"spec": {"unschedulable": unschedulable}}
         await self.client.patch(NODES, ObjectKey("", node), spec, kind="merge")
 
@@ -258,12 +258,12 @@ class Space:
         await self.client.delete(PODS, self.key(pod), grace_period=0)
 
     async def release(self, *pods: str) -> None:
-        """Let gated pods become ready."""
+        """Make gated pods become ready."""
         await self._set_gates(pods, "True")
 
     @asynccontextmanager
     async def releasing(self) -> AsyncIterator[None]:
-        """Let every gated pod become ready as soon as it runs."""
+        """Make every gated pod become ready as soon as it runs."""
         waiting: asyncio.Queue[JSONObject] = asyncio.Queue()
 
         def note(change: Change) -> None:
@@ -288,7 +288,7 @@ class Space:
             await asyncio.wait([task])
 
     async def close(self, *pods: str) -> None:
-        """Let gated pods become unready."""
+        """Make gated pods become unready."""
         await self._set_gates(pods, "False")
 
     async def versions(self) -> dict[str, str]:
@@ -320,7 +320,7 @@ class Space:
             await self.client.patch(PODS, self.key(pod), patch, kind="strategic", subresource="status")
 
     def note(self, change: Change) -> None:
-        """Take note of any change."""
+        """Record a change."""
         self._changed.set()
         if change.object["kind"] != PODS.kind:
             return
@@ -393,9 +393,9 @@ async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncI
 
 
 async def _clear(client: Client, namespace: str) -> None:
-    """Delete what makes pods, all pods, and the events: an embedded cluster keeps 5,000 of all namespaces.
+    """Delete the owners of pods, all pods, and the events: an embedded cluster keeps 5,000 of all namespaces.
 
-    The namespace stays: its end would take two requests for each kind of the cluster.
+    The namespace stays: its deletion would take two requests for each kind of the cluster.
     """
     for resource in (*MAKING_PODS, EVENTS):
         await client.send(Request("DELETE", resource.path(namespace), (("propagationPolicy", "Background"),)))

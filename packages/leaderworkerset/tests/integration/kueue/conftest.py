@@ -50,7 +50,7 @@ async def serving(running: Running) -> AsyncIterator[None]:
 
 @pytest.fixture
 def kueue(runner: asyncio.Runner, space: Space, admission: None) -> Iterator[Kueue]:
-    """Run the reconciler without quota; what must never happen is held at the end."""
+    """Run the reconciler without quota, and check its invariants at the end."""
     del admission
     racks = [[f"node-{rack * NODES_PER_RACK + number}" for number in range(NODES_PER_RACK)] for rack in (0, 1)]
     one = Kueue(space.client, space.namespace, quota=0, domains=racks)

@@ -54,7 +54,7 @@ async def test_managed_set_writes_nothing_while_its_groups_wait(space: Space, ku
 
 
 async def test_copied_set_behaves_like_any_other(space: Space, kueue: Kueue) -> None:
-    """R-KQ-40, R-KQ-68: it brings the stamps of the other cluster along; its origin is neither lost nor passed on."""
+    """It brings the stamps of the other cluster along; its origin is neither lost nor passed on (R-KQ-40, R-KQ-68)."""
     home = await space.create(queued(replicas=2))
     await space.delete("web")
     await space.until(is_gone)

@@ -25,7 +25,7 @@ def queued(**spec: Any) -> JSONObject:
 
 
 def run(state: State, *indexes: int, replicas: int, size: int = 3) -> None:
-    """These groups run whole, and all pods of the others are there and wait."""
+    """Expect that these groups run completely, and that all pods of the other groups exist and wait."""
     found = {index: state.group("web", index) for index in range(replicas)}
     assert len(state.of("web")) == replicas * size
     for index, pods in found.items():
@@ -69,7 +69,7 @@ async def test_groups_within_the_quota_are_admitted_while_scaling(space: Space, 
 
 
 def run_leader_only(state: State) -> None:
-    """The first of two groups runs."""
+    """Expect that the first of two groups runs."""
     run(state, 0, replicas=2)
 
 
@@ -101,7 +101,7 @@ async def test_evicted_group_waits_and_returns(space: Space, kueue: Kueue) -> No
 
 
 async def test_completed_group_returns_its_quota(space: Space, kueue: Kueue) -> None:
-    """R-KQ-12, R-KQ-34: the group that waits runs when the other one is complete, and so its Workload finished."""
+    """The waiting group runs when the other one is complete, and its Workload finished (R-KQ-12, R-KQ-34)."""
     kueue.quota = 1
     await space.create(queued(replicas=2, annotations={labels.RUN_TO_COMPLETION: "true"}))
     await space.until(run_leader_only)
@@ -121,12 +121,12 @@ async def test_completed_group_returns_its_quota(space: Space, kueue: Kueue) -> 
 
 
 def complete(state: State) -> None:
-    """All groups are."""
+    """Expect that all groups are complete."""
     assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
 
 
 async def test_update_starts_no_pod_without_quota(space: Space, kueue: Kueue) -> None:
-    """R-KQ-47, R-KQ-61: the waiting group gets the new template first."""
+    """The waiting group gets the new template first (R-KQ-47, R-KQ-61)."""
     kueue.quota = 1
     await space.create(queued(replicas=2))
     await space.until(run_leader_only)
@@ -146,7 +146,7 @@ async def test_update_starts_no_pod_without_quota(space: Space, kueue: Kueue) ->
 
 
 async def test_groups_with_random_keys_run_up_to_the_quota(space: Space, kueue: Kueue) -> None:
-    """Both gates of a leader are opened by who closed them; what replaces a group waits for quota as all others do."""
+    """The two gates of a leader are opened by their owners. A replacement group waits for quota like all others."""
     kueue.quota = 1
     await space.create(queued(replicas=2, **HASH))
 

@@ -44,7 +44,7 @@ class MetricsAPI:
     """The selectors by which pods were asked for."""
 
     def application(self) -> web.Application:
-        """Return what is served."""
+        """Return the HTTP application."""
         application = web.Application()
         application.add_routes(
             [

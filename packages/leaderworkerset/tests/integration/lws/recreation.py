@@ -18,7 +18,7 @@ def created_leaders(space: Space, name: str = "web") -> list[str]:
 
 
 async def replaced(space: Space, before: State, *names: str, name: str = "web", limit: float = LIMIT) -> State:
-    """Wait until the set is at rest and exactly these pods are others than before; return the state."""
+    """Wait until the set is at rest and exactly these pods were replaced; return the state."""
     old = before.uids(name)
 
     def are_replaced(state: State) -> None:

@@ -24,12 +24,12 @@ def told(pod: JSONObject) -> dict[str, str]:
 
 
 def are_there(state: State) -> None:
-    """All pods exist; no node has TPUs, so they stay pending."""
+    """Expect that all pods exist; no node has TPUs, so they stay pending."""
     assert state.pods.keys() == {"web-0", "web-0-1", "web-0-2", "web-0-3"}
 
 
 async def test_every_rank_knows_the_hosts_and_its_number(space: Space) -> None:
-    """R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15: after the variables of the group."""
+    """After the variables of the group (R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15)."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": with_tpus()}))
     state = await space.until(are_there)
     hosts = ["web-0.web", "web-0-1.web", "web-0-2.web", "web-0-3.web"]
@@ -50,7 +50,7 @@ async def test_every_rank_knows_the_hosts_and_its_number(space: Space) -> None:
 
 
 async def test_leader_without_tpus_is_not_counted(space: Space) -> None:
-    """R-TPU-3, R-WSTS-3: the numbers begin with the first worker."""
+    """The numbers begin with the first worker (R-TPU-3, R-WSTS-3)."""
     template = {"leaderTemplate": pod_template(), "workerTemplate": with_tpus()}
     await space.create(lws(replicas=1, size=4, template=template))
     state = await space.until(are_there)

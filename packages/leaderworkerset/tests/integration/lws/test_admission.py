@@ -24,7 +24,7 @@ KEY = labels.SUBGROUP_EXCLUSIVE_TOPOLOGY
 
 
 def subgroup_policy(size: Any, policy: str = "LeaderWorker") -> JSONObject:
-    """Return the field of a template that makes subgroups."""
+    """Return the template field that creates subgroups."""
     return {"subGroupPolicy": {"subGroupPolicyType": policy, "subGroupSize": size}}
 
 
@@ -100,7 +100,7 @@ BY_WEBHOOK = [
 
 @pytest.mark.parametrize(("obj", "failures"), BY_WEBHOOK)
 async def test_webhook_rejects_invalid_fields(space: Space, obj: JSONObject, failures: list[str]) -> None:
-    """R-VAL-1, R-VAL-5 to R-VAL-21, N-VAL-10, N-AT-24: 403 with every error, named by path and value."""
+    """403 with every error, named by path and value (R-VAL-1, R-VAL-5 to R-VAL-21, N-VAL-10, N-AT-24)."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (403, "Forbidden")
     assert error.message.startswith(DENIED)
@@ -127,14 +127,14 @@ BY_SCHEMA = [
 
 @pytest.mark.parametrize(("obj", "paths"), BY_SCHEMA)
 async def test_schema_rejects_invalid_fields(space: Space, obj: JSONObject, paths: set[str]) -> None:
-    """R-API-2, R-VAL-3, R-VAL-4: 422 with every path, where the definition itself forbids it."""
+    """422 with every path, where the definition itself forbids it (R-API-2, R-VAL-3, R-VAL-4)."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (422, "Invalid")
     assert {path for path in paths if f"{path}: " in error.message} == paths
 
 
 async def test_webhook_rejects_a_string_for_a_number(space: Space) -> None:
-    """R-DEF-7: wrong types cannot even be given defaults; 400."""
+    """Wrong types cannot even be given defaults; 400 (R-DEF-7)."""
     error = await refusal(space, with_spec(replicas="two"))
     assert error.code == 400
     denied = 'admission webhook "mleaderworkerset.kb.io" denied the request: '
@@ -165,7 +165,7 @@ async def test_valid_fields_are_accepted(space: Space, obj: JSONObject) -> None:
 
 
 async def test_webhook_rejects_invalid_updates(space: Space) -> None:
-    """R-VAL-22, Q-7: with every error in one answer."""
+    """With every error in one answer (R-VAL-22, Q-7)."""
     await space.create(subgroups(2) | {"spec": subgroups(2)["spec"] | {"replicas": 0}})
     spec = copy.deepcopy((await space.get(LEADERWORKERSETS, "web"))["spec"])
     spec["leaderWorkerTemplate"]["subGroupPolicy"]["subGroupSize"] = 4
@@ -180,7 +180,7 @@ async def test_webhook_rejects_invalid_updates(space: Space) -> None:
 
 
 async def test_null_subdomain_policy_gets_the_default(space: Space) -> None:
-    """R-DEF-4, R-VAL-25: it cannot be refused, as it is filled in before."""
+    """It cannot be refused, as it is filled in before (R-DEF-4, R-VAL-25)."""
     await space.create(lws(replicas=0))
     patched = await space.patch([{"op": "replace", "path": "/spec/networkConfig", "value": {"subdomainPolicy": None}}])
     assert patched["spec"]["networkConfig"] == {"subdomainPolicy": "Shared"}
@@ -210,7 +210,7 @@ async def test_pod_without_a_size_is_rejected(space: Space) -> None:
 
 
 async def refusal(space: Space, obj: JSONObject) -> APIError:
-    """Create an object that must be refused; return the error."""
+    """Create an object that must be rejected; return the error."""
     with pytest.raises(APIError) as caught:
         await space.create(obj)
     return caught.value

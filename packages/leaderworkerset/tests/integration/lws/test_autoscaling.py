@@ -75,7 +75,7 @@ def of_queue(each: int, owner: str) -> JSONObject:
 
 
 def at_rest(replicas: int) -> Callable[[State], None]:
-    """Expect so many groups, all complete."""
+    """Expect the given number of groups, all complete."""
 
     def expectation(state: State) -> None:
         assert meta.spec(state.leaderworkersets["web"])["replicas"] == replicas
@@ -90,7 +90,7 @@ async def scaler_conditions(space: Space, name: str) -> dict[str, tuple[str, str
 
 
 async def test_autoscaler_measures_leaders_only(space: Space, metrics: MetricsAPI) -> None:
-    """R-STAT-4: the selector of `/scale` finds leaders; however busy workers are, they do not count.
+    """The selector of `/scale` finds leaders; however busy workers are, they do not count (R-STAT-4).
 
     One leader for each group, so that the mean over pods is the mean over groups: 2 groups x 300 / 100 are 6.
     """
@@ -180,7 +180,7 @@ def _rolled(state: State, before: dict[str, str]) -> None:
 
 
 def _one_group_at_a_time(state: State) -> None:
-    """A leader is ready, whatever is replaced."""
+    """Expect that one leader is ready during any replacement."""
     leaders = [pod for pod in state.of("web").values() if meta.labels(pod)[labels.WORKER_INDEX] == "0"]
     assert any(is_ready(pod) for pod in leaders)
 
@@ -224,7 +224,7 @@ async def put_scale(space: Space, replicas: int) -> dict[str, Any]:
 
 
 async def test_autoscaler_of_the_documentation_is_valid(space: Space) -> None:
-    """The API server takes it as it is printed, with no field that it does not know."""
+    """The API server accepts the printed manifest without unknown fields."""
     page = (ROOT / "docs/how-to/autoscaling.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     written = yaml.safe_load(text)

@@ -61,7 +61,7 @@ def assert_exhausted(state: State, *pods: str) -> None:
 
 
 def assert_still(state: State) -> None:
-    """Nothing moves but what is stopped."""
+    """Expect that only the stopped groups are unready."""
     found = {
         one["type"]: (one["status"], one["reason"]) for one in state.leaderworkersets["web"]["status"]["conditions"]
     }
@@ -69,13 +69,13 @@ def assert_still(state: State) -> None:
 
 
 async def exhaust(space: Space, group: int) -> State:
-    """Let a group without restarts fail, and wait until its pods are evidence."""
+    """Make a group without remaining restarts fail, and wait until its pods are evidence."""
     await space.restart_container(f"web-{group}-1")
     return await space.until(lambda state: assert_exhausted(state, f"web-{group}", f"web-{group}-1"))
 
 
 async def test_group_becomes_evidence_when_its_restarts_are_used_up(space: Space) -> None:
-    """N-RB-1, N-RB-3, N-RB-4, N-RB-5, N-RB-16, N-AT-19, N-AT-20, N-ST-12: whatever fails at once counts once."""
+    """Simultaneous failures count once (N-RB-1, N-RB-3, N-RB-4, N-RB-5, N-RB-16, N-AT-19, N-AT-20, N-ST-12)."""
     before = await space.bring_up(limited(1))
     assert labels.GROUP_RESTART_COUNTS not in meta.annotations(before.leaderworkersets["web"])
     for pod in ("web-0-1", "web-0", "web-0-1"):
@@ -107,14 +107,14 @@ async def test_group_becomes_evidence_when_its_restarts_are_used_up(space: Space
 
 
 def assert_only_new(before: State, state: State, *names: str) -> None:
-    """Exactly these pods are others than before, and they are ready."""
+    """Expect that exactly these pods were replaced and are ready."""
     old = before.uids("web")
     assert {pod for pod, uid in state.uids("web").items() if old.get(pod) != uid} == set(names)
     assert all(is_ready(state.pods[pod]) for pod in names)
 
 
 async def test_new_template_replaces_an_exhausted_group(space: Space) -> None:
-    """N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12: its pods are kept until it is its turn."""
+    """Its pods are kept until it is its turn (N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12)."""
     await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 1)
     await space.replace_worker_template(pod_template("app:2"))
@@ -125,7 +125,7 @@ async def test_new_template_replaces_an_exhausted_group(space: Space) -> None:
 
 
 async def test_partition_keeps_the_evidence_below_it(space: Space) -> None:
-    """N-RB-6, section 10: until it is lowered."""
+    """Until it is lowered (N-RB-6, section 10)."""
     before = await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 0)
     await space.edit(rolloutStrategy={"rollingUpdateConfiguration": {"partition": 2}})
@@ -169,7 +169,7 @@ async def test_deleting_the_leaderworkerset_deletes_evidence(space: Space, propa
 
 
 async def test_deleting_the_namespace_deletes_evidence(space: Space) -> None:
-    """No namespace is kept alive: the LeaderWorkerSet is deleted with it."""
+    """Evidence does not block the namespace: the LeaderWorkerSet is deleted with it."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.client.delete(NAMESPACES, space.key(space.namespace)._replace(namespace=""))
@@ -190,7 +190,7 @@ async def test_deleting_the_leader_statefulset_deletes_evidence(space: Space) ->
 
 
 async def test_removing_the_finalizer_of_a_leader_deletes_its_group(space: Space) -> None:
-    """No worker is kept for a leader that is not."""
+    """Workers are not kept without their leader."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     kept = meta.metadata(await space.get(PODS, "web-0"))["finalizers"]
@@ -212,7 +212,7 @@ async def test_restart_limit_annotation_equals_the_field(space: Space) -> None:
 
 
 async def test_groups_are_not_restarted_when_counts_are_unreadable(space: Space) -> None:
-    """N-RB-10: fail closed."""
+    """Fail closed (N-RB-10)."""
     before = await space.bring_up(limited(3))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "null"}}})
     await space.restart_container("web-0-1")
@@ -224,7 +224,7 @@ async def test_groups_are_not_restarted_when_counts_are_unreadable(space: Space)
 
 
 async def test_group_that_the_go_manager_exhausted_is_adopted(space: Space) -> None:
-    """N-RB-4, N-RB-5: marks, finalizers and counts are its; there is no record of ours."""
+    """Marks, finalizers and counts are its; there is no record of ours (N-RB-4, N-RB-5)."""
     before = await space.bring_up(limited(0))
     key = f"{revision_of(before.pods['web-0'])}/0"
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: f'{{"{key}":0}}'}}})
@@ -266,14 +266,14 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: Space) -> 
 
 
 async def exhaust_keyed(space: Space, before: State, leader: str) -> State:
-    """Let the group of a leader with a random key fail until it is exhausted."""
+    """Make the group of a leader with a random key fail until it is exhausted."""
     worker = keyed.worker_of(before, leader)
     await space.restart_container(worker)
     return await space.until(lambda state: assert_exhausted(state, leader, worker))
 
 
 async def test_exhausted_group_with_a_random_key_keeps_its_place(space: Space) -> None:
-    """N-RB-13, N-RB-15, N-ST-4, N-ST-5: the leader that would replace it waits, with both policies."""
+    """The leader that would replace it waits, with both policies (N-RB-13, N-RB-15, N-ST-4, N-ST-5)."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)
     leader = keyed.leaders(before)[0]
@@ -297,7 +297,7 @@ async def test_exhausted_group_with_a_random_key_keeps_its_place(space: Space) -
 
 
 def assert_all_kept(state: State, pods: set[str]) -> None:
-    """These are the pods that are kept."""
+    """Expect that exactly these pods are kept."""
     assert {name for name, pod in state.of("web").items() if is_kept(pod)} == pods
 
 
@@ -316,7 +316,7 @@ async def test_restart_counts_pass_to_the_replacement_group(space: Space) -> Non
 
 
 async def test_exhausted_group_is_deleted_when_scaled_down(space: Space) -> None:
-    """N-AT-14, N-RB-6: also while other groups are still being replaced."""
+    """Also while other groups are still being replaced (N-AT-14, N-RB-6)."""
     await space.create(limited(0, replicas=3, **keyed.HASH))
     before = await keyed.settled(space, 3, 2)
     await exhaust_keyed(space, before, keyed.leaders(before)[0])

@@ -51,7 +51,7 @@ async def test_client_applies_waits_scales_and_deletes(space: Space) -> None:
 
 
 def cluster_until(cluster: Client, ready: int) -> list[View]:
-    """Watch until so many groups are ready and there; leave the watch then."""
+    """Watch until the given number of groups exists and is ready; then leave the watch."""
     seen = []
     for view in cluster.watch("web"):
         seen.append(view)

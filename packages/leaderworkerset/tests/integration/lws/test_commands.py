@@ -155,7 +155,7 @@ async def explained(space: Space, place: str, words: str) -> str:
 
 
 def whys(view: View, place: str) -> list[str]:
-    """Return why a rank is not ready."""
+    """Return the reason why a rank is not ready."""
     return [rank.why for group in view.groups for rank in group.ranks if rank.place == place]
 
 
@@ -237,7 +237,7 @@ async def test_disaggregated_set_is_described_with_its_parts(space: Space) -> No
 
 
 async def regarded(space: Space, shown: SetView) -> set[str]:
-    """Return what the events of a DisaggregatedSet regard."""
+    """Return the objects that the events of a DisaggregatedSet regard."""
     return {one.object for one in await describe.set_happenings(session_of(space), shown)}
 
 
@@ -271,7 +271,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> No
 
 
 async def set_that_is(space: Space, wanted: Callable[[SetView], bool]) -> SetView:
-    """Wait until the followed view of the set is as wanted; return it."""
+    """Wait until the followed view of the set satisfies the condition; return it."""
     informers = DisaggregatedInformers(space.client, ObjectKey(space.namespace, "split"))
 
     def as_wanted() -> SetView | None:

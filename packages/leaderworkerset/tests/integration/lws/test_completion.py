@@ -27,7 +27,7 @@ def holds(condition: str, state: State) -> None:
 
 
 def ended(state: State, condition: str, *pods: str) -> None:
-    """The set has the condition, and exactly these pods are there, all of them leaders that are kept."""
+    """Expect that the set has the condition, and that exactly these leader pods are kept."""
     holds(condition, state)
     found = state.of("web")
     assert found.keys() == set(pods)
@@ -66,7 +66,7 @@ def _assert(value: object) -> None:
 
 
 def _is_over(state: State, leader: str) -> None:
-    """The leader is kept and its workers are gone."""
+    """Expect that the leader is kept and its workers are deleted."""
     assert meta.annotations(state.pods[leader])[labels.GROUP_ENDED] == "Complete"
     assert meta.is_deleting(state.pods[leader])
     assert f"{leader}-1" not in state.pods

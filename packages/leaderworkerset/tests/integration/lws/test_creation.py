@@ -34,7 +34,7 @@ async def test_groups_start_and_the_status_reports_them(space: Space) -> None:
 
 
 async def test_template_of_a_running_pod_creates_new_groups(space: Space) -> None:
-    """ADR 29: `kubectl get pod -o yaml` shows labels and annotations that only the controllers set."""
+    """`kubectl get pod -o yaml` shows labels and annotations that only the controllers set (ADR 29)."""
     (pod,) = (await space.bring_up(lws("origin", replicas=1, size=1))).of("origin").values()
     template = pod_template() | {"metadata": {"labels": meta.labels(pod), "annotations": meta.annotations(pod)}}
     state = await space.bring_up(lws(replicas=3, size=2, template={"workerTemplate": template}))
@@ -108,7 +108,7 @@ async def test_pods_have_labels_and_variables_of_their_group(space: Space) -> No
 
 
 async def test_injected_variables_override_those_of_the_user(space: Space) -> None:
-    """R-ENV-1, R-ENV-3: first in the list, in every container and init container."""
+    """First in the list, in every container and init container (R-ENV-1, R-ENV-3)."""
     own = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "mine"}]
     template = pod_template(initContainers=[{"name": "prepare", "image": "app:1", "command": ["true"], "env": own}])
     template["spec"]["containers"][0]["env"] = own
@@ -176,7 +176,7 @@ async def test_revision_has_the_expected_fields(space: Space) -> None:
 
 
 async def test_equal_templates_have_equal_revision_keys(space: Space) -> None:
-    """R-REV-9: the golden vector, through the stored object of the API server."""
+    """The golden vector, through the stored object of the API server (R-REV-9)."""
     ports = [{"containerPort": 8080}]
     image = "docker.io/nginxinc/nginx-unprivileged:1.27"
     worker = {"spec": {"containers": [{"name": "worker", "image": image, "ports": ports}]}}
@@ -205,7 +205,7 @@ async def test_zero_groups_are_available_immediately(space: Space) -> None:
 
 
 async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
-    """R-WSTS-1 (h): startupPolicy LeaderReady, group by group."""
+    """startupPolicy LeaderReady, group by group (R-WSTS-1 (h))."""
     await space.create(lws(replicas=2, size=2, gated=True, startupPolicy="LeaderReady"))
 
     def leaders_run(state: State) -> None:
@@ -243,7 +243,7 @@ def seconds_until_ready(pod: JSONObject) -> float:
 
 
 async def test_workers_start_with_their_leader_by_default(space: Space) -> None:
-    """R-WSTS-1, R-STAT-8: LeaderCreated; Progressing until all are ready."""
+    """LeaderCreated; Progressing until all are ready (R-WSTS-1, R-STAT-8)."""
     await space.create(lws(replicas=1, size=3, gated=True))
     state = await space.until(lambda state: assert_progressing(state, "web-0", "web-0-1", "web-0-2"))
     assert not any(is_ready(pod) for pod in state.pods.values())
@@ -275,12 +275,12 @@ def image_of(pod: JSONObject) -> str:
 
 
 def assert_created(state: State, *names: str) -> None:
-    """Exactly these pods exist."""
+    """Expect that exactly these pods exist."""
     assert state.pods.keys() == set(names)
 
 
 def assert_progressing(state: State, *names: str) -> None:
-    """Exactly these pods run, and the status says that the set progresses."""
+    """Expect that exactly these pods run, and that the status reports progress."""
     assert_created(state, *names)
     found = {one["type"]: one["status"] for one in meta.status(state.leaderworkersets["web"])["conditions"]}
     assert found == {"Progressing": "True", "Degraded": "False"}

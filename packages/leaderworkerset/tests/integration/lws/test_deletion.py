@@ -18,21 +18,21 @@ from leaderworkerset.webhooks.configurations import at_url, build_configurations
 
 
 def assert_nothing(state: State) -> None:
-    """Nothing is left."""
+    """Expect that nothing is left."""
     kinds = (state.leaderworkersets, state.statefulsets, state.pods, state.services, state.revisions)
     assert [sorted(kind) for kind in kinds] == [[]] * 5
 
 
 @pytest.mark.parametrize("propagation", [None, "Background", "Foreground"])
 async def test_deletion_removes_all_parts(space: Space, propagation: Propagation | None) -> None:
-    """R-ARC-5, R-WSTS-7: no finalizers; owners and the garbage collector do it."""
+    """No finalizers; owners and the garbage collector do it (R-ARC-5, R-WSTS-7)."""
     await space.bring_up(lws(replicas=2, size=3))
     await space.delete("web", propagation=propagation)
     await space.until(assert_nothing)
 
 
 async def test_foreground_deletion_removes_the_owner_last(space: Space) -> None:
-    """R-ARC-5: the owner stays, deleting, while any part of it is there."""
+    """The owner stays, deleting, while any part of it is there (R-ARC-5)."""
     await space.bring_up(lws(replicas=2, size=3))
 
     def owner_remains(state: State) -> None:
@@ -44,7 +44,7 @@ async def test_foreground_deletion_removes_the_owner_last(space: Space) -> None:
 
 
 async def test_differs_from_upstream_foreground_delete_is_unaided(space: Space) -> None:
-    """ADR 29: further webhooks, declared as ours and without a server behind them, stand for managers that are unavailable."""
+    """Further webhooks, declared as ours and without a server, stand for managers that are unavailable (ADR 29)."""
     await space.bring_up(lws(replicas=2, size=2))
     async with unreachable_webhooks(space):
         await space.delete("web", propagation="Foreground")
@@ -53,7 +53,7 @@ async def test_differs_from_upstream_foreground_delete_is_unaided(space: Space) 
 
 @asynccontextmanager
 async def unreachable_webhooks(space: Space) -> AsyncIterator[None]:
-    """Declare the webhooks of the product again, for this namespace, at an address where nothing listens."""
+    """Declare the webhooks of the product again, for this namespace, at an address without a listener."""
     name, selector = f"unreachable-{space.namespace}", {"kubernetes.io/metadata.name": space.namespace}
     declared = build_configurations(MANAGED.webhooks, at_url("https://127.0.0.1:1", b""))
     built = [(resource, obj | {"metadata": {"name": name}}) for resource, obj in declared]
@@ -77,7 +77,7 @@ async def unreachable_webhooks(space: Space) -> AsyncIterator[None]:
 
 
 async def test_orphaned_pods_are_adopted_by_a_successor(space: Space) -> None:
-    """R-ARC-5, R-LSTS-4, R-REV-10: pods outlive a deletion with orphans; the same set again adopts them untouched."""
+    """Pods outlive a deletion with orphans; the same set again adopts them untouched (R-ARC-5, R-LSTS-4, R-REV-10)."""
     before = (await space.bring_up(lws(replicas=2, size=2))).uids("web")
     await space.delete("web", propagation="Orphan")
 
@@ -92,7 +92,7 @@ async def test_orphaned_pods_are_adopted_by_a_successor(space: Space) -> None:
 
 
 async def test_successor_of_the_same_name_starts_without_history(space: Space) -> None:
-    """R-REV-15: revisions of a deleted set do not count."""
+    """Revisions of a deleted set do not count (R-REV-15)."""
     before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     await space.delete("web")
     await space.until(assert_nothing)

@@ -1,4 +1,4 @@
-"""DisaggregatedSets: roles that come, roll, scale and go together."""
+"""DisaggregatedSets: roles are created, rolled, scaled and deleted together."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -123,7 +123,7 @@ NO_SURGE: Final = ({"maxSurge": 0, "maxUnavailable": 2},) * 2
 async def test_rollouts_follow_the_steps_of_the_contract(
     space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
-    """R-DS-35 to R-DS-62, contract 10: step by step, also where the roles grow, shrink or may not surge."""
+    """Step by step, also where the roles grow, shrink or may not surge (R-DS-35 to R-DS-62, contract 10)."""
     sizes = await rolled(space, before, after)
     sizes.assert_went_through(trace)
 
@@ -135,7 +135,7 @@ async def test_rollouts_follow_the_steps_of_the_contract(
 
 
 async def test_old_groups_added_during_a_rollout_are_removed(space: Space) -> None:
-    """R-DS-46, contract 10 W11: I(4,4) O(5,5) N(2,2) is repaired to 4,4/2,2, once the new groups are ready."""
+    """I(4,4) O(5,5) N(2,2) is repaired to 4,4/2,2, once the new groups are ready (R-DS-46, contract 10 W11)."""
     await create(space, rolling(4, 4, *SURGE_TWO))
     old = revision_of(await available(space))
     sizes = followed_sizes(space, old)
@@ -158,7 +158,7 @@ async def test_old_groups_added_during_a_rollout_are_removed(space: Space) -> No
 
 
 def gated(spec: JSONObject) -> JSONObject:
-    """Let the pods of every role become ready only when they are released."""
+    """Make the pods of every role become ready only when they are released."""
     for one in spec["roles"]:
         one["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["readinessGates"] = [{"conditionType": GATE}]
     return spec
@@ -169,7 +169,7 @@ def assert_last(sizes: Sizes, text: str) -> None:
 
 
 async def test_new_groups_added_by_hand_start_no_rollout(space: Space) -> None:
-    """R-DS-31, contract 10 W11: N(4,7) T(3,6) without old groups; the sizes of the spec come back, and no pod rolls."""
+    """N(4,7) T(3,6) without old groups; the sizes of the spec come back, and no pod rolls (R-DS-31, contract 10 W11)."""
     await create(space, rolling(3, 6))
     state = await available(space)
     revision, before = revision_of(state), state.pods.keys()
@@ -199,7 +199,7 @@ async def test_new_groups_added_by_hand_start_no_rollout(space: Space) -> None:
 async def test_scaling_to_or_from_zero_takes_one_step(
     space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
-    """R-DS-31, contract 10 W11: also with another template."""
+    """Also with another template (R-DS-31, contract 10 W11)."""
     sizes = await rolled(space, before, after)
     first, last = map(as_counts, trace.split())
     ways = [counts for counts in sizes.seen if counts not in {first, last}]
@@ -209,7 +209,7 @@ async def test_scaling_to_or_from_zero_takes_one_step(
 
 
 async def test_autoscaler_scales_one_role_during_a_rollout(space: Space) -> None:
-    """R-DS-2, R-DS-6, R-DS-96 to R-DS-101: through /scale, from the first moment."""
+    """Through /scale, from the first moment (R-DS-2, R-DS-6, R-DS-96 to R-DS-101)."""
     obj = await create(space, [role("prefill", None, external=True), role("decode", 2)])
     await space.until(lambda _: assert_scaler(space))
     key = space.key("split-prefill")
@@ -235,7 +235,7 @@ def assert_scaler(space: Space) -> None:
 
 
 async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: Space) -> None:
-    """R-DS-24: neither the LeaderWorkerSets of its roles nor their pods change, also where budgets were copied (Q-11)."""
+    """Neither the LeaderWorkerSets of its roles nor their pods change, also where budgets were copied (Q-11) (R-DS-24)."""
     roles = rolling(2, 1, *SURGE_TWO)
     await space.manager.stop()
     obj = await create(space, roles)
@@ -266,12 +266,12 @@ def two_leaderworkersets(state: State) -> None:
 
 
 def identity(obj: JSONObject) -> tuple[str, int, JSONObject]:
-    """Return what must not change of a LeaderWorkerSet that is taken over."""
+    """Return the fields of a LeaderWorkerSet that an adoption must not change."""
     return meta.uid(obj), meta.generation(obj), meta.labels(obj)
 
 
 async def define_as_the_go_controller(space: Space) -> None:
-    """Let the definition be owned by another installer, as Helm leaves it; ours takes it over as `lws install` does."""
+    """Make the definition be owned by another installer, as Helm leaves it; ours takes it over as `lws install` does."""
     key = ObjectKey("", DISAGGREGATED_SETS.group_resource)
     installed = await space.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
     kept = {name: installed[name] for name in ("apiVersion", "kind")}
@@ -283,7 +283,7 @@ async def define_as_the_go_controller(space: Space) -> None:
 
 
 async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) -> None:
-    """N-DS-1, N-DS-2, N-AT-9: its replacement policy reaches its LeaderWorkerSet, which stays as it is otherwise."""
+    """Its replacement policy reaches its LeaderWorkerSet, which stays as it is otherwise (N-DS-1, N-DS-2, N-AT-9)."""
     prefill = role("prefill", 2, size=2)
     keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
     obj = await create(space, [keyed, role("decode", 2)])
@@ -331,7 +331,7 @@ def assert_first_slice(state: State) -> None:
 
 
 async def test_invalid_disaggregated_sets_are_rejected(space: Space) -> None:
-    """R-DS-4, R-DS-9: by the schema or by the webhook."""
+    """By the schema or by the webhook (R-DS-4, R-DS-9)."""
     with pytest.raises(APIError, match="zero for all"):
         await create(space, [role("prefill", 0), role("decode", 1)])
     with pytest.raises(APIError, match="partition"):

@@ -42,7 +42,7 @@ async def test_doctor_names_an_untrusted_webhook_only(space: Space) -> None:
 
 
 async def bundles(space: Space, values: list[str]) -> None:
-    """Write the authorities by which the webhooks are trusted."""
+    """Write the authorities of the webhooks."""
     patch = [
         {"op": "replace", "path": f"/webhooks/{at}/clientConfig/caBundle", "value": value}
         for at, value in enumerate(values)

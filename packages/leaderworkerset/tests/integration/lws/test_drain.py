@@ -1,4 +1,4 @@
-"""`lws drain` and `lws move` where the manager moves no groups: both say so, and leave what they found."""
+"""`lws drain` and `lws move` without maintenance in the manager: both report it, and change nothing."""
 
 import pytest
 from tests.integration.clusters.objects import lws

@@ -41,7 +41,7 @@ async def test_workers_of_a_scaled_down_group_end_before_the_leader(space: Space
 
 
 async def test_index_is_reused_when_leader_and_workers_are_gone(space: Space) -> None:
-    """N-PT-2, N-PT-4: also where the workers take longer than their leader."""
+    """Also where the workers take longer than their leader (N-PT-2, N-PT-4)."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
     await hold(space, "web-0-1")
@@ -66,7 +66,7 @@ async def test_index_is_reused_when_leader_and_workers_are_gone(space: Space) ->
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_deleted_set_removes_all_pods_at_once(space: Space, propagation: Propagation) -> None:
-    """N-PT-3: also where it is gone before its leaders."""
+    """Also where it is gone before its leaders (N-PT-3)."""
     await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
     await space.delete("web", propagation=propagation)

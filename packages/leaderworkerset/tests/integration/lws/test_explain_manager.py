@@ -76,7 +76,7 @@ async def test_explain_names_a_manager_without_pods(space: Space) -> None:
 
 
 class AMinuteLater:
-    """The clock of somebody who looks a minute later: so long the StatefulSet controller may be silent."""
+    """A clock that is one minute ahead: the StatefulSet controller may be silent for so long."""
 
     def now(self) -> datetime:
         return SystemClock().now() + BUSY

@@ -45,7 +45,7 @@ async def test_explain_names_labels_that_no_node_has(space: Space) -> None:
 
 @asynccontextmanager
 async def node_with(space: Space, **spec: Any) -> AsyncIterator[JSONObject]:
-    """Give a node these fields of its spec meanwhile, and yield the templates of pods that only fit there."""
+    """Give a node these fields of its spec for the body; yield the templates of pods that only fit there."""
     node = "node-63"
 
     async def write(fields: JSONObject) -> None:
@@ -131,7 +131,7 @@ async def test_explain_names_a_node_that_is_not_ready(space: Space) -> None:
 
 
 def beside(words: str) -> JSONObject:
-    """Return the affinity of pods that want to be in a zone with others."""
+    """Return the affinity of pods that must be in a zone with others."""
     terms = [{"labelSelector": {"matchLabels": {"app": words}}, "topologyKey": ZONE}]
     return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 

@@ -97,7 +97,7 @@ async def test_rejected_object_is_explained_and_status_written(space: Space, res
 
 
 async def test_explain_names_unreadable_restart_counts(space: Space) -> None:
-    """N-RB-10: nothing is reconciled, while all groups are ready."""
+    """Nothing is reconciled, while all groups are ready (N-RB-10)."""
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "many"}}})
     await space.until(warned(f"Cannot reconcile: annotation {labels.GROUP_RESTART_COUNTS}: many"))

@@ -93,7 +93,7 @@ async def test_new_template_replaces_all_groups(space: Space) -> None:
 
 
 async def test_group_of_one_pod_rolls_and_is_replaced(space: Space) -> None:
-    """N-HASH-25: no readiness gate, no workers."""
+    """No readiness gate, no workers (N-HASH-25)."""
     await space.create(lws(replicas=2, size=1, **HASH))
     state = await settled(space, 2, 1)
     await space.delete(leaders(state)[0], PODS)
@@ -103,7 +103,7 @@ async def test_group_of_one_pod_rolls_and_is_replaced(space: Space) -> None:
 
 
 async def test_failed_worker_or_deleted_leader_replaces_the_group(space: Space) -> None:
-    """N-HASH-6, R-POD-5: another group replaces it, and it is scheduled once the old one is gone."""
+    """Another group replaces it, and it is scheduled once the old one is gone (N-HASH-6, R-POD-5)."""
     await space.create(lws(replicas=3, size=2, **HASH))
     before = await settled(space, 3, 2)
     space.always(lambda state: assert_bounded(state, 3))
@@ -114,7 +114,7 @@ async def test_failed_worker_or_deleted_leader_replaces_the_group(space: Space) 
 
 
 async def test_groups_with_random_keys_get_their_own_services(space: Space) -> None:
-    """N-HASH-23, N-AT-8: groups of an older revision keep their service."""
+    """Groups of an older revision keep their service (N-HASH-23, N-AT-8)."""
     own: dict[str, Any] = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     await space.create(lws(replicas=2, size=2, **HASH, **own))
     state = await settled(space, 2, 2)
@@ -124,14 +124,14 @@ async def test_groups_with_random_keys_get_their_own_services(space: Space) -> N
 
 
 async def test_workers_wait_for_the_containers_of_their_leader(space: Space) -> None:
-    """N-HASH-8: the leader itself is ready once its workers are."""
+    """The leader itself is ready once its workers are (N-HASH-8)."""
     await space.create(lws(replicas=1, size=2, startupPolicy="LeaderReady", **HASH))
     await settled(space, 1, 2)
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 async def test_conflicting_service_is_reported_until_it_is_gone(space: Space, identity: str) -> None:
-    """N-HASH-24: groups run, without the names that it would give, so the set is not available (docs/adr/0030)."""
+    """Groups run, without the names that it would give, so the set is not available (docs/adr/0030) (N-HASH-24)."""
     owner = await space.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}, CONFIG_MAPS)
     own = {labels.NAME: "web"}
     controlled = {"name": "web", "labels": own, "ownerReferences": [meta.controller_reference(owner)]}

@@ -20,13 +20,13 @@ def in_place(way: str, replicas: int, size: int) -> JSONObject:
 
 
 def none_is_deleted(state: State) -> None:
-    """No pod is on its way out."""
+    """Expect that no pod is being deleted."""
     assert not [name for name, pod in state.pods.items() if meta.is_deleting(pod)]
 
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 async def test_images_change_without_recreating_pods(space: Space) -> None:
-    """R-ARC-4: as many groups at a time as may be unavailable; StatefulSets end as if they had created the pods."""
+    """As many groups at a time as may be unavailable; StatefulSets end as if they had created the pods (R-ARC-4)."""
     before = (await space.bring_up(in_place("Only", replicas=3, size=3))).uids("web")
     space.always(none_is_deleted)
     space.always(at_least(2))
@@ -45,7 +45,7 @@ async def test_images_change_without_recreating_pods(space: Space) -> None:
 
 
 def sized(cpu: str, image: str = "app:1") -> JSONObject:
-    """Return a pod template that requests so much."""
+    """Return a pod template with these requests."""
     template = pod_template(image)
     (container,) = template["spec"]["containers"]
     resources = {"requests": {"cpu": cpu, "memory": "64Mi"}, "limits": {"memory": "128Mi"}}
@@ -53,14 +53,14 @@ def sized(cpu: str, image: str = "app:1") -> JSONObject:
 
 
 def in_place_of(cpu: str, way: str, replicas: int = 2, size: int = 2) -> JSONObject:
-    """Return a LeaderWorkerSet that is updated in this way, and whose pods request so much."""
+    """Return a LeaderWorkerSet that is updated in this way, and whose pods have these requests."""
     return lws(
         replicas=replicas, size=size, annotations={labels.IN_PLACE: way}, template={"workerTemplate": sized(cpu)}
     )
 
 
 def cpus(state: State) -> set[str]:
-    """Return what the pods request, and what their kubelets say that they have."""
+    """Return the requests of the pods, and the amounts that their kubelets report."""
     pods = state.of("web").values()
     asked = {meta.spec(pod)["containers"][0]["resources"]["requests"]["cpu"] for pod in pods}
     return asked | {meta.status(pod)["containerStatuses"][0]["resources"]["requests"]["cpu"] for pod in pods}
@@ -74,7 +74,7 @@ def told_of_resizes(state: State) -> str:
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("image", ["app:1", "app:2"], ids=["alone", "with another image"])
 async def test_cpu_and_memory_change_without_recreating_pods(space: Space, image: str) -> None:
-    """R-ARC-4: nothing is deleted, and StatefulSets end as if they had created the pods; nothing is recorded any more."""
+    """Nothing is deleted, and StatefulSets end as if they had created the pods; nothing is recorded any more (R-ARC-4)."""
     before = await space.bring_up(in_place_of("100m", "Only", replicas=3, size=3))
     space.always(none_is_deleted)
     space.always(at_least(2))
@@ -94,9 +94,9 @@ async def test_cpu_and_memory_change_without_recreating_pods(space: Space, image
 
 
 async def test_group_is_recreated_when_no_node_can_resize_it(space: Space) -> None:
-    """It has changed nothing: the group ends as in any other rollout, and the next one waits for it.
+    """The group is recreated as in any other rollout, and the next one waits for it.
 
-    kube-apiserver refuses more than the node has; where it did not, the kubelet would call it infeasible.
+    kube-apiserver rejects more than the node has; otherwise the kubelet would call the resize infeasible.
     """
     before = (await space.bring_up(in_place_of("100m", "IfPossible"))).uids("web")
     await space.edit_template(workerTemplate=sized("2k"))
@@ -125,7 +125,7 @@ async def test_group_keeps_its_pods_when_only_in_place_is_permitted(space: Space
 
 
 async def test_other_changes_recreate_groups_or_hold_the_rollout(space: Space) -> None:
-    """The first field that is not an image is named; taken back, nothing has happened."""
+    """The error names the first field that is not an image. After a revert, nothing has changed."""
     before = (await space.bring_up(in_place("Only", replicas=2, size=2))).uids("web")
     await space.edit_template(size=3)
     why = "Cannot update groups in place, {}: spec.leaderWorkerTemplate.size differs, and cannot change in a pod that runs"

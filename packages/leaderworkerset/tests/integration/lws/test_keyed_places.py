@@ -65,7 +65,7 @@ async def test_subgroup_keys_derive_from_the_group_key(space: Space) -> None:
 
 @pytest.mark.parametrize("slices", ["whole", "subgroups", "without the leader"])
 async def test_ranks_with_tpus_know_the_hosts_of_their_group(space: Space, slices: str) -> None:
-    """N-AT-2, N-ADM-10: no node has TPUs, so the pods stay pending."""
+    """No node has TPUs, so the pods stay pending (N-AT-2, N-ADM-10)."""
     template: JSONObject = {"workerTemplate": with_tpus()}
     size, members = 4, [[0, 1, 2, 3]]
     if slices == "subgroups":

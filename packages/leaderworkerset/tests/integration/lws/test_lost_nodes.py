@@ -65,7 +65,7 @@ class Victim:
 
 
 async def test_groups_on_a_deleted_node_are_recreated_once(space: Space) -> None:
-    """R-POD-3 to R-POD-5, R-POD-9 to R-POD-11: their pods are gone before anyone could end them."""
+    """Their pods are gone before anyone could end them (R-POD-3 to R-POD-5, R-POD-9 to R-POD-11)."""
     before, victims = await settle(space)
     async with deleted_node(space.client, LOST):
         for victim in victims:
@@ -75,7 +75,7 @@ async def test_groups_on_a_deleted_node_are_recreated_once(space: Space) -> None
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
 async def test_groups_on_a_hanging_node_wait_for_its_pods(space: Space, ready: str) -> None:
-    """R-POD-4, R-POD-5, R-POD-9: evicted pods that do not end hold up their successors until they are forced."""
+    """Evicted pods that do not end hold up their successors until they are forced (R-POD-4, R-POD-5, R-POD-9)."""
     before, victims = await settle(space)
     async with space.cluster.hung_node(space.client, LOST, ready):
         await space.until(lambda state: assert_held(before, state, victims))
@@ -88,7 +88,7 @@ async def test_groups_on_a_hanging_node_wait_for_its_pods(space: Space, ready: s
 
 
 async def settle(space: Space) -> tuple[State, list[Victim]]:
-    """Create the sets, and make room on the spare node once they are at rest; return the state, and who will be hit."""
+    """Create the sets, and free the spare node when they are at rest; return the state, and the affected pods."""
     names = [f"{short}-{role}" for short, role in product(POLICIES, ("leader", "worker"))]
     for node in NODES:
         await await_rest(space.client, node)
@@ -133,9 +133,9 @@ def template(name: str, *, is_exposed: bool) -> JSONObject:
 
 
 def assert_held(before: State, state: State, victims: Iterable[Victim]) -> None:
-    """Every pod of the node is there, and on its way out; so is the leader that is recreated for a worker.
+    """Expect that every pod of the node exists, and is being deleted; so is the leader that is recreated for a worker.
 
-    The others of a group are left alone while its leader does not end (R-POD-7), and with the policy None.
+    The other pods of a group are kept while its leader does not end (R-POD-7), and with the policy None.
     """
     for victim in victims:
         pods = state.of(victim.name)

@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 
 
 def recording(space: Space) -> RecordingTransport:
-    """Return what remembers the writes of the manager in this process."""
+    """Return a recorder of the writes of the manager in this process."""
     assert isinstance(space.manager, LocalManager)
     return space.manager.recording
 
@@ -22,7 +22,7 @@ def creations(space: Space) -> list[str]:
 
 
 async def test_restarted_controllers_change_nothing(space: Space) -> None:
-    """R-STAT-3, R-ARC-6: whatever is at rest stays as it is, object by object; leader StatefulSets are compared."""
+    """Every object at rest is unchanged, including leader StatefulSets (R-STAT-3, R-ARC-6)."""
     await space.create(lws("web", replicas=3, size=3))
     await space.create(lws("other", replicas=2, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
     await space.settled("web")
@@ -40,7 +40,7 @@ async def test_restarted_controllers_change_nothing(space: Space) -> None:
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 async def test_interrupted_scale_up_is_completed(space: Space, end: str) -> None:
-    """R-ARC-2, R-WSTS-2: nothing doubled, nothing missing."""
+    """Nothing doubled, nothing missing (R-ARC-2, R-WSTS-2)."""
     await space.bring_up(lws(replicas=2, size=3))
     space.changes.clear()
     await space.edit(replicas=12)
@@ -57,7 +57,7 @@ async def test_interrupted_scale_up_is_completed(space: Space, end: str) -> None
 
 @pytest.mark.parametrize("at", [1, 2, 3])
 async def test_interrupted_rollout_is_completed(space: Space, at: int) -> None:
-    """R-ROLL-7, Q-6, Q-32: killed in the middle, each group is replaced once, and no revision is left over."""
+    """Killed in the middle, each group is replaced once, and no revision is left over (R-ROLL-7, Q-6, Q-32)."""
     before = await space.bring_up(lws(replicas=4, size=2))
     space.changes.clear()
     await space.edit_template(workerTemplate=pod_template("app:2"))
@@ -77,7 +77,7 @@ async def test_interrupted_rollout_is_completed(space: Space, at: int) -> None:
 
 @pytest.mark.parametrize("step", range(1, 8))
 async def test_interrupted_creation_is_completed(space: Space, step: int) -> None:
-    """R-STAT-2, R-SVC-4, R-REV-10: whatever was made before the end is found, and not made again."""
+    """Objects that exist already are found, and not created again (R-STAT-2, R-SVC-4, R-REV-10)."""
     await space.manager.stop()
     await space.create(lws(replicas=3, size=3))
     reached = recording(space).write_number(step)
@@ -112,7 +112,7 @@ async def test_restart_during_an_outage_recreates_the_group_later(space: Space) 
 
 
 async def test_two_active_managers_create_no_duplicates(space: Space) -> None:
-    """R-WSTS-2, R-SVC-4: two at work at the same time, as when a lease runs out unnoticed, still make one of each."""
+    """Two at work at the same time, as when a lease runs out unnoticed, still make one of each (R-WSTS-2, R-SVC-4)."""
     async with space.second_manager():
         await space.bring_up(lws(replicas=6, size=3))
         await space.edit_template(workerTemplate=pod_template("app:2"))

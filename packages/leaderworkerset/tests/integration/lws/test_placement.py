@@ -38,7 +38,7 @@ async def test_each_group_has_its_own_rack(space: Space) -> None:
 
 
 async def test_group_without_a_free_domain_stays_pending(space: Space) -> None:
-    """R-WSTS-6, R-ADM-14: there are four zones; the fifth group waits until one is free."""
+    """There are four zones; the fifth group waits until one is free (R-WSTS-6, R-ADM-14)."""
     await space.create(lws(replicas=5, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: ZONE}))
 
     def one_waits(state: State) -> None:
@@ -59,7 +59,7 @@ async def test_group_without_a_free_domain_stays_pending(space: Space) -> None:
 
 
 async def test_recreated_group_gets_a_rack_again(space: Space) -> None:
-    """R-WSTS-6, R-POD-9: the workers follow the new leader."""
+    """The workers follow the new leader (R-WSTS-6, R-POD-9)."""
     before = await space.bring_up(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     await space.delete("web-1-1", PODS)
 
@@ -74,7 +74,7 @@ async def test_recreated_group_gets_a_rack_again(space: Space) -> None:
 
 
 async def test_each_subgroup_has_its_own_rack(space: Space) -> None:
-    """R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14: LeaderWorker, the leader is in the first subgroup."""
+    """LeaderWorker, the leader is in the first subgroup (R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14)."""
     state = await space.bring_up(subgrouped("LeaderWorker", size=4))
     racks = await domains(space, state, RACK)
     subgroups = subgroups_of(state)
@@ -90,7 +90,7 @@ async def test_each_subgroup_has_its_own_rack(space: Space) -> None:
 
 
 async def test_leader_is_outside_of_subgroups_when_excluded(space: Space) -> None:
-    """R-ADM-8, R-ADM-12: LeaderExcluded."""
+    """LeaderExcluded (R-ADM-8, R-ADM-12)."""
     state = await space.bring_up(subgrouped("LeaderExcluded", size=5))
     racks = await domains(space, state, RACK)
     leader = state.pods["web-0"]
@@ -102,7 +102,7 @@ async def test_leader_is_outside_of_subgroups_when_excluded(space: Space) -> Non
 
 
 async def test_group_shares_a_zone_and_subgroups_share_racks(space: Space) -> None:
-    """R-ADM-7, R-ADM-9: a zone for the group, racks for its subgroups."""
+    """A zone for the group, racks for its subgroups (R-ADM-7, R-ADM-9)."""
     annotations = {labels.EXCLUSIVE_TOPOLOGY: ZONE, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: RACK}
     state = await space.bring_up(subgrouped("LeaderWorker", size=4, annotations=annotations))
     zones, racks = await domains(space, state, ZONE), await domains(space, state, RACK)
@@ -113,7 +113,7 @@ async def test_group_shares_a_zone_and_subgroups_share_racks(space: Space) -> No
 
 
 async def test_node_selector_of_the_user_is_kept(space: Space) -> None:
-    """R-WSTS-6: the rack is merged over it."""
+    """The rack is merged over it (R-WSTS-6)."""
     template = {"workerTemplate": pod_template(nodeSelector={"kubernetes.io/os": "linux"})}
     await label_nodes(space)
     state = await space.bring_up(
@@ -124,7 +124,7 @@ async def test_node_selector_of_the_user_is_kept(space: Space) -> None:
 
 
 async def label_nodes(space: Space) -> None:
-    """Say on the first rack's nodes what kubelets say of theirs."""
+    """Label the first rack's nodes with the labels of kubelets."""
     patch = {"metadata": {"labels": {"kubernetes.io/os": "linux"}}}
     for index in range(4):
         await space.client.patch(NODES, ObjectKey("", f"node-{index}"), patch, kind="merge")

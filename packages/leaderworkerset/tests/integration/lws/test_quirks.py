@@ -14,14 +14,14 @@ NOTE = "example.com/note"
 
 
 def is_available(state: State) -> None:
-    """Expect that the LeaderWorkerSet says so of its last generation."""
+    """Expect that the LeaderWorkerSet is available in its last generation."""
     obj = state.leaderworkersets["web"]
     assert meta.status(obj)["observedGeneration"] == meta.generation(obj)
     assert meta.is_condition_true(obj, "Available")
 
 
 async def test_annotations_reach_leader_set_and_new_worker_sets(space: Space) -> None:
-    """Q-21, R-LSTS-2, R-WSTS-3: the leader set follows, worker sets keep what was when they were made."""
+    """The leader set follows, worker sets keep what was when they were made (Q-21, R-LSTS-2, R-WSTS-3)."""
     await space.bring_up(lws(replicas=1, size=2, annotations={NOTE: "old"}))
     await space.patch({"metadata": {"annotations": {NOTE: "new"}}})
     state = await space.until(shows(lambda state: meta.annotations(state.statefulsets["web"])[NOTE], "new"))
@@ -38,7 +38,7 @@ async def test_special_characters_in_annotations_reach_statefulsets(space: Space
 
 
 async def test_service_of_the_user_is_not_changed(space: Space) -> None:
-    """Q-27, R-SVC-4: known by its name alone, neither adopted nor changed."""
+    """Known by its name alone, neither adopted nor changed (Q-27, R-SVC-4)."""
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -54,7 +54,7 @@ async def test_service_of_the_user_is_not_changed(space: Space) -> None:
 
 
 async def test_current_restart_policy_applies_to_older_revisions(space: Space) -> None:
-    """Q-14: a group held back by the partition is not recreated once the policy is None."""
+    """A group held back by the partition is not recreated once the policy is None (Q-14)."""
     await space.create(lws(replicas=1, size=2, rollout={"partition": 1}))
     await space.until(is_available)
     edited = await space.edit_template(restartPolicy="None")
@@ -72,7 +72,7 @@ async def test_current_restart_policy_applies_to_older_revisions(space: Space) -
 
 
 async def test_empty_startup_policy_is_rejected_and_strategy_filled(space: Space) -> None:
-    """Q-33: typed clients send both."""
+    """Typed clients send both (Q-33)."""
     with pytest.raises(InvalidError, match="startupPolicy"):
         await space.create(lws(startupPolicy=""))
 

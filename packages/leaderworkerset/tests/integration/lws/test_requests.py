@@ -18,14 +18,14 @@ from leaderworkerset.cli.sets.diagnoses import explain
 from leaderworkerset.cli.targets import parse
 
 MOST_OF_GET = 6
-"""The maximum requests of `lws get` of one stuck set, the cause included."""
+"""The maximum number of requests of `lws get` for one stuck set, including the cause."""
 
 MOST_OF_EXPLAIN = 6
-"""The maximum requests of `lws explain` of one stuck set whose pods are there."""
+"""The maximum number of requests of `lws explain` for one stuck set whose pods exist."""
 
 
 class Counting:
-    """A transport that notes what it carries."""
+    """A transport that records its requests."""
 
     def __init__(self, carrier: Transport) -> None:
         self._carrier = carrier
@@ -44,7 +44,7 @@ class Counting:
 
 
 def counted(space: Space) -> tuple[Session, Counting]:
-    """Return a session of a command, and what counts its requests."""
+    """Return a session of a command, and the counter of its requests."""
     transport = Counting(space.client._transport)
     return replace(session_of(space), client=Client(transport)), transport
 

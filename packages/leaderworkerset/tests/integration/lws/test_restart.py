@@ -25,7 +25,7 @@ async def test_restarted_container_recreates_the_group(space: Space, policy: str
 
 @pytest.mark.parametrize(("pod", "recreations"), [("web-1", 0), ("web-1-2", 1)], ids=["leader", "worker"])
 async def test_deleted_pod_recreates_the_group(space: Space, pod: str, recreations: int) -> None:
-    """R-POD-4, R-POD-10, R-POD-11: where the leader itself is deleted, there is nothing left to do."""
+    """Where the leader itself is deleted, there is nothing left to do (R-POD-4, R-POD-10, R-POD-11)."""
     before = await space.bring_up(lws(replicas=3, size=3))
     await space.delete(pod, PODS)
     state = await replaced(space, before, "web-1", "web-1-1", "web-1-2")
@@ -33,7 +33,7 @@ async def test_deleted_pod_recreates_the_group(space: Space, pod: str, recreatio
 
 
 async def test_evicted_pod_recreates_the_group(space: Space) -> None:
-    """R-POD-4: draining a node deletes pods."""
+    """Draining a node deletes pods (R-POD-4)."""
     before = await space.bring_up(lws(replicas=2, size=3))
     await space.evict("web-0-1")
     await replaced(space, before, "web-0", "web-0-1", "web-0-2")
@@ -64,14 +64,14 @@ async def test_container_restarts_alone_under_policy_none(space: Space) -> None:
 
 @pytest.mark.parametrize("policy", ["None", "Default"])
 async def test_deleted_worker_returns_alone_under_policy_none(space: Space, policy: str) -> None:
-    """R-POD-3, R-DEF-1: Default means None."""
+    """Default means None (R-POD-3, R-DEF-1)."""
     before = await space.bring_up(lws(replicas=2, size=3, template={"restartPolicy": policy}))
     await space.delete("web-1-1", PODS)
     await replaced(space, before, "web-1-1")
 
 
 async def test_deleted_leader_removes_its_workers_under_policy_none(space: Space) -> None:
-    """R-ARC-4, R-WSTS-7: workers belong to their leader pod."""
+    """Workers belong to their leader pod (R-ARC-4, R-WSTS-7)."""
     before = await space.bring_up(lws(replicas=2, size=3, template={"restartPolicy": "None"}))
     await space.delete("web-1", PODS)
     await replaced(space, before, "web-1", "web-1-1", "web-1-2")
@@ -88,7 +88,7 @@ async def test_deleted_leader_removes_its_workers_under_policy_none(space: Space
 async def test_pending_group_is_not_recreated_after_start_policy(
     space: Space, policy: str, annotations: dict[str, str]
 ) -> None:
-    """R-POD-5 steps 1 and 2, Q-19, Q-31: while a pod is pending, failures do not recreate the group."""
+    """While a pod is pending, failures do not recreate the group (R-POD-5 steps 1 and 2, Q-19, Q-31)."""
     await space.create(crowded(policy, annotations))
     before = await space.until(assert_one_pending)
     await space.delete(placed_worker(before), PODS)
@@ -103,7 +103,7 @@ async def test_pending_group_is_not_recreated_after_start_policy(
 
 
 async def test_pending_group_is_recreated_by_default(space: Space) -> None:
-    """R-POD-5: RecreateGroupOnPodRestart does not ask whether the group is complete."""
+    """RecreateGroupOnPodRestart does not ask whether the group is complete (R-POD-5)."""
     await space.create(crowded("RecreateGroupOnPodRestart", {}))
     before = await space.until(assert_one_pending)
     await space.delete(placed_worker(before), PODS)
@@ -116,7 +116,7 @@ async def test_pending_group_is_recreated_by_default(space: Space) -> None:
 
 
 def crowded(policy: str, annotations: dict[str, str]) -> JSONObject:
-    """Return a group of three whose two workers both want the same node for themselves."""
+    """Return a group of three whose two workers both need the same node exclusively."""
     hostname = "kubernetes.io/hostname"
     apart = {"labelSelector": {"matchLabels": {"role": "worker"}}, "topologyKey": hostname}
     worker = pod_template(
@@ -135,7 +135,7 @@ def placed_worker(state: State) -> str:
 
 
 def assert_one_pending(state: State) -> None:
-    """All three pods are there, and one worker has no place."""
+    """Expect that all three pods exist, and that one worker has no node."""
     assert state.of("web").keys() == {"web-0", "web-0-1", "web-0-2"}
     unready = {pod for pod, obj in state.pods.items() if not is_ready(obj)}
     assert len(unready) == 1
@@ -143,7 +143,7 @@ def assert_one_pending(state: State) -> None:
 
 
 async def test_twenty_deleted_workers_recreate_each_group_once(space: Space) -> None:
-    """R-POD-5, R-POD-8, R-POD-10: exactly once, and no other pod is touched."""
+    """Exactly once, and no other pod is touched (R-POD-5, R-POD-8, R-POD-10)."""
     before = await space.bring_up(lws(replicas=GROUPS + 5, size=3))
     space.changes.clear()
     for index in range(GROUPS):

@@ -31,7 +31,7 @@ def record(space: Space, leader: str = "web-0") -> dict[str, str]:
 
 
 async def fail_again(space: Space, before: State) -> State:
-    """Let the worker of the first group restart, and wait until the group was recreated."""
+    """Make the worker of the first group restart, and wait until the group was recreated."""
     await space.restart_container("web-0-1")
     return await replaced(space, before, *GROUP)
 
@@ -58,7 +58,7 @@ async def test_groups_are_recreated_immediately_without_backoff(space: Space) ->
 
 
 async def test_leader_replaced_by_others_is_not_a_recreation(space: Space) -> None:
-    """Only what was recreated for a failure is a recreation, whoever else deletes pods meanwhile."""
+    """Only a recreation for a failure counts, whoever else deletes pods meanwhile."""
     await space.create(lws(replicas=1, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, await space.settled())
     for _ in range(4):
@@ -72,7 +72,7 @@ async def test_leader_replaced_by_others_is_not_a_recreation(space: Space) -> No
 
 
 def assert_condemned(space: Space, state: State) -> None:
-    """The record of the group is about the leader that lives."""
+    """Expect that the record of the group is about its current leader."""
     assert record(space)[labels.RECREATED_LEADER] == meta.uid(state.pods["web-0"])
 
 
@@ -100,7 +100,7 @@ async def test_pods_of_a_lost_node_are_deleted_by_force(space: Space) -> None:
 
 
 def assert_held_up(state: State, name: str, leader: str) -> None:
-    """The leader is on its way out, and the LeaderWorkerSet says what it waits for."""
+    """Expect that the leader is being deleted, and that the LeaderWorkerSet reports what it waits for."""
     assert meta.is_deleting(state.pods[leader])
     (note,) = state.notes("LostPod", name)
     assert note.endswith(f"a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}")
@@ -127,7 +127,7 @@ async def settle(space: Space, *names: str) -> tuple[State, str, str]:
 
 @asynccontextmanager
 async def down(space: Space, node: str) -> AsyncIterator[None]:
-    """Mark a node as shut down for certain, as an administrator does."""
+    """Mark a node as certainly shut down, as an administrator does."""
     key, taint = ObjectKey("", node), {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
     await taint_node(space, key, taint)
     try:

@@ -1,4 +1,4 @@
-"""Pods that restart all their containers in place, where the set tolerates it, and where it does not (ADR 27)."""
+"""Pods that restart all their containers in place, if the set tolerates it, and if it does not (ADR 27)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, restarting_template
@@ -16,7 +16,7 @@ from leaderworkerset.api.restartnotes import RestartNote
 
 @pytest.fixture(autouse=True)
 def rule(request: pytest.FixtureRequest) -> None:
-    """Skip these tests where the API server drops or rejects the rule."""
+    """Skip these tests if the API server drops or rejects the rule."""
     skip_without(request, kubernetesfeatures.RESTART_ALL)
 
 
@@ -28,7 +28,7 @@ def restarting(deadline: str | None, *, gated: bool = False) -> JSONObject:
 
 
 def has_restarted(state: State, pod: str, times: int) -> None:
-    """All containers of the pod were restarted so often, it is ready again, and a note of it says that."""
+    """Expect that all containers of the pod were restarted so often, and that it is ready again with a note about it."""
     found = state.pods[pod]
     counts = {one["name"]: one["restartCount"] for one in meta.status(found)["containerStatuses"]}
     assert counts == {"main": times, "watcher": times}

@@ -34,7 +34,7 @@ def is_group_ready(state: State, leader: JSONObject) -> bool:
 
 
 def at_least(number: int) -> Expectation:
-    """Return the invariant that so many groups are ready."""
+    """Return the invariant that the given number of groups is ready."""
 
     def holds(state: State) -> None:
         assert len(ready_groups(state)) >= number, f"only {sorted(ready_groups(state))} are ready"
@@ -93,7 +93,10 @@ async def test_rollout_keeps_the_minimum_of_available_groups(
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("broken", ["web-0-1", "web-0"], ids=["its worker", "its leader"])
 async def test_broken_old_group_does_not_block_a_rollout(space: Space, broken: str) -> None:
-    """docs/adr/0030: the Go controller keeps partition 3 for ever; a ready group is replaced only while another is ready."""
+    """The Go controller keeps partition 3 forever.
+
+    A ready group is replaced only while another is ready (docs/adr/0030).
+    """
     await space.create(lws(replicas=3, size=2, gated=True))
     async with space.releasing():
         await space.settled()
@@ -113,7 +116,7 @@ def _assert_ready(state: State, groups: set[int]) -> None:
 
 @pytest.mark.parametrize("running", build.CLUSTERS, indirect=True)
 async def test_statefulsets_have_max_unavailable_when_supported(space: Space, request: pytest.FixtureRequest) -> None:
-    """Where they do, the StatefulSet controller alone replaces leaders, elsewhere ours helps (docs/adr/0004)."""
+    """If they have it, the StatefulSet controller alone replaces leaders. Otherwise ours helps (docs/adr/0004)."""
     state = await space.bring_up(lws(replicas=1, size=1))
     rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
     assert ("maxUnavailable" in rolling) == has(request, kubernetesfeatures.MAX_UNAVAILABLE)
@@ -183,7 +186,7 @@ async def test_both_revisions_exist_while_groups_use_them(space: Space) -> None:
 
 
 async def test_partition_holds_the_first_groups_back(space: Space) -> None:
-    """R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16: a canary, and the rest later."""
+    """A canary, and the rest later (R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16)."""
     await space.create(lws(replicas=4, size=2, rollout={"partition": 2}))
     await space.until(lambda state: assert_images(state, {0, 1, 2, 3}, set()))
     await space.edit_template(**new_worker())
@@ -204,7 +207,7 @@ async def test_partition_holds_the_first_groups_back(space: Space) -> None:
 
 
 async def test_group_below_the_partition_keeps_its_revision(space: Space) -> None:
-    """R-WSTS-4, R-POD-9, R-REV-12: image and size of its own revision, in the middle of an update."""
+    """Image and size of its own revision, in the middle of an update (R-WSTS-4, R-POD-9, R-REV-12)."""
     await space.create(lws(replicas=2, size=4, rollout={"partition": 1}))
     await space.until(lambda state: assert_images(state, {0, 1}, set(), size=4))
     await space.edit_template(size=3, **new_worker())
@@ -242,7 +245,7 @@ async def test_surge_groups_are_created_first_and_deleted_last(space: Space) -> 
 
 
 async def test_scaling_works_during_an_update(space: Space) -> None:
-    """R-ROLL-5, W-5, W-6: new groups are of the new revision; fewer groups end the update earlier."""
+    """New groups are of the new revision; fewer groups end the update earlier (R-ROLL-5, W-5, W-6)."""
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, {2}))
@@ -256,7 +259,7 @@ async def test_scaling_works_during_an_update(space: Space) -> None:
 
 
 async def test_reverting_works_during_an_update(space: Space) -> None:
-    """R-ROLL-10, R-REV-11, Q-5, W-19: the old revision is used again; groups that had not changed never do."""
+    """The old revision is used again; groups that had not changed never do (R-ROLL-10, R-REV-11, Q-5, W-19)."""
     before = await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker("app:broken", gated=True))
 
@@ -274,7 +277,7 @@ async def test_reverting_works_during_an_update(space: Space) -> None:
 
 @pytest.mark.parametrize(("old", "new"), [(2, 4), (4, 2), (3, 1), (1, 3)])
 async def test_new_size_replaces_all_groups(space: Space, old: int, new: int) -> None:
-    """R-REV-16, R-WSTS-4, Q-12: a size change rolls, up and down, to groups of one and from them."""
+    """A size change rolls, up and down, to groups of one and from them (R-REV-16, R-WSTS-4, Q-12)."""
     before = await space.bring_up(lws(replicas=2, size=old))
     await space.edit_template(size=new)
     after = await space.settled()
@@ -312,7 +315,7 @@ async def test_fields_outside_of_the_template_replace_no_pod(space: Space, chang
 
 
 async def test_metadata_changes_replace_no_pod(space: Space) -> None:
-    """R-REV-5, R-LSTS-2: labels and annotations go to the StatefulSet, not to its pods."""
+    """Labels and annotations go to the StatefulSet, not to its pods (R-REV-5, R-LSTS-2)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.patch({"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}}})
 
@@ -333,7 +336,7 @@ async def test_restart_policy_change_replaces_groups(space: Space) -> None:
 
 
 async def test_update_replaces_groups_that_were_never_ready(space: Space) -> None:
-    """R-ROLL-7, W-15, W-24: no deadlock."""
+    """No deadlock (R-ROLL-7, W-15, W-24)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, set()))
     await space.replace_worker_template(pod_template("app:2"))
@@ -367,7 +370,7 @@ async def test_subdomain_policy_can_be_changed_and_reverted(space: Space) -> Non
 
 
 async def test_unique_services_belong_to_leader_pods(space: Space) -> None:
-    """R-SVC-7: one per leader pod and no other; they go with their leaders."""
+    """One per leader pod and no other; they go with their leaders (R-SVC-7)."""
     state = await space.bring_up(lws(replicas=3, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
     assert state.services.keys() == {"web-0", "web-1", "web-2"}
     await space.edit(replicas=1)

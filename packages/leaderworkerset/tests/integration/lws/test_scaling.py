@@ -1,4 +1,4 @@
-"""More and fewer groups."""
+"""Scaling up and down."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from leaderworkerset.cli.errors import CommandError
 
 
 async def test_scaling_keeps_the_remaining_groups_untouched(space: Space) -> None:
-    """R-ROLL-11, R-STAT-16, R-API-10: at rest in every size, and the groups that stay are untouched."""
+    """At rest in every size, and the groups that stay are untouched (R-ROLL-11, R-STAT-16, R-API-10)."""
     before = (await space.bring_up(lws(replicas=2, size=3))).uids("web")
     for replicas in (5, 1, 0, 2):
         await space.edit(replicas=replicas)
@@ -29,7 +29,7 @@ async def test_scaling_keeps_the_remaining_groups_untouched(space: Space) -> Non
 
 
 async def test_scale_subresource_scales_groups(space: Space) -> None:
-    """R-API-2, R-VAL-26: what an autoscaler reads and writes."""
+    """An autoscaler reads and writes these fields (R-API-2, R-VAL-26)."""
     await space.bring_up(lws(replicas=1, size=2))
     await space.scale(4)
     state = await space.settled()
@@ -42,7 +42,7 @@ async def test_scale_subresource_scales_groups(space: Space) -> None:
 
 
 async def test_leader_statefulset_records_the_number_of_groups(space: Space) -> None:
-    """R-LSTS-2, R-ARC-6: the annotation follows, and the controllers never write what the user wrote."""
+    """The annotation follows, and the controllers never write what the user wrote (R-LSTS-2, R-ARC-6)."""
     await space.bring_up(lws(replicas=2, size=1))
     await space.edit(replicas=3)
     state = await space.settled()

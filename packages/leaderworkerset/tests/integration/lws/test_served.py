@@ -22,7 +22,7 @@ TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
 async def test_table_has_the_columns_of_kubectl(space: Space) -> None:
-    """R-API-1, R-API-3: what kubectl get shows."""
+    """The columns of kubectl get (R-API-1, R-API-3)."""
     await space.bring_up(lws(replicas=2, size=1))
     path = LEADERWORKERSETS.path(space.namespace)
     answer = await space.client.send(Request("GET", path, headers=TABLE))
@@ -39,7 +39,7 @@ async def test_table_has_the_columns_of_kubectl(space: Space) -> None:
 
 
 async def test_templates_get_defaults_of_ports_and_references_only(space: Space) -> None:
-    """R-API-7, R-API-5: ports have a protocol, references a name; nothing else of a pod is filled in."""
+    """Ports have a protocol, references a name; nothing else of a pod is filled in (R-API-7, R-API-5)."""
     template = pod_template()
     container = template["spec"]["containers"][0]
     container["ports"] = [{"containerPort": 80}]
@@ -70,20 +70,20 @@ async def test_template_without_containers_is_rejected(space: Space) -> None:
 
 
 async def test_name_of_maximum_length_has_workers(space: Space) -> None:
-    """R-VAL-28: a label of worker pods has the name, the group's index and a hash."""
+    """A label of worker pods has the name, the group's index and a hash (R-VAL-28)."""
     await space.create(lws("a" * 50, replicas=1, size=2))
     await space.settled("a" * 50)
 
 
 async def test_differs_from_upstream_too_long_name_is_rejected(space: Space) -> None:
-    """R-VAL-28, ADR 29: upstream accepts it, and no worker pod can be created."""
+    """Upstream accepts it, and no worker pod can be created (R-VAL-28, ADR 29)."""
     error = await refused(space, lws("a" * 53, replicas=1, size=2))
     assert "metadata.name: Invalid value" in error.message
     assert "must be no more than 52 characters" in error.message
 
 
 async def test_update_without_effect_keeps_the_generation(space: Space) -> None:
-    """N-DEF-1: the definition of v0.10 lacks fields, so the API server drops what the webhook would write there."""
+    """The definition of v0.10 lacks fields, so the API server drops what the webhook would write there (N-DEF-1)."""
     async with without_fields(space, *NEWER_DEFAULTS):
         created = await space.create(lws(replicas=0))
         assert not NEWER_DEFAULTS.keys() & meta.spec(created).keys()
@@ -137,7 +137,7 @@ async def test_status_has_no_other_fields(space: Space) -> None:
 
 
 async def test_equivalent_values_start_no_rollout(space: Space) -> None:
-    """R-REV-13, R-DEF-4: no network configuration is the shared one; quantities may be spelled in many ways."""
+    """No network configuration is the shared one; quantities may be spelled in many ways (R-REV-13, R-DEF-4)."""
     template = pod_template()
     template["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1024Mi", "cpu": "1000m"}}
     before = await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": template}))
@@ -172,7 +172,7 @@ async def test_pod_update_is_always_allowed(space: Space) -> None:
 
 
 async def test_differs_from_upstream_template_leader_name_is_ignored(space: Space) -> None:
-    """R-POD-6, ADR 29: a template that was copied from a worker pod names the leader of that pod."""
+    """A template that was copied from a worker pod names the leader of that pod (R-POD-6, ADR 29)."""
     leader = pod_template()
     leader["metadata"] = {"annotations": {labels.LEADER_NAME: "web-9"}}
     state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))

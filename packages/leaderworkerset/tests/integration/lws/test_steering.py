@@ -34,7 +34,7 @@ from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.steering import pasts, patches
 
 ODD = ["echo", "<a> & 'b' \u2028 \u00e9"]
-"""Words that Go's JSON encoder escapes: a revision is moved without a change of its data."""
+"""Text that Go's JSON encoder escapes: a revision is adopted without a change of its data."""
 
 STUCK = 3.0
 
@@ -54,7 +54,7 @@ async def numbers(space: Space) -> list[tuple[int, bool]]:
 
 @contextmanager
 def raises_one(kind: type[CommandError], match: str) -> Iterator[None]:
-    """Expect the error that ends what follows objects, which comes in a group."""
+    """Expect the error of a task that follows objects, which is raised in a group."""
     with pytest.raises(ExceptionGroup) as caught:
         yield
     (found,) = errors.leaves(caught.value)

@@ -45,7 +45,7 @@ class Counts:
 
 
 def happen(world: FleetWorld) -> None:
-    """Let one thing happen to the set."""
+    """Make one thing happen to the set."""
     random = world.random
     match random.randrange(8):
         case 0 | 1:
@@ -83,7 +83,7 @@ def come_to_rest(world: FleetWorld) -> None:
 
 
 def live(seed: int) -> Counts:
-    """Let one history happen, to its end."""
+    """Make one history happen, to its end."""
     world = FleetWorld(Random(seed))
     come_to_rest(world)
     for _ in range(EVENTS):
@@ -96,7 +96,7 @@ def live(seed: int) -> Counts:
 
 
 def test_rollout_of_roles_keeps_bounds_at_every_step(record_property: Callable[[str, object], None]) -> None:
-    """R-DS-55 to R-DS-61, Q-3 to Q-8: ratio, availability and ceiling; what is not ready is waited for, not drained."""
+    """Ratio, availability and ceiling; what is not ready is waited for, not drained (R-DS-55 to R-DS-61, Q-3 to Q-8)."""
     counts, seed = Counts(), 0
     while counts.rollouts < ROLLOUTS:
         seed += 1

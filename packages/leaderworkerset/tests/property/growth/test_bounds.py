@@ -68,7 +68,7 @@ def spec(replicas: int, partition: int = 0) -> LeaderWorkerSetSpec:
 
 
 def test_rollout_of_the_largest_number_counts_missing_groups() -> None:
-    """R-ROLL-5, R-ROLL-6: as if all were listed; of the wanted groups two exist."""
+    """As if all were listed; of the wanted groups two exist (R-ROLL-5, R-ROLL-6)."""
     limits = budget.read(spec(LARGEST))
     current = Current(LARGEST, LARGEST, str(LARGEST))
     states = States.of({0: OUTDATED, 2 * MOST_GROUPS - 1: READY})
@@ -91,7 +91,7 @@ def test_partition_near_the_largest_number_is_followed() -> None:
 
 @pytest.mark.parametrize("subgroup", [None, LARGEST])
 def test_pod_with_too_large_variables_is_denied(subgroup: int | None) -> None:
-    """R-TPU-3, R-TPU-5: the Go controller lists all hosts, and dies of it."""
+    """The Go controller lists all hosts, and dies of it (R-TPU-3, R-TPU-5)."""
     given = {labels.SUBGROUP_SIZE: str(subgroup)} if subgroup else {}
     pod = {
         "metadata": {

@@ -25,12 +25,13 @@ from leaderworkerset.core.restarts.retention import is_kept
 
 
 class Budgets:
-    """Counts restarts by their deletions, and holds them against the limit and the annotation."""
+    """Counts restarts by deletions, and compares them with the limit and the annotation."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self.is_meddled = False
-        """Whether somebody changed what is ours: leaders that are created and deleted for it may take evidence and counts along."""
+        """Whether a user changed our objects: leaders that are created and deleted for it may lose evidence and counts.
+        """
         self._used: Counter[Key] = Counter()
         self._counted: set[Key] = set()
         self._exhausted: set[UID] = set()
@@ -62,14 +63,14 @@ class Budgets:
         self._counted.clear()
 
     def kept(self, pod: JSONObject) -> Iterator[str]:
-        """Check a pod as it is written."""
+        """Check a pod when it is written."""
         if groupname.is_exhausted(pod):
             self._exhausted.add(meta.uid(pod))
         if groupname.is_exhausted(pod) and not is_kept(pod) and not meta.is_deleting(pod):
             yield f"{meta.name(pod)} is exhausted, and nothing keeps it"
 
     def at_rest(self) -> Iterator[str]:
-        """Check what stays when nobody writes any more."""
+        """Check the remaining state when writes have stopped."""
         found = self._facts.groups()
         exhausted = [group for group in found.values() if groupname.is_exhausted(group.leader)]
         evidence = {meta.uid(pod) for group in exhausted for pod in (group.leader, *group.workers)}

@@ -34,7 +34,7 @@ class Evictions:
         self.broken: list[str] = []
 
     def pod_changed(self, change: Change) -> None:
-        """Follow a pod; a group that is whole again without the pods that were evicted is back."""
+        """Follow a pod. A group that is complete again without the evicted pods is available again."""
         name = meta.name(change.object)
         if change.type == "DELETED":
             self._pods.pop(name, None)

@@ -148,7 +148,7 @@ class KeyedGangInvariants(GangInvariants, RandomKeyInvariants):
 
 
 def identity(uid: str) -> str:
-    """Return the hash of a UID in names, as the contract has it (N-K8S-3)."""
+    """Return the hash of a UID in names, as defined by the contract (N-K8S-3)."""
     value = 2166136261
     for byte in f"(types.UID){uid}".encode():
         value = (value ^ byte) * 16777619 % 2**32

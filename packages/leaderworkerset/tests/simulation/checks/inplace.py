@@ -49,7 +49,7 @@ class InPlaceInvariants(Invariants):
         return super()._is_up(group) and not self.facts.is_updating(group)
 
     def _check_end(self, change: Change) -> None:
-        """Check that a leader whose deletion begins is not deleted for images alone."""
+        """Check that a leader that is being deleted is not deleted because of images alone."""
         leader, before = change.object, change.previous
         if not meta.is_deleting(leader) or before is None or meta.is_deleting(before):
             return
@@ -65,19 +65,19 @@ class InPlaceInvariants(Invariants):
             )
 
     def _replicas(self) -> int:
-        """Return below which index no group goes: none where more than images and resources changed."""
+        """Return the index below which no group may be deleted; none if more than images and resources changed."""
         specs = self.facts.specs
         if len({json.dumps(_without_images(spec), sort_keys=True) for spec in specs}) != 1:
             return 0
         return min(int(spec["replicas"]) for spec in specs)
 
     def _settled(self) -> set[Index]:
-        """Return the groups that have been available for so long that whoever decides knows it."""
+        """Return the groups that have been available for so long that every observer knows it."""
         now = self._clock.monotonic()
         return {index for index, since in self._whole_since.items() if since <= now - self.lag}
 
     def _check_revisions(self, groups: dict[Index, Group], change: Change) -> None:
-        """Leave out groups that are being updated: their containers are replaced one by one."""
+        """Exclude groups that are being updated: their containers are replaced one by one."""
         super()._check_revisions({index: one for index, one in groups.items() if not _is_updating(one)}, change)
 
     def unanswered_failures(self) -> list[str]:

@@ -83,7 +83,7 @@ class Invariants:
     patched = PATCHED
     """The kinds that managers may patch."""
     has_lost_revision = False
-    """Whether somebody deleted a revision of ours."""
+    """Whether a user deleted one of our revisions."""
     events: Sequence[str] = ()
     """The notes of events about leaders that replace others."""
 
@@ -122,16 +122,16 @@ class Invariants:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Return whether nobody can know any more what groups were made from: R-REV-10 makes a lost revision from the spec."""
+        """Return whether the original revision of groups is unknown: R-REV-10 makes a lost revision from the spec."""
         return self.has_lost_revision and self.facts.has_rolled
 
     def excuse(self, *uids: str) -> None:
-        """Expect no bounds of the groups of these pods until they are whole again."""
+        """Expect no bounds of the groups of these pods until they are complete again."""
         self.facts.hurt.update(uids)
         self._excused |= {index for index, group in self.facts.groups().items() if group.is_hurt}
 
     def tolerate(self) -> None:
-        """Expect no bounds of availability any more: somebody changes what is ours."""
+        """Expect no bounds of availability any more: a user changes our objects."""
         self._is_tolerant = True
         self.budgets.is_meddled = True
 
@@ -146,9 +146,9 @@ class Invariants:
                 and not groupname.is_exhausted(group.leader)]  # fmt: skip
 
     def wrong_notes(self) -> list[str]:
-        """Return the pods at rest whose restarts in place are not noted as they are, or that are late and stay.
+        """Return the pods at rest whose notes of restarts in place are wrong, or that are late and still exist.
 
-        Pods that were deleted are kept of exhausted groups, and nothing is noted at them any more.
+        Deleted pods of exhausted groups are kept, and get no notes any more.
         """
         policies = {spec["leaderWorkerTemplate"].get("restartPolicy") for spec in self.facts.specs}
         pods = self.facts.objects.get(PODS.group_resource, {}) if self.facts.has_tolerated else {}
@@ -283,12 +283,12 @@ class Invariants:
             self._violate(f"{actor} patches {target}")
 
     def _patchable(self) -> Collection[str]:
-        """Return what managers may patch: of pods evidence, notes of restarts, and the gates of leaders that learn their places."""
+        """Return the fields that managers may patch: evidence, notes of restarts, and the gates of leaders."""
         pods = {PODS.group_resource} if self.facts.has_stayed or self.facts.has_tolerated else set[str]()
         return self.patched | pods | (LIMITED if self.facts.has_limited else set[str]())
 
     def answered(self, actor: str, request: Request, response: Response) -> None:
-        """Count a deletion of a leader that the API server performed; note a write that changed what is not ours."""
+        """Count a performed deletion of a leader, and record a write to a foreign object."""
         target = read_target(request) if actor.startswith("manager") else None
         if target is None:
             return
@@ -378,7 +378,7 @@ class Invariants:
 
 
 def is_ready(pod: JSONObject) -> bool:
-    """Return whether a pod is ready and stays."""
+    """Return whether a pod is ready and not being deleted."""
     return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
 
 
@@ -387,5 +387,5 @@ def _holder(lease: JSONObject) -> str:
 
 
 def what(change: Change) -> str:
-    """Name a change."""
+    """Describe a change."""
     return f"{change.type} {change.key.resource} {change.key.name}"

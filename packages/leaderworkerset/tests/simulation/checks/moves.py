@@ -35,7 +35,7 @@ class Moves:
         self.broken: list[str] = []
 
     def pod_changed(self, change: Change) -> None:
-        """Follow a pod; a leader that begins to go is a move."""
+        """Follow a pod; the beginning deletion of a leader is a move."""
         name, pod = meta.name(change.object), change.object
         known = self._pods.get(name)
         was_there = known is not None and meta.uid(known) == meta.uid(pod) and not meta.is_deleting(known)
@@ -77,12 +77,12 @@ class MovesAmongOthers(Moves):
         self.judged = 0
 
     def disturbed(self, replicas: int | None = None) -> None:
-        """Note a failure, or another number of groups."""
+        """Record a failure, or another number of groups."""
         self._disturbed = self._clock()
         self._replicas = replicas or self._replicas
 
     def pod_changed(self, change: Change) -> None:
-        """Follow a pod; expect that a whole group goes only while enough others are whole."""
+        """Follow a pod; expect that a complete group is deleted only while enough others are complete."""
         before, found = self._whole(), len(self.broken)
         super().pod_changed(change)
         is_fresh = self._clock() - self._disturbed < FRESH
@@ -105,7 +105,7 @@ class MoveInvariants(Invariants):
         self._opened: dict[str, float] = {}
 
     def close(self, node: str, *, closed: bool) -> None:
-        """Note that a node is closed, or opened again."""
+        """Record that a node is closed, or opened again."""
         if closed:
             self._closed.add(node)
         elif node in self._closed:
@@ -118,7 +118,10 @@ class MoveInvariants(Invariants):
             super()._check_leader_deletion(actor, target, request, leader)
 
     def unanswered_failures(self) -> list[str]:
-        """Return also the groups at rest that have to leave nodes, where all groups are available, and none is held back (LWS-E095)."""
+        """Return also the groups at rest that must leave nodes, if all groups are available, and none is held back.
+
+        Rule LWS-E095.
+        """
         groups = self.facts.groups()
         sets = self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()
         is_whole = not any(map(departures.obstacle, sets)) and all(

@@ -40,9 +40,9 @@ class RandomKeyInvariants(Invariants):
         self._held_before: set[str] = set()
         self._orphans: set[str] = set()
         self._gone: set[str] = set()
-        """Groups that had pods, and none any more. A controller that is behind may create another one for a moment."""
+        """Groups that had pods, and have none any more. A lagging controller may create another pod for a moment."""
         self._resized: tuple[object, float] = (None, 0.0)
-        """The size of the Deployment, and since when it has that."""
+        """The size of the Deployment, and since when it has this size."""
         self._born: dict[str, float] = {}
         """When pods were created, by UID: a decision may not know of pods that are younger than the lag of observers.
         """
@@ -127,7 +127,7 @@ class RandomKeyInvariants(Invariants):
             self._violate(f"{len(held)} groups hold capacity after {what(change)}, {most} may")
 
     def _note_orphan(self, change: Change) -> None:
-        """Note a pod that a StatefulSet makes whose leader is gone."""
+        """Record a pod that a StatefulSet creates although its leader is deleted."""
         owner = meta.controller_of(change.object)
         if change.type != "ADDED" or change.key.resource != PODS.group_resource or owner is None:
             return
@@ -171,7 +171,7 @@ class RandomKeyInvariants(Invariants):
         return {groupname.label(one) for one in (*pods, *workers) if self._is_own(one)}
 
     def _is_own(self, obj: JSONObject) -> bool:
-        """Return whether the LeaderWorkerSet that is there controls an object, at any remove."""
+        """Return whether the current LeaderWorkerSet controls an object, directly or indirectly."""
         present = {meta.uid(one) for one in self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()}
         return not present.isdisjoint(self.facts.line(meta.uid(obj)))
 
@@ -181,13 +181,13 @@ class RandomKeyInvariants(Invariants):
         return sum(int(meta.spec(one)["replicas"]) for one in own if not meta.is_deleting(one))
 
     def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
-        """Let a leader that finished be deleted whatever the restart policy (docs/adr/0017)."""
+        """Permit the deletion of a finished leader under any restart policy (docs/adr/0017)."""
         if meta.status(leader).get("phase") not in FINISHED:
             super()._check_leader_deletion(actor, target, request, leader)
 
 
 def _names(group: Group) -> Iterator[str]:
-    """Return what of a group is not named after its key."""
+    """Return the parts of a group that are not named after its key."""
     leader, own = group.leader, meta.labels(group.leader)
     key, host = own.get(labels.GROUP_KEY, ""), str(meta.spec(leader).get("hostname"))
     if own.get(labels.GROUP_INDEX) != key or host != f"{own.get(labels.NAME)}-{key[:8]}":

@@ -25,7 +25,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.apiserver.storage.store import Change, Store
 
 BEGINNING: Final = 30.0
-"""Seconds in which a manager that begins has read everything, however slow its requests are."""
+"""Seconds in which a starting manager has read everything, with slow requests."""
 
 GRANTED: Final = timedelta(minutes=1)
 """How much later than the status a worker must have been created to be known as a second one."""
@@ -45,7 +45,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A manager that begins, and since when all groups were ready by the statuses that it finds, by UID."""
+    """A starting manager, and since when all groups were ready by the statuses that it reads, by UID."""
 
     at: float
     whole_since: dict[str, str]
@@ -67,7 +67,7 @@ class Torn:
         self.store.subscribe(self._committed)
 
     def manager_begins(self) -> None:
-        """Note what a manager finds that begins now."""
+        """Record what a starting manager reads."""
         found: dict[str, str] = {meta.uid(one): _whole_since(one) for one in self._all(LEADERWORKERSETS.group_resource)}
         self.beginnings.append(Beginning(self.clock.monotonic(), found))
 

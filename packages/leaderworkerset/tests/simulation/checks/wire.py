@@ -23,11 +23,11 @@ class Witness(Protocol):
     """Sees the writes of actors as the API server gets and answers them."""
 
     def arriving(self, actor: str, request: Request) -> None:
-        """Note a write before the API server performs it."""
+        """Record a write before the API server performs it."""
         ...
 
     def answered(self, actor: str, request: Request, response: Response) -> None:
-        """Note how the API server answered a write."""
+        """Record the API server's response to a write."""
         ...
 
 

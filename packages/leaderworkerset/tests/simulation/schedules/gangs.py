@@ -77,7 +77,7 @@ async def _delete_any(play: Play, resource: Resource) -> str:
 
 
 async def lose_gate(play: Play) -> None:
-    """Let managers come back without their feature gate, which keeps nothing from what is there already (N-K8S-18)."""
+    """Make managers come back without their feature gate, which keeps nothing from what is there already (N-K8S-18)."""
     play.note("machine", "turns off", "the feature gate of managers")
     play.world.follow_scheduling(is_enabled=False)
     happenings.kill_all_managers(play, 1.0)
@@ -88,7 +88,7 @@ async def lose_gate(play: Play) -> None:
 
 
 async def lose_kinds(play: Play) -> None:
-    """Let the API server serve the kinds of the scheduler to no manager for a while (N-K8S-9)."""
+    """Make the API server serve the kinds of the scheduler to no manager for a while (N-K8S-9)."""
     play.note("machine", "does not serve", API)
     play.world.wire.unserved = API
     for wire in play.transports():

@@ -16,7 +16,7 @@ def leaves_pod_groups() -> Any:
 
 
 def starts_with_the_first() -> Any:
-    """Let the pods of a gang start as they come, whatever their number."""
+    """Make the pods of a gang start as they come, whatever their number."""
     real = workloads.build_template
 
     def build(lws: Any, part: Any) -> Any:

@@ -15,7 +15,7 @@ def tolerates_nothing() -> Any:
 
 
 def waits_for_ever() -> Any:
-    """Let a pod that is not ready again be late without end."""
+    """Make a pod that is not ready again be late without end."""
     real = allcontainers.decide
     return patch.object(allcontainers, "decide", lambda *given: replace(real(*given), failure=None))
 

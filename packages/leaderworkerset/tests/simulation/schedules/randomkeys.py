@@ -58,7 +58,7 @@ async def shrink_and_fail(play: Play) -> None:
 
 
 async def fail_again(play: Play) -> None:
-    """Let one group after the other fail."""
+    """Make one group after the other fail."""
     for _ in range(3):
         await happenings.restart_container(play)
         await asyncio.sleep(play.random.uniform(0.2, 3.0))
