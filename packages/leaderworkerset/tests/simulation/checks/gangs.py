@@ -1,8 +1,8 @@
 """Additional invariants of LeaderWorkerSets with `spec.scheduling`.
 
 - Whole or nothing: a pod of a gang gets a node only when all pods of the gang get one, unless they had one before.
-- Names: Workloads and PodGroups have the names of the contract, by which controllers may adopt them (N-K8S-3 to
-  N-K8S-5).
+- Names: Workloads and PodGroups have the names of the contract, by which controllers may adopt them
+  (N-K8S-3 to N-K8S-5).
 - At rest: there is one Workload, and exactly the PodGroups that pods name, each with the minimum of its pods. No gate
   is left closed, and the condition is True (N-K8S-8, N-K8S-13, N-AT-10, N-AT-25).
 """
