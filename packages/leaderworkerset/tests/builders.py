@@ -32,7 +32,7 @@ def leaderworkerset_object(
     metadata: Mapping[str, Any] | None = None,
     status: JSONObject | None = None,
 ) -> JSONObject:
-    """Return a LeaderWorkerSet; `rollout`, `template`, `spec` and `metadata` add to or replace what is filled in."""
+    """Return a LeaderWorkerSet; `rollout`, `template`, `spec` and `metadata` add to the default fields or replace them."""
     return {
         "apiVersion": leaderworkerset.API_VERSION,
         "kind": leaderworkerset.KIND,

@@ -201,7 +201,7 @@ def _scaler(chance: Random, namespace: str, number: int) -> Made:
 
 
 def _event(chance: Random, namespace: str, number: int) -> Made:
-    """Return an event as the manager writes it, about something of another namespace, or with a note that nobody expects."""
+    """Return an event like the manager's, about an object of another namespace, or with an unexpected note."""
     regarding = {"kind": LEADERWORKERSETS.kind, "name": "web", "namespace": chance.choice([namespace, "victim"])}
     content = {
         "eventTime": "2026-01-01T00:00:00.000000Z",

@@ -167,7 +167,7 @@ def assert_declared(reads: Iterable[Reads]) -> None:
 
 
 def reduced(obj: JSONObject, keep: Keep) -> JSONObject:
-    """Return what the caches keep."""
+    """Return the fields that the caches keep."""
     return keep(obj)(obj)
 
 

@@ -54,7 +54,7 @@ def conditions(**statuses: str) -> list[JSONObject]:
 
 
 def pod(group: int = 0, rank: int = 0, *, made: float = 300, **fields: Any) -> JSONObject:
-    """Return a pod; `metadata`, `spec` and `status` add to what is filled in."""
+    """Return a pod; `metadata`, `spec` and `status` add to the default fields."""
     name = f"web-{group}" if rank == 0 else f"web-{group}-{rank}"
     own = {
         labels.NAME: "web",
@@ -202,7 +202,7 @@ def of_set(
     status: Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Observed:
-    """Return what is observed of a DisaggregatedSet `web` itself; decode has scaling mode External."""
+    """Return the observation of a DisaggregatedSet `web` itself; decode has scaling mode External."""
     roles = [
         {"name": "prefill", "spec": {"replicas": 2}},
         {"name": "decode", "spec": {}, "scaling": {"mode": "External"}},

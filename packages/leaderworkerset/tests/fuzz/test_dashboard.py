@@ -14,7 +14,7 @@ from tests.fuzz.seeds import seeds
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE
 
 MARK = "findme"
-"""The name of the set that nobody else may see."""
+"""The name of the set that only the browser may see."""
 
 REQUESTS = 1000
 """Requests of one seed."""

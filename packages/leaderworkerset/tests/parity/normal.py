@@ -64,7 +64,7 @@ def settle_intended(objects: Iterable[JSONObject]) -> list[JSONObject]:
 
 
 def _settle(obj: JSONObject) -> JSONObject:
-    """Return the object without what is meant to differ: since v0.10 there are two defaults, `role` and `leader-address`."""
+    """Return the object without intended differences: since v0.10 two defaults, `role` and `leader-address`."""
     if obj["kind"] == LEADERWORKERSETS.kind:
         # R-DEF-6: we patch only the defaults into a posted object, Go writes it as its typed structs have it.
         spec = obj["spec"]

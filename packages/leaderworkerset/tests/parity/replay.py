@@ -144,12 +144,12 @@ async def _replay_batch(client: Client, watched: Watched, cases: Sequence[Case])
 
 
 async def clear(client: Client, watched: Watched, cases: Sequence[Case]) -> None:
-    """Delete the LeaderWorkerSets of the cases and wait until all that they owned is gone."""
+    """Delete the LeaderWorkerSets of the cases and wait until all owned objects are deleted."""
     await remove(client, watched, *map(_key, cases))
 
 
 async def remove(client: Client, watched: Watched, *keys: ObjectKey) -> None:
-    """Delete LeaderWorkerSets and wait until all that they owned is gone."""
+    """Delete LeaderWorkerSets and wait until all owned objects are deleted."""
     for key in keys:
         await client.delete(LEADERWORKERSETS, key, propagation="Background")
     await watched.settle(lambda: not _of_leaderworkersets(watched), STALL)

@@ -48,7 +48,7 @@ PATIENCE: Final = 60.0
 
 
 class Fleet:
-    """LeaderWorkerSets that are edited and hurt, whoever manages them."""
+    """LeaderWorkerSets that are edited and damaged under any manager."""
 
     def __init__(self, cluster: ParityCluster, watched: Watched) -> None:
         self._client = cluster.client

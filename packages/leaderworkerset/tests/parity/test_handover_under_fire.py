@@ -27,7 +27,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 ROLLED: Final = 1
-"""How often each leader is born in a rollout."""
+"""How often each leader is created in a rollout."""
 
 
 def suitable(case: Case) -> bool:
@@ -160,7 +160,7 @@ async def until_recreating(rollout: Rollout) -> None:
 
 
 MOMENTS: Final = (until_recorded, until_held, until_rolling, until_recreating)
-"""Where the Go controller ends. A failure of the first group follows, if it has not failed yet."""
+"""The moments at which the Go controller stops. A failure of the first group follows, if it has not failed yet."""
 
 
 async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Case], moment: Moment) -> None:

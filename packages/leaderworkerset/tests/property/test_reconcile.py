@@ -1,4 +1,4 @@
-"""The controllers in a model cluster: whatever happens, they come to rest, and at rest everything is as promised."""
+"""The controllers in a model cluster: they always come to rest, and at rest everything is as specified."""
 
 from datetime import timedelta
 from typing import Any
@@ -98,7 +98,7 @@ def test_new_leaderworkerset_settles(spec: dict[str, Any]) -> None:
 @given(st.lists(specs, min_size=2, max_size=4), st.lists(st.integers(0, 3), min_size=4, max_size=4))
 @settings(max_examples=examples(10))
 def test_edits_at_any_moment_settle(history: list[dict[str, Any]], pauses: list[int]) -> None:
-    """Also edits in mid-rollout, back and forth (R-ROLL-10, W-19, Q-5)."""
+    """This includes edits during a rollout, back and forth (R-ROLL-10, W-19, Q-5)."""
     play_edits(history, pauses)
 
 
@@ -141,7 +141,7 @@ def play_edits(history: list[dict[str, Any]], pauses: list[int]) -> None:
 def test_next_manager_completes_after_a_death_at_any_write(
     before: dict[str, Any], after: dict[str, Any], writes: int
 ) -> None:
-    """The next manager starts from what is there, and makes no revision twice (Q-6, Q-32)."""
+    """The next manager continues with the existing objects, and creates no revision twice (Q-6, Q-32)."""
     world = created(before)
     world.settle()
     world.edit(**after)
@@ -203,7 +203,7 @@ def test_crashing_group_is_recreated_with_growing_delays() -> None:
 def test_rollout_keeps_availability_and_replaces_each_group_once(
     replicas: int, size: int, unavailable: int, surge: int
 ) -> None:
-    """Also where StatefulSets know no maxUnavailable, groups go in waves (R-ROLL-1, R-ROLL-7, R-POD-10)."""
+    """If StatefulSets do not support maxUnavailable, groups are replaced in waves (R-ROLL-1, R-ROLL-7, R-POD-10)."""
     spec: dict[str, Any] = {
         "replicas": replicas,
         "size": size,

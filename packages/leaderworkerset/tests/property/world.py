@@ -151,7 +151,7 @@ class ModeledCluster:
     # What the cluster does.
 
     def collect_garbage(self) -> None:
-        """Remove objects whose controller is gone, until none is left."""
+        """Remove objects whose controller is deleted, until none is left."""
         uids = {meta.uid(obj) for obj in self.objects.values()}
         orphans = [
             key
@@ -198,7 +198,7 @@ class ModeledCluster:
             self.put(PODS, pod | {"status": status})
 
     def remove(self, pod: JSONObject) -> None:
-        """Delete a pod as `kubectl delete --now` does: gone at once."""
+        """Delete a pod immediately, as `kubectl delete --now` does."""
         self.objects.pop((PODS, meta.key(pod)), None)
 
     def settle(self, rounds: int = 60) -> None:

@@ -111,7 +111,7 @@ class World:
         store.subscribe(lambda _: self._changed.set())
 
     def random(self, actor: str) -> Random:
-        """Return the source of what is random to an actor: another one for each actor and each seed."""
+        """Return the source of randomness of an actor: a different one for each actor and each seed."""
         return Random(f"{self.settings.seed} {actor}")
 
     async def start(self) -> None:
@@ -161,7 +161,7 @@ class World:
         await self.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
 
     async def create(self, lws: JSONObject) -> JSONObject:
-        """Create an object without what a server fills in."""
+        """Create an object without the fields that a server fills in."""
         filled = {"uid", "resourceVersion", "generation"}
         metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
         return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
@@ -217,7 +217,7 @@ class World:
         self.server.backend.store.subscribe(committed)
 
     async def at_rest(self) -> None:
-        """Wait until nobody has written anything for `QUIET` seconds."""
+        """Wait until there was no write for `QUIET` seconds."""
         begin = self.clock.monotonic()
         while (left := max(begin, self.trace.settled_at()) + QUIET - self.clock.monotonic()) > 0:
             assert self.clock.monotonic() < begin + LIMIT, f"somebody still writes after {LIMIT:.0f} s"

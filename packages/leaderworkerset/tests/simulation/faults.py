@@ -54,7 +54,7 @@ class Fault(Enum):
 
 
 class Death(Enum):
-    """When an actor dies that dies at a write."""
+    """The moment at which an actor dies at a write."""
 
     BEFORE = "before the write"
     UNANSWERED = "before the answer"
@@ -112,7 +112,7 @@ class FaultyTransport:
         self.lost: list[tuple[float, str]] = []
         """Writes that failed or whose sender died at them: when, and what about."""
         self.interruptions: list[float] = []
-        """When the sender died, stood still or lost its lease, so that what it had begun was not ended."""
+        """When the sender died, stood still or lost its lease, so that its work was interrupted."""
         self._thaw = 0.0
         self._awake = 0.0
         self._isolated = 0.0
@@ -312,7 +312,7 @@ class FaultyTransport:
                 yield chunk
 
     async def _wait_for_thaw(self, generation: int) -> None:
-        """Wait until what is frozen is delivered again, or cut."""
+        """Wait until the frozen messages are delivered again, or the stream is cut."""
         left = self._thaw - asyncio.get_running_loop().time()
         if left > 0 and generation == self._generation:
             await asyncio.sleep(left)

@@ -66,7 +66,7 @@ async def started(one: Kueue) -> "asyncio.Task[None]":
 
 
 async def ended(task: "asyncio.Task[None]") -> None:
-    """End the reconciler; raise what it failed with."""
+    """End the reconciler; raise its error, if there was one."""
     task.cancel()
     await asyncio.wait([task])
     if not task.cancelled():

@@ -48,7 +48,7 @@ def annotated(annotations: dict[str, str]) -> JSONObject:
 async def test_kueue_rejections_reach_the_user_unchanged(
     space: Space, kueue: Kueue, spec: dict[str, Any], words: str
 ) -> None:
-    """The defaults of ours neither mend nor hide it, and without a queue it is nobody's matter (R-KQ-15, R-KQ-55)."""
+    """Our defaults neither repair nor hide it, and it does not apply without a queue (R-KQ-15, R-KQ-55)."""
     with pytest.raises(ForbiddenError, match=words):
         await space.create(queued(**spec))
     assert kueue.admitted == set()

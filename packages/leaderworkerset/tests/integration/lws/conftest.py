@@ -28,7 +28,7 @@ Manage: TypeAlias = Callable[[Cluster, Path], AbstractAsyncContextManager[Manage
 """Runs a manager on a cluster; it may write into the directory."""
 
 LIMIT = 240.0
-"""Seconds for one test; what it waits for has limits of its own."""
+"""Seconds for one test, besides the limits of its waits."""
 
 
 @dataclass

@@ -29,7 +29,7 @@ def are_there(state: State) -> None:
 
 
 async def test_every_rank_knows_the_hosts_and_its_number(space: Space) -> None:
-    """After the variables of the group (R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15)."""
+    """The TPU variables follow those of the group (R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15)."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": with_tpus()}))
     state = await space.until(are_there)
     hosts = ["web-0.web", "web-0-1.web", "web-0-2.web", "web-0-3.web"]

@@ -165,7 +165,7 @@ async def test_valid_fields_are_accepted(space: Space, obj: JSONObject) -> None:
 
 
 async def test_webhook_rejects_invalid_updates(space: Space) -> None:
-    """With every error in one answer (R-VAL-22, Q-7)."""
+    """The response lists every error (R-VAL-22, Q-7)."""
     await space.create(subgroups(2) | {"spec": subgroups(2)["spec"] | {"replicas": 0}})
     spec = copy.deepcopy((await space.get(LEADERWORKERSETS, "web"))["spec"])
     spec["leaderWorkerTemplate"]["subGroupPolicy"]["subGroupSize"] = 4
@@ -180,7 +180,7 @@ async def test_webhook_rejects_invalid_updates(space: Space) -> None:
 
 
 async def test_null_subdomain_policy_gets_the_default(space: Space) -> None:
-    """It cannot be refused, as it is filled in before (R-DEF-4, R-VAL-25)."""
+    """It is never rejected, as the default is filled in before validation (R-DEF-4, R-VAL-25)."""
     await space.create(lws(replicas=0))
     patched = await space.patch([{"op": "replace", "path": "/spec/networkConfig", "value": {"subdomainPolicy": None}}])
     assert patched["spec"]["networkConfig"] == {"subdomainPolicy": "Shared"}

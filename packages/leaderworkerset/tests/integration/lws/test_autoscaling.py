@@ -45,7 +45,7 @@ def metrics(runner: asyncio.Runner, running: Running) -> Iterator[MetricsAPI]:
 
 
 def autoscaler(metric: JSONObject, *, name: str = "web", minimum: int = 1, maximum: int = 8) -> JSONObject:
-    """Return an autoscaler that acts on what it reads now."""
+    """Return an autoscaler that acts immediately on its metrics."""
     target = {"apiVersion": LEADERWORKERSETS.api_version, "kind": LEADERWORKERSETS.kind, "name": "web"}
     return {
         "apiVersion": AUTOSCALERS.api_version,

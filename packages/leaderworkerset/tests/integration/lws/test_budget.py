@@ -125,7 +125,7 @@ async def test_new_template_replaces_an_exhausted_group(space: Space) -> None:
 
 
 async def test_partition_keeps_the_evidence_below_it(space: Space) -> None:
-    """Until it is lowered (N-RB-6, section 10)."""
+    """The evidence is kept until the partition is lowered (N-RB-6, section 10)."""
     before = await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 0)
     await space.edit(rolloutStrategy={"rollingUpdateConfiguration": {"partition": 2}})
@@ -316,7 +316,7 @@ async def test_restart_counts_pass_to_the_replacement_group(space: Space) -> Non
 
 
 async def test_exhausted_group_is_deleted_when_scaled_down(space: Space) -> None:
-    """Also while other groups are still being replaced (N-AT-14, N-RB-6)."""
+    """It is also deleted while other groups are still being replaced (N-AT-14, N-RB-6)."""
     await space.create(limited(0, replicas=3, **keyed.HASH))
     before = await keyed.settled(space, 3, 2)
     await exhaust_keyed(space, before, keyed.leaders(before)[0])

@@ -199,7 +199,7 @@ async def test_new_groups_added_by_hand_start_no_rollout(space: Space) -> None:
 async def test_scaling_to_or_from_zero_takes_one_step(
     space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
-    """Also with another template (R-DS-31, contract 10 W11)."""
+    """The same holds with another template (R-DS-31, contract 10 W11)."""
     sizes = await rolled(space, before, after)
     first, last = map(as_counts, trace.split())
     ways = [counts for counts in sizes.seen if counts not in {first, last}]
@@ -235,7 +235,7 @@ def assert_scaler(space: Space) -> None:
 
 
 async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: Space) -> None:
-    """Neither the LeaderWorkerSets of its roles nor their pods change, also where budgets were copied (Q-11) (R-DS-24)."""
+    """The LeaderWorkerSets of its roles and their pods do not change, with copied budgets either (R-DS-24, Q-11)."""
     roles = rolling(2, 1, *SURGE_TWO)
     await space.manager.stop()
     obj = await create(space, roles)
@@ -283,7 +283,7 @@ async def define_as_the_go_controller(space: Space) -> None:
 
 
 async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) -> None:
-    """Its replacement policy reaches its LeaderWorkerSet, which stays as it is otherwise (N-DS-1, N-DS-2, N-AT-9)."""
+    """Its replacement policy reaches its LeaderWorkerSet, which is otherwise unchanged (N-DS-1, N-DS-2, N-AT-9)."""
     prefill = role("prefill", 2, size=2)
     keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
     obj = await create(space, [keyed, role("decode", 2)])
@@ -331,7 +331,7 @@ def assert_first_slice(state: State) -> None:
 
 
 async def test_invalid_disaggregated_sets_are_rejected(space: Space) -> None:
-    """By the schema or by the webhook (R-DS-4, R-DS-9)."""
+    """The schema or the webhook rejects them (R-DS-4, R-DS-9)."""
     with pytest.raises(APIError, match="zero for all"):
         await create(space, [role("prefill", 0), role("decode", 1)])
     with pytest.raises(APIError, match="partition"):

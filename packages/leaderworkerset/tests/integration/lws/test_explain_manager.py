@@ -1,4 +1,4 @@
-"""`lws explain` of what the manager and its records have to do with: a manager without a leader, a revision that is gone."""
+"""`lws explain` of problems of the manager and its records: a manager without a leader, a missing revision."""
 
 from datetime import datetime
 

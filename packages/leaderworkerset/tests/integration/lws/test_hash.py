@@ -103,7 +103,7 @@ async def test_group_of_one_pod_rolls_and_is_replaced(space: Space) -> None:
 
 
 async def test_failed_worker_or_deleted_leader_replaces_the_group(space: Space) -> None:
-    """Another group replaces it, and it is scheduled once the old one is gone (N-HASH-6, R-POD-5)."""
+    """Another group replaces it, and is scheduled when the old one is deleted (N-HASH-6, R-POD-5)."""
     await space.create(lws(replicas=3, size=2, **HASH))
     before = await settled(space, 3, 2)
     space.always(lambda state: assert_bounded(state, 3))

@@ -65,7 +65,7 @@ class Victim:
 
 
 async def test_groups_on_a_deleted_node_are_recreated_once(space: Space) -> None:
-    """Their pods are gone before anyone could end them (R-POD-3 to R-POD-5, R-POD-9 to R-POD-11)."""
+    """Their pods are deleted before any kubelet could end them (R-POD-3 to R-POD-5, R-POD-9 to R-POD-11)."""
     before, victims = await settle(space)
     async with deleted_node(space.client, LOST):
         for victim in victims:

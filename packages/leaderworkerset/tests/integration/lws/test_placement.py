@@ -1,4 +1,4 @@
-"""Where groups go: one rack per group, one group per rack (contract section 7, R-WSTS-6)."""
+"""The placement of groups: one rack per group, one group per rack (contract section 7, R-WSTS-6)."""
 
 from testkit.clusters.cluster import RACK, ZONE
 from tests.integration.clusters.objects import lws, pod_template

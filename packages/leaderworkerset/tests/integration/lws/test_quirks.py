@@ -21,7 +21,10 @@ def is_available(state: State) -> None:
 
 
 async def test_annotations_reach_leader_set_and_new_worker_sets(space: Space) -> None:
-    """The leader set follows, worker sets keep what was when they were made (Q-21, R-LSTS-2, R-WSTS-3)."""
+    """The leader StatefulSet follows; worker StatefulSets keep the annotations of their creation.
+
+    Rules Q-21, R-LSTS-2, R-WSTS-3.
+    """
     await space.bring_up(lws(replicas=1, size=2, annotations={NOTE: "old"}))
     await space.patch({"metadata": {"annotations": {NOTE: "new"}}})
     state = await space.until(shows(lambda state: meta.annotations(state.statefulsets["web"])[NOTE], "new"))

@@ -287,7 +287,7 @@ async def test_ready_groups_have_pods_of_one_revision(space: Space) -> None:
 
 @pytest.mark.parametrize(("policy", "workers"), [("LeaderReady", 0), ("LeaderCreated", 2)])
 async def test_startup_policy_determines_when_workers_start(space: Space, policy: str, workers: int) -> None:
-    """No StatefulSet of workers before their leader is ready, or at once (R-OP-68, AT-003-7)."""
+    """The StatefulSet of workers waits for a ready leader, or is created immediately (R-OP-68, AT-003-7)."""
     gated = {"leaderTemplate": pod_template(gated=True), "workerTemplate": pod_template()}
     await space.create(lws(replicas=2, size=2, template=gated, startupPolicy=policy))
 

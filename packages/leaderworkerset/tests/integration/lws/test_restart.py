@@ -25,7 +25,7 @@ async def test_restarted_container_recreates_the_group(space: Space, policy: str
 
 @pytest.mark.parametrize(("pod", "recreations"), [("web-1", 0), ("web-1-2", 1)], ids=["leader", "worker"])
 async def test_deleted_pod_recreates_the_group(space: Space, pod: str, recreations: int) -> None:
-    """Where the leader itself is deleted, there is nothing left to do (R-POD-4, R-POD-10, R-POD-11)."""
+    """If the leader itself is deleted, nothing else has to be deleted (R-POD-4, R-POD-10, R-POD-11)."""
     before = await space.bring_up(lws(replicas=3, size=3))
     await space.delete(pod, PODS)
     state = await replaced(space, before, "web-1", "web-1-1", "web-1-2")

@@ -43,7 +43,7 @@ def at_least(number: int) -> Expectation:
 
 
 def images(state: State, name: str = "web") -> dict[str, str]:
-    """Return the image of the first container of each pod that is not on its way out."""
+    """Return the image of the first container of each pod that is not being deleted."""
     found = state.of(name).items()
     return {pod: obj["spec"]["containers"][0]["image"] for pod, obj in found if not meta.is_deleting(obj)}
 
@@ -370,7 +370,7 @@ async def test_subdomain_policy_can_be_changed_and_reverted(space: Space) -> Non
 
 
 async def test_unique_services_belong_to_leader_pods(space: Space) -> None:
-    """One per leader pod and no other; they go with their leaders (R-SVC-7)."""
+    """There is one Service per leader pod and no other. They are deleted with their leaders (R-SVC-7)."""
     state = await space.bring_up(lws(replicas=3, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
     assert state.services.keys() == {"web-0", "web-1", "web-2"}
     await space.edit(replicas=1)

@@ -83,7 +83,7 @@ async def test_differs_from_upstream_too_long_name_is_rejected(space: Space) -> 
 
 
 async def test_update_without_effect_keeps_the_generation(space: Space) -> None:
-    """The definition of v0.10 lacks fields, so the API server drops what the webhook would write there (N-DEF-1)."""
+    """The definition of v0.10 lacks fields, so the API server drops the webhook's defaults for them (N-DEF-1)."""
     async with without_fields(space, *NEWER_DEFAULTS):
         created = await space.create(lws(replicas=0))
         assert not NEWER_DEFAULTS.keys() & meta.spec(created).keys()

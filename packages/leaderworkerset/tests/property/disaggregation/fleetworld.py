@@ -140,7 +140,7 @@ class FleetWorld:
         return writes
 
     def states(self) -> dict[str, RoleState]:
-        """Return what the planner sees while old groups are left."""
+        """Return the planner's states while old groups are left."""
         old = [part for part in self.parts if part.revision != self.revision and part.replicas >= 0]
         if not any(part.replicas for part in old):
             return {}
@@ -164,7 +164,7 @@ class FleetWorld:
         }
 
     def perform(self, action: Action, drained: set[ObjectKey]) -> None:
-        """Do what the API server does."""
+        """Perform an action like the API server."""
         match action:
             case Create(resource=resource, object=obj, on_success=events):
                 self.rollouts += any(event.reason == "RollingUpdateStarted" for event in events)

@@ -33,7 +33,7 @@ def begin(random: Random) -> State:
 
 
 def disturb(random: Random, state: State) -> State:
-    """Change the target of one role, or turn back: what was new is old now, and the other way round."""
+    """Change the target of one role, or reverse the rollout: the new revision becomes the old one."""
     if random.random() < 0.3:
         return tuple(replace(role, initial=role.new, old=role.new, new=role.old) for role in state)
     index = random.randrange(len(state))

@@ -96,7 +96,10 @@ def live(seed: int) -> Counts:
 
 
 def test_rollout_of_roles_keeps_bounds_at_every_step(record_property: Callable[[str, object], None]) -> None:
-    """Ratio, availability and ceiling; what is not ready is waited for, not drained (R-DS-55 to R-DS-61, Q-3 to Q-8)."""
+    """Ratio, availability and ceiling hold.
+
+    Unready groups are awaited, not drained (R-DS-55 to R-DS-61, Q-3 to Q-8).
+    """
     counts, seed = Counts(), 0
     while counts.rollouts < ROLLOUTS:
         seed += 1

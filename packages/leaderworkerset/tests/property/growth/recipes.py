@@ -55,7 +55,7 @@ def decisions() -> set[str]:
 
 
 def or_denied(decide: Callable[[], object]) -> object:
-    """Return what is decided, or the text of the denial."""
+    """Return the decision, or the text of the denial."""
     try:
         return decide()
     except DeniedError as denied:
@@ -122,7 +122,7 @@ def _lost(member: JSONObject) -> JSONObject:
 
 
 def _evictions(world: LargeSet) -> object:
-    """Decide about the disruption budgets of all groups: as they are made, all closed, and open."""
+    """Decide about the disruption budgets of all groups: new, all closed, and open."""
     obj = world.posted | {"metadata": world.posted["metadata"] | {"uid": "uid-of-web"}}
     leaders = [builders.leader_pod(world.posted, index, key=world.key) for index in world.many("groups")]
     bare = disruption.ObservedDisruption(obj=obj, leaders=leaders, budgets=(), wanted=(), now=NOW)

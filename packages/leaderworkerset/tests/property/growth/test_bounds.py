@@ -166,7 +166,7 @@ def test_manager_takes_little_memory_for_the_largest_numbers() -> None:
 
 
 FORGED = 300
-"""Leaders that somebody creates by hand; before, one of them took as much memory as a million groups have bits."""
+"""Leaders that a user creates by hand. Earlier, one of them took as much memory as a million groups have bits."""
 
 
 async def manage_forged(existing: bool) -> int:
@@ -194,7 +194,7 @@ def renamed(lws: JSONObject, name: str) -> JSONObject:
 
 
 def forged(lws: str, number: int) -> JSONObject:
-    """Return a gated pod that nobody controls, with the labels of a leader."""
+    """Return a gated pod without a controller, with the labels of a leader."""
     index = str(2 * MOST_GROUPS - 1 - number)
     own = {labels.NAME: lws, labels.WORKER_INDEX: "0", labels.GROUP_INDEX: index, labels.GROUP_KEY: f"key-{number}"}
     own[labels.TEMPLATE_REVISION_HASH] = f"revision-{number}"

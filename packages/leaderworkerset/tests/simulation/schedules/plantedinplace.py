@@ -20,7 +20,7 @@ def lets_the_partition_fall() -> Any:
 
 
 def marks_all_at_once() -> Any:
-    """Update all groups in place at the same time, whatever may be unavailable."""
+    """Update all groups in place at the same time, despite the budget."""
     real = of_sets.Route.release
 
     def release(self: Any, statefulset: Any, folded: Any, size: int, span: range) -> tuple[int, int]:

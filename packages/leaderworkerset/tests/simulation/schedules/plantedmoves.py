@@ -12,7 +12,7 @@ def moves_all_at_once() -> Any:
 
 
 def never_moves() -> Any:
-    """Make every group wait for ever."""
+    """Make every group wait forever."""
     return patch.object(moves, "choose", lambda waiting, available, least: [])
 
 

@@ -1,4 +1,4 @@
-"""Bugs about pods that restart all their containers in place, to be found: what is tolerated, and for how long."""
+"""Bugs about pods that restart all their containers in place, to be found: the tolerance and its duration."""
 
 from typing import Any
 from unittest.mock import patch

@@ -206,7 +206,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
 
 @contextmanager
 def caught(world: LeanWorld, violations: list[str]) -> Iterator[None]:
-    """Add whatever ends the body to the violations: an error, or an actor that broke, which cancels all the others."""
+    """Add any error that ends the body to the violations: an error, or a broken actor, which cancels all the others."""
     try:
         yield
     except asyncio.CancelledError:
@@ -285,7 +285,7 @@ async def _happen(it: Play, picked: Sequence[tuple[float, Happening]]) -> None:
 
 
 async def come_to_rest(it: Play, *, long: bool) -> None:
-    """Mend what is broken, and wait until nobody writes any more."""
+    """Repair everything that is broken, and wait until writes have stopped."""
     await it.calm()
     world = it.world
     for wire in (*it.transports(), *((world.others,) if world.others else ())):

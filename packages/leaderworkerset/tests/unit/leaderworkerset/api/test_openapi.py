@@ -35,7 +35,7 @@ STRUCTS = sorted(structs())
 
 
 def resolved(field: JSONObject) -> JSONObject:
-    """Return a field with what it refers to."""
+    """Return a field with its references resolved."""
     reference = field.get("$ref") or (field["allOf"][0]["$ref"] if "allOf" in field else "")
     own = {name: value for name, value in field.items() if name != "allOf"}
     return DOCUMENT[reference.rsplit("/", 1)[1]] | own if reference else own
@@ -62,7 +62,7 @@ def test_types_have_the_same_fields() -> None:
 
 
 def kind_of(field: JSONObject) -> tuple[Any, ...]:
-    """Return what a field is; numbers-or-texts are written in two ways."""
+    """Return the type of a field; numbers-or-texts are written in two ways."""
     if field.get("x-kubernetes-int-or-string") or "oneOf" in field:
         return ("int-or-string",)
     keys = ("type", "format", "x-kubernetes-list-type", "x-kubernetes-list-map-keys")

@@ -1,4 +1,4 @@
-"""Lines of programs and annotations about progress and hangs: what is read of them, however hostile they are."""
+"""Lines of programs and annotations about progress and hangs: the values that are read, also from hostile text."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Notes of restarts in place, which whoever may write pods may write."""
+"""Notes of restarts in place, which every user with permission on pods can write."""
 
 import pytest
 from tests import builders

@@ -1,4 +1,4 @@
-"""The table of capabilities: each folder has its row, and whoever else imports a folder is counted."""
+"""The table of capabilities: each folder has its row, and other imports of a folder are counted."""
 
 import ast
 from collections.abc import Iterator

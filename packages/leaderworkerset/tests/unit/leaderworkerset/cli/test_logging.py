@@ -1,4 +1,4 @@
-"""Logs record what happened, and never what is secret."""
+"""Logs record events, and never secrets."""
 
 import io
 import json

@@ -71,7 +71,7 @@ main()
 @pytest.mark.parametrize("interrupts", ["handled", "ignored"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_command_cleans_up_when_a_signal_ends_it(number: signal.Signals, interrupts: str) -> None:
-    """In the background of a script SIGINT is ignored."""
+    """A script in the background ignores SIGINT."""
     words = [sys.executable, "-c", UNDOING, interrupts]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""The Python client: manifests, what it is before it is open, and the ways its iterators end."""
+"""The Python client: manifests, its state before it is open, and the ends of its iterators."""
 
 import asyncio
 import copy

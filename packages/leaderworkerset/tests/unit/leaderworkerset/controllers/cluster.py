@@ -106,7 +106,7 @@ class Cluster:
         await asyncio.sleep(seconds)
 
     async def create(self, lws: JSONObject) -> JSONObject:
-        """Create an object without what a server fills in."""
+        """Create an object without the fields that a server fills in."""
         filled = {"uid", "resourceVersion", "generation"}
         metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
         return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
@@ -305,7 +305,7 @@ class _Silence:
 
 @lru_cache(maxsize=1)
 def served_kinds() -> list[Kind]:
-    """Return what is served; pods are admitted by the very function that the webhook calls."""
+    """Return the served kinds; pods are admitted by the same function that the webhook calls."""
     served = [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()]
     return [*served, *map(kind_from_crd, MANAGED.definitions())]
 

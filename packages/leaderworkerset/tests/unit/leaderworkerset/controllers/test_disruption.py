@@ -1,4 +1,4 @@
-"""The controller of disruption budgets: what wakes it, what it keeps of foreign objects, and its rights."""
+"""The controller of disruption budgets: its triggers, its cached fields, and its permissions."""
 
 from contextlib import closing
 from typing import Any
@@ -38,7 +38,7 @@ def member(index: int = 0, *, node: str = "n", **metadata: Any) -> JSONObject:
 
 
 def watched(settings: DisruptionSettings) -> dict[str, Any]:
-    """Return what a new driver does with changes, by the kind of the object."""
+    """Return the reactions of a new driver to changes, by the kind of the object."""
     clock = VirtualClock()
     with closing(Store()) as store:
         client = Client(InProcessTransport(ApiServer(store, builtin.kinds(), clock), "test"))
@@ -63,7 +63,7 @@ def watched(settings: DisruptionSettings) -> dict[str, Any]:
 def test_changes_of_leaders_enqueue_the_budget_controller(
     old: JSONObject | None, new: JSONObject | None, wakes: bool
 ) -> None:
-    """Whether a group is whole is in the status of its budget."""
+    """The status of the budget shows whether a group is complete."""
     keys = watched(DisruptionSettings())["Pod"]
     assert [*keys(Change(old, new))] == ([SET] if wakes else [])
 

@@ -1,4 +1,4 @@
-"""Which groups with random keys end, as pods and the StatefulSets of their workers come and go."""
+"""Groups with random keys that are terminating, while pods and worker StatefulSets come and go."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ def test_group_is_ending_while_it_has_pods_and_no_leader() -> None:
 
 
 def test_group_is_ending_while_workers_may_be_created() -> None:
-    """A StatefulSet controller that is behind creates pods for a leader that is gone (N-AT-5)."""
+    """A lagging StatefulSet controller creates pods for a deleted leader (N-AT-5)."""
     endings, pods, statefulsets = follow()
     pods.publish(Change(None, deleting(LEADER)))
     statefulsets.publish(Change(None, WORKERS))

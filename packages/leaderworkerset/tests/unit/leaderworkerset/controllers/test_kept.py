@@ -1,4 +1,4 @@
-"""The caches keep what the controllers read of foreign objects, and nothing else."""
+"""The caches keep exactly the fields of foreign objects that the controllers read."""
 
 import msgspec
 import pytest
@@ -82,7 +82,7 @@ def placed() -> JSONObject:
 
 
 def decide_the_rest() -> None:
-    """Make the decisions that need what the cluster of these tests does not do."""
+    """Make the decisions that the cluster of these tests does not cause."""
     for step in InPlaceStep:
         checked(deciding.reconcile_group)(test_inplacesteps.WALK[step])
     checked(deciding.reconcile_group)(test_inplacesteps.taken_back())
@@ -132,11 +132,11 @@ ENDS: tuple[JSONObject, ...] = (
     {"reason": "NodeLost"},
     {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]},
 )
-"""How pods end, in all the ways that a failure is reported."""
+"""The ends of pods, in all the ways in which a failure is reported."""
 
 
 def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> None:
-    """Decide about a group one of whose workers failed, and hangs on a node that is gone."""
+    """Decide about a group with a failed worker that hangs on a deleted node."""
     release = {"annotations": {labels.RELEASE_LOST_PODS_AFTER: "1s"}}
     leader = builders.leader_pod(lws)
     observed = LiveGroup(
@@ -213,7 +213,7 @@ def test_undeclared_read_is_detected(
 
 
 def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
-    """Names may meet: the StatefulSet of another owner is left as it is, and reported (docs/adr/0030)."""
+    """Names may collide: the StatefulSet of another owner is not changed, and reported (docs/adr/0030)."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
     observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_statefulset=workers)

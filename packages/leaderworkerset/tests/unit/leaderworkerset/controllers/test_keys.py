@@ -1,4 +1,4 @@
-"""Which keys a change asks a look at."""
+"""The keys that a change enqueues."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ def test_worker_statefulset_enqueues_its_leader() -> None:
 
 
 def test_differs_from_upstream_deleted_service_enqueues_group() -> None:
-    """Also one of an earlier leader, or of another owner, which used its name (R-SVC-5)."""
+    """The Service may belong to an earlier leader, or to another owner that used its name (R-SVC-5)."""
     own = {"metadata": {"name": "web-0", "namespace": "default"}}
     service = owned_by(builders.leader_pod(LWS, uid="earlier"), own)
 

@@ -1,4 +1,4 @@
-"""An update begins on what the API server knows of the leaders, however late the caches are."""
+"""An update begins with the API server's state of the leaders, even if the caches are late."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -129,7 +129,7 @@ async def test_leaders_are_compared_by_uid_unless_terminating(cluster: Cluster) 
 
 
 async def test_deleted_leader_gets_no_workers_again_and_again(cluster: Cluster) -> None:
-    """Where the cache of pods is the later one; a worker StatefulSet that alone was deleted comes back (R-WSTS-2)."""
+    """The cache of pods may be late. A worker StatefulSet that was deleted alone returns (R-WSTS-2)."""
     cluster.transport = transport = LateWatch(cluster, PODS)
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))

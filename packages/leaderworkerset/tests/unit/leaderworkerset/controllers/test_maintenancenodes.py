@@ -1,4 +1,4 @@
-"""Which groups have to leave nodes, by what the caches hold."""
+"""The groups that have to leave nodes, by the cached objects."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -219,7 +219,7 @@ async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
 
 
 async def test_workers_are_placed_in_the_rack_of_their_leader(cluster: Cluster) -> None:
-    """Not before the leader is placed; the node is read when it is needed (R-WSTS-6)."""
+    """They wait until the leader is placed, and the node is read on demand (R-WSTS-6)."""
     metadata = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(metadata=metadata))

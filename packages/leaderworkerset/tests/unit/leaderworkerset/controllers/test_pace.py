@@ -1,4 +1,4 @@
-"""When a status is written: what changes counts alone waits, and nothing else waits with it (R-STAT-3)."""
+"""When a status is written: changes of counts alone wait, and nothing else waits with them (R-STAT-3)."""
 
 import pytest
 from msgspec.structs import replace

@@ -98,7 +98,7 @@ async def unserved(_client: Client) -> JSONObject:
 
 
 def found_by(make: Callable[[Client], Coroutine[Any, Any, JSONObject | None]], **errors: Exception) -> Parent:
-    """Return what is found for a LeaderWorkerSet with this owner."""
+    """Return the result for a LeaderWorkerSet with this owner."""
 
     async def scenario() -> Parent:
         server = ApiServer(Store(), builtin.kinds(), VirtualClock())

@@ -1,4 +1,4 @@
-"""The history of revisions in a cluster: what the controllers keep, and what clients that count revisions see."""
+"""The history of revisions in a cluster: the kept revisions, and the ones that clients see."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which nodes are being emptied, and for which pods."""
+"""The nodes that are being emptied, for each pod."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ KEY = "0123456789012345678901234567890123456789"
 
 
 def lws(replicas: int = 2, size: int = 2, budget: str = "1", **spec: Any) -> JSONObject:
-    """Return a LeaderWorkerSet as it is stored."""
+    """Return a stored LeaderWorkerSet."""
     found = builders.leaderworkerset_object(replicas=replicas, size=size, spec=spec)
     found["metadata"] |= {"uid": "uid-of-web", "annotations": {labels.DISRUPTION_BUDGET: budget}}
     return found
@@ -54,7 +54,7 @@ def plan(
 
 
 def told(found: Plan) -> list[str]:
-    """Return what is written, in words."""
+    """Return the writes, in words."""
     words = []
     for action in flat(found.actions):
         match action:
@@ -128,7 +128,7 @@ def test_terminating_leader_counts_as_absent_unless_replaced(going: dict[str, An
 
 
 def test_growing_group_is_protected_with_its_next_size() -> None:
-    """Else it would be open between its growth and the write that closes it."""
+    """Otherwise it would be open between its growth and the write that closes it."""
     obj = lws(size=4)
     leaders = [leader("0"), leader("1", size="2")]
     assert told(plan(obj, leaders, [stored(obj, "0", least=0), stored(obj, "1", least=2)])) == ["set web-1 4"]

@@ -1,4 +1,4 @@
-"""Which groups are open for evictions, rule by rule (ADR 22)."""
+"""The groups that are open for evictions, rule by rule (ADR 22)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -164,7 +164,7 @@ def test_window_never_exceeds_the_budget(
 def test_window_is_stable_and_opens_every_group_in_turn(
     groups: list[ProtectedGroup], limit: int, watches: bool
 ) -> None:
-    """From any state in which all groups are whole, with what is written observed at once."""
+    """The start is any state in which all groups are complete, and writes are observed immediately."""
     whole = [replace(one, is_present=True, budget=group(one.label).budget) for one in groups]
     settings = DisruptionSettings(watches_nodes=watches)
     seen: set[str] = set()

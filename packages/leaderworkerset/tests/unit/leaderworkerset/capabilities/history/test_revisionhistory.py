@@ -22,7 +22,7 @@ def revision(number: int, *, image: str = "", owned: bool = True) -> dict[str, A
 
 
 def past(number: int, *, image: str = "", owned: bool = True) -> dict[str, Any]:
-    """Return the same as it is in the history."""
+    """Return the revision in its history form."""
     made = revision(number, image=image, owned=owned)
     key = meta.labels(made)[labels.TEMPLATE_REVISION_HASH]
     moved = {"labels": {labels.HISTORY_OF: "web"}, "annotations": {labels.TEMPLATE_REVISION_HASH: key}}

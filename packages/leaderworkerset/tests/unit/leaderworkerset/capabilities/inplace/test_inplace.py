@@ -1,4 +1,4 @@
-"""Which groups a rollout updates in place, and which it recreates (docs/adr/0024-update-in-place.md)."""
+"""The groups that a rollout updates in place, and the ones that it recreates (docs/adr/0024-update-in-place.md)."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def facts(index: int, letter: str, key: str = KEY) -> GroupFacts:
 
 
 def rolling(letters: str, obj: JSONObject = NEW, *, partition: int = 4, observed: int = 3) -> ObservedLeaderWorkerSet:
-    """Return a rollout whose leader StatefulSet holds what is below the partition."""
+    """Return a rollout whose leader StatefulSet holds the groups below the partition."""
     key = builders.key_of(obj)
     statefulset = cases.live(obj, partition=partition, replicas=4)
     statefulset["metadata"] |= {"generation": 3}
@@ -146,7 +146,7 @@ def test_first_marks_of_an_update_read_leaders_from_the_server() -> None:
 
 
 def test_partition_releases_groups_without_the_annotation() -> None:
-    """Also with a value that no webhook has refused."""
+    """The same holds for a value that no webhook has rejected."""
     for way in ("", "Sometimes"):
         plain = rolling("OOOO", lws("app:2", way))
         assert (marked(plain), partitions(plain)) == ([], [3])

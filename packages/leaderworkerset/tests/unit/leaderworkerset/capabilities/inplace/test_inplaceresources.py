@@ -1,4 +1,4 @@
-"""CPU and memory that change in place: what changes, what is recorded of it, and what the kubelet says (ADR 24)."""
+"""CPU and memory that change in place: the changes, their record, and the kubelet's reports (ADR 24)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which nodes are closed, and which pods have to leave them (docs/adr/0023)."""
+"""Closed nodes, and the pods that have to leave them (docs/adr/0023)."""
 
 from typing import Any
 

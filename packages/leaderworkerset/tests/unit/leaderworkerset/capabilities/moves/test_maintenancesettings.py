@@ -1,4 +1,4 @@
-"""Whose groups are moved off closed nodes (docs/adr/0023)."""
+"""The groups that are moved off closed nodes (docs/adr/0023)."""
 
 import pytest
 from tests import builders

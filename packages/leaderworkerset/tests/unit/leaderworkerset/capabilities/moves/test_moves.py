@@ -1,4 +1,4 @@
-"""Which groups are moved now: within the rollout's budget, and none twice (docs/adr/0023)."""
+"""The groups that are moved now: within the rollout's budget, and none twice (docs/adr/0023)."""
 
 from typing import Any
 

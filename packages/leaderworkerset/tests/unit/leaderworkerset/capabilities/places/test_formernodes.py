@@ -57,7 +57,7 @@ def applied(observed: LiveGroup) -> list[JSONObject]:
 
 
 def test_nodes_are_recorded_when_all_pods_have_one() -> None:
-    """In the record of the group's recreations, with a field manager of their own."""
+    """They are in the record of the group's recreations, with their own field manager."""
     (action,) = reconcile(group(WORKER)).actions
     assert isinstance(action, Apply)
     assert (action.resource, action.manager) == (CONTROLLER_REVISIONS, "lws-places")

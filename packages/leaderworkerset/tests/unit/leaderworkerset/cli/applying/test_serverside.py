@@ -1,4 +1,4 @@
-"""Which conflicts of an apply are with the same person's other commands."""
+"""The conflicts of an apply with other commands of the same person."""
 
 from typing import Any
 

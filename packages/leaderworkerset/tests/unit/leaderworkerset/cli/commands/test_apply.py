@@ -1,4 +1,4 @@
-"""Many objects are applied several at once, and an error says what was applied."""
+"""Many objects are applied several at once, and an error lists the applied ones."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager

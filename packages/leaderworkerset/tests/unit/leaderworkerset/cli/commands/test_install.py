@@ -1,4 +1,4 @@
-"""`lws install` and `lws uninstall`, as far as they need no cluster: words that do not fit, files, what is printed."""
+"""`lws install` and `lws uninstall` without a cluster: conflicting options, files, and output."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`lws doctor -f` refuses what an API server refuses, and names what it does not check."""
+"""`lws doctor -f` rejects what an API server rejects, and names unchecked objects."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where gathered objects are written, and that no secret is."""
+"""The files of gathered objects, which contain no secret."""
 
 import base64
 from datetime import UTC, datetime, timedelta

@@ -8,7 +8,7 @@ from leaderworkerset.kinds.managed import MANAGED
 
 
 def test_every_installable_object_is_removed_once() -> None:
-    """Also the issuer, the certificates and the monitor of the overlays (R-OP-47)."""
+    """This includes the issuer, the certificates and the monitor of the overlays (R-OP-47)."""
     found = installable("lws-system")
     assert len(found) == len(set(found))
     for chosen in (

@@ -1,4 +1,4 @@
-"""The log of a detached cluster stays below a bound, whatever is written to it."""
+"""The log of a detached cluster stays below a bound."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""From the words of the command line to the settings of an embedded cluster."""
+"""From options of the command line to the settings of an embedded cluster."""
 
 import sys
 from pathlib import Path

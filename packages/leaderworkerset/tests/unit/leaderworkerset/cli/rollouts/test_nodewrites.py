@@ -1,4 +1,4 @@
-"""The taint of a move: it goes with the move, whatever happens to the answers, and another's stays."""
+"""The taint of a move: it is removed with the move, also after lost responses, and the taint of another move stays."""
 
 import asyncio
 from collections.abc import AsyncIterator

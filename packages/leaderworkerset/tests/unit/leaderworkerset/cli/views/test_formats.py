@@ -1,4 +1,4 @@
-"""JSONPath templates and custom columns give what kubectl was recorded to give, and refuse what is not its dialect."""
+"""JSONPath templates and custom columns print the recorded output of kubectl, and reject other dialects."""
 
 import click
 import pytest

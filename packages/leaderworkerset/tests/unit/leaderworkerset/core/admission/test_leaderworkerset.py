@@ -120,7 +120,7 @@ def test_group_identity_and_replacement_have_defaults(empty: str | None) -> None
 
 
 def test_defaults_of_newer_fields_are_left_to_the_schema() -> None:
-    """A definition of v0.10 does not know them, and prunes what the webhook writes (N-DEF-1)."""
+    """A definition of v0.10 does not have them, and prunes the webhook's defaults (N-DEF-1)."""
     assert not {"groupIdentity", "groupReplacementPolicy"} & default_leaderworkerset(lws())["spec"].keys()
     fields = crd.leaderworkerset_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert {name: fields["properties"][name]["default"] for name in NEWER_DEFAULTS} == NEWER_DEFAULTS

@@ -12,7 +12,7 @@ RECORDED = json.loads((Path(__file__).parents[4] / "vectors" / "pod-admission.js
 
 
 def as_recorded(pod: dict[str, Any]) -> dict[str, Any]:
-    """Keep what was recorded of a container, without the one variable that the Go manager does not inject."""
+    """Keep the recorded fields of a container, without the one variable that the Go manager does not inject."""
     fields = {
         field: [
             {

@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet of a role: what is copied, what is set, and where its pods may run (R-DS-16 to R-DS-18, R-DS-90)."""
+"""The LeaderWorkerSet of a role: copied fields, own fields, and placement of its pods (R-DS-16 to R-DS-18, R-DS-90)."""
 
 import copy
 from typing import Any

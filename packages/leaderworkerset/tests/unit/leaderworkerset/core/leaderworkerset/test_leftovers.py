@@ -226,7 +226,7 @@ def test_ordinal_counts_are_deleted_with_their_groups() -> None:
 
 
 def test_admitted_leader_takes_the_highest_count() -> None:
-    """Of its revision, and of no group that has a leader; of equal ones the smaller key (N-RB-13)."""
+    """It takes the highest count of its revision without a leader; of equal ones the smaller key (N-RB-13)."""
     counts = {f"{KEY}/a": 2, f"{KEY}/b": 3, f"{KEY}/e": 3, f"{KEY}/c": 9, "old/f": 8}
     new = [keyed("x", gated=True), keyed("y", gated=True)]
 

@@ -348,7 +348,7 @@ def test_invalid_leader_index_prevents_only_the_status() -> None:
 
 
 def test_statefulset_is_applied_once_after_a_start() -> None:
-    """Nothing else is remembered of it, and the next decision is made at once, as no watch reports it (R-LSTS-1)."""
+    """Nothing else is remembered of it, and the next decision follows immediately, as no watch reports it (R-LSTS-1)."""
     unknown = structs.replace(at_rest(), applied=None)
 
     decision = decide(unknown, builders.NOW)

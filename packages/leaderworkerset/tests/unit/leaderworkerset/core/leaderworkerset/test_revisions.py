@@ -73,7 +73,10 @@ def test_data_is_sent_in_canonical_bytes() -> None:
 
 
 def test_revisions_of_others_are_ignored() -> None:
-    """Neither those of an earlier LeaderWorkerSet of the name, nor records of recreations (R-REV-3, R-REV-15)."""
+    """Revisions of an earlier LeaderWorkerSet of the name, and records of recreations, do not count.
+
+    Rules R-REV-3, R-REV-15.
+    """
     namesake = builders.leaderworkerset_object(metadata={"uid": "another"})
     orphan = builders.revision(LWS, number=2)
     orphan = orphan | {"metadata": {k: v for k, v in orphan["metadata"].items() if k != "ownerReferences"}}

@@ -240,6 +240,6 @@ def test_broken_groups_below_the_partition_block_no_leader(
 def test_highest_broken_groups_are_replaced_once(
     letters: str, partition: int, current: str, expected: list[int]
 ) -> None:
-    """A broken update was scaled up, then corrected: the rollout reaches these groups first, whatever this would do."""
+    """A broken update was scaled up, then corrected: the rollout reaches these groups first in any case."""
     status = SEEN | {"currentRevision": current}
     assert chosen(letters, limits(6, 1), partition=partition, status=status, maxUnavailable=1) == expected

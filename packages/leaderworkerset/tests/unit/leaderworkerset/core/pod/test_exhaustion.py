@@ -86,7 +86,7 @@ EXHAUSTION = ["confirm", "exhausted", "keep web-0", "keep web-0-1", "delete web-
 
 
 def test_restart_is_counted_before_it_happens() -> None:
-    """And recorded before that, so that it counts once whatever happens in between (N-RB-1, N-RB-3)."""
+    """It is recorded before that, so that it counts once despite interruptions (N-RB-1, N-RB-3)."""
     first = reconcile(group(limited(), FAILED))
 
     assert steps(first) == ["recreated", f'{{"{KEY}/0":1}}', "delete web-0: RecreateGroup"]

@@ -206,7 +206,7 @@ def test_differs_from_upstream_pod_without_labels_is_reported(label: str) -> Non
 
 
 def test_worker_creates_no_objects() -> None:
-    """Nothing is built for it, whatever is missing (R-POD-2)."""
+    """No object is created for it (R-POD-2)."""
     worker = builders.worker_pod(builders.leader_pod(LWS))
 
     assert reconcile(LiveGroup(now=builders.NOW, leader=worker, obj=LWS)) == Plan()

@@ -75,8 +75,8 @@ def test_workers_reach_their_leader_by_its_host_name() -> None:
     assert annotations[labels.GROUP_IDENTITY] == "Hash"
 
 
-def test_pods_use_the_revision_and_metadata_the_live_object() -> None:
-    """A group rebuilt during an update stays what it was (R-WSTS-4)."""
+def test_pods_follow_the_revision_and_metadata_the_set() -> None:
+    """A group that is rebuilt during an update keeps its revision (R-WSTS-4)."""
     live = builders.leaderworkerset_object(
         size=2,
         image="app:2",

@@ -1,4 +1,4 @@
-"""The words of `lws rollout`: what they name, what they print, and what they refuse."""
+"""The arguments of `lws rollout`: targets, output, and rejections."""
 
 import pytest
 from click.testing import CliRunner
